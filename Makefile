@@ -1,0 +1,46 @@
+# make lab     open the course in JupyterLab, on your own copies of the notebooks
+# make test    run the unit tests and every notebook (make test NB=04: one notebook)
+# make course  execute every notebook without a browser; results in outputs/
+# make imdb    train the classifier on the real IMDb reviews and score it
+# make results rewrite the result files that README and notebooks quote
+# make fresh NB=04   a new copy of one notebook; yours is kept beside it
+#
+# For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
+# make data (the course's reviews), make lint.
+
+.PHONY: lab test course imdb results fresh setup export save data lint
+PY := .venv/bin/python
+
+lab: setup
+	@$(PY) -m course_utils.notebooks copy
+	@$(PY) -m jupyterlab notebooks/my_copies/00_tensors.ipynb
+
+test: setup
+	@TQDM_DISABLE=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb))
+
+course: setup
+	@$(PY) -m course_utils.notebooks run $(NB)
+
+fresh: setup
+	@$(PY) -m course_utils.notebooks fresh $(NB)
+
+imdb: setup
+	@$(PY) data/results/imdb.py
+
+results: setup
+	@$(PY) data/results/scoreboard.py
+
+export: setup
+	@$(PY) -m course_utils.export
+
+save: setup export
+	@$(PY) -m course_utils.notebooks save $(NB)
+
+data: setup
+	@$(PY) data/reviews/build.py
+
+lint: setup
+	@$(PY) -m ruff check .
+
+setup:
+	@sh .ci/setup.sh

@@ -1,0 +1,83 @@
+"""Copy the cells that begin with `#| export <module>` from the notebooks into `course_utils/<module>.py`.
+
+    python -m course_utils.export            write the modules
+    python -m course_utils.export --check    print what would change, exit 1 if anything would
+
+Does: keep the cells in notebook order, say in every public docstring which notebook and section
+teaches the thing, write `__all__`. Does not: resolve imports (an exported cell imports what it
+needs, as any module would), run anything, or touch a notebook.
+"""
+
+import ast
+import difflib
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "#| export "
+
+
+def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
+    """Add `origin` to the docstring of each public function and class; also return their names."""
+    lines, names = source.splitlines(), []
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            names.insert(0, node.name)
+            if ast.get_docstring(node):
+                end = node.body[0].end_lineno - 1
+                text = lines[end].rstrip().removesuffix('"""')
+                lines[end : end + 1] = ([text.rstrip()] if text.strip() else []) + ["", f"    {origin}", '    """']
+        elif isinstance(node, ast.Assign):
+            names[:0] = [t.id for t in node.targets if isinstance(t, ast.Name) and not t.id.startswith("_")]
+    return "\n".join(lines), names
+
+
+def read_modules(notebook_folder: Path) -> dict[str, str]:
+    """Return {module name: source} for every module that a notebook in the folder exports."""
+    cells, names, docstrings = {}, {}, {}
+    for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
+        section = ""
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                section = next((x[3:].strip() for x in source.splitlines() if x.startswith("## ")), section)
+            elif source.startswith(MARK):
+                first, _, body = source.partition("\n")
+                module = first.removeprefix(MARK).strip()
+                docstring = ast.get_docstring(ast.parse(body), clean=False)
+                if module not in cells and docstring:
+                    end = ast.parse(body).body[0].end_lineno
+                    body = "\n".join(body.splitlines()[end:]).strip("\n")
+                    docstrings[module] = f"{docstring.rstrip()}\n\nExported from notebooks/{path.name}: edit it there."
+                body, found = with_origin(body, f"Taught in {path.stem}, {section!r}.")
+                cells.setdefault(module, []).append(body.strip("\n"))
+                names.setdefault(module, []).extend(found)
+    modules = {}
+    for module, parts in cells.items():
+        exported = ",\n    ".join(f'"{name}"' for name in names[module])
+        head = f'"""{docstrings.get(module, module)}\n"""\n\n'
+        modules[module] = f"{head}{parts[0]}\n\n__all__ = [\n    {exported},\n]\n\n\n" + "\n\n\n".join(parts[1:]) + "\n"
+    return modules
+
+
+def main(arguments: list[str]) -> int:
+    """Write the modules, or with --check print the differences; return the exit status."""
+    changed = 0
+    for module, source in read_modules(ROOT / "notebooks").items():
+        path = ROOT / "course_utils" / f"{module}.py"
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if old == source:
+            continue
+        changed += 1
+        if "--check" in arguments:
+            sides = (old.splitlines(), source.splitlines(), f"course_utils/{module}.py", "what the notebook exports")
+            print("\n".join(difflib.unified_diff(*sides, lineterm="")))
+        else:
+            path.write_text(source, encoding="utf-8", newline="\n")
+            print(f"wrote course_utils/{module}.py")
+    return int("--check" in arguments and changed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

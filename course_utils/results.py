@@ -1,0 +1,89 @@
+"""Result files: what a run was, and what came out, so that no number is quoted from memory.
+
+Does: append runs to a JSON file under data/results, find a run that has been made, summarise seeds with an
+interval. Does not: run anything (the scripts in data/results do) or draw.
+"""
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+
+FOLDER = Path(__file__).resolve().parent.parent / "data" / "results"
+
+
+def fingerprint(*parts) -> str:
+    """A short name for settings or texts: the same parts give the same name."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(json.dumps(part, sort_keys=True, ensure_ascii=False).encode() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def environment() -> dict:
+    """What the digits of a run may depend on: device, threads, torch's version."""
+    device = "cuda" if torch.cuda.is_available() else f"cpu ({platform.machine()})"
+    return {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__.partition("+")[0]}
+
+
+def read_runs(name: str, folder: Path = FOLDER) -> list[dict]:
+    """The runs in data/results/`name`.json; an empty list if there is no such file.
+
+    Raises ValueError that names the file if it is not a list of runs.
+    """
+    path = Path(folder) / f"{name}.json"
+    if not path.exists():
+        return []
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8"))
+        return sorted(runs, key=lambda run: (run["order"], run["seed"]))
+    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        raise ValueError(f"data/results/{path.name} is damaged ({error!r}); get it anew, or delete it") from None
+
+
+def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
+    """Put a run into the file, in place of one of the same model and seed; written at once or not at all."""
+    runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
+    runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
+    path = Path(folder) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
+    """Mean accuracy over seeds and half the width of its 95 % interval, for `reviews` scored reviews.
+
+    Two sources of chance add up: which reviews were scored (binomial, the same for every seed) and which
+    seed was drawn (variance between seeds, divided by their number).
+    """
+    accuracies = list(accuracies)
+    mean = sum(accuracies) / len(accuracies)
+    sampling = mean * (1 - mean) / reviews
+    between = 0.0
+    if len(accuracies) > 1:
+        between = sum((a - mean) ** 2 for a in accuracies) / (len(accuracies) - 1) / len(accuracies)
+    return mean, 1.96 * math.sqrt(sampling + between)
+
+
+def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
+    """`interval` of one figure over the runs of a model: summarise(runs, "test", "by_kind", "order").
+
+    The last part of `path` names an accuracy; the number of reviews stands in run[path[0]]["reviews"],
+    by kind in run[path[0]]["reviews_by_kind"].
+    """
+    values = []
+    for run in runs:
+        value = run
+        for part in path:
+            value = value[part]
+        values.append(value)
+    scored = runs[0][path[0]]
+    count = scored["reviews_by_kind"][path[-1]] if "by_kind" in path else scored["reviews"]
+    return interval(values, count)
