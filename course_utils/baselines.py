@@ -45,18 +45,21 @@ class RecurrentClassifier(nn.Module):
 
     (token_ids (batch, seq_len), attention_mask) -> logits (batch, num_classes). `pooling` "mean" averages the
     states of the real tokens, "max" takes each column's largest; `bidirectional` reads both ways, each with
-    half of `d_hidden`.
+    half of `d_hidden`. The embedding options are those of `ClassifierConfig`.
     """
 
     def __init__(
         self, vocab_size: int, d_model: int = 64, d_hidden: int = 64, bidirectional: bool = False, pooling: str = "mean",
         dropout: float = 0.1, num_classes: int = 2, pad_id: int = 0,
+        embedding_std: float = 1.0, embedding_scale: float = 1.0,
     ):
         super().__init__()
         if pooling not in ("mean", "max"):
             raise ValueError(f"pooling={pooling!r}; use 'mean' or 'max'")
-        self.pad_id, self.pooling = pad_id, pooling
+        self.pad_id, self.pooling, self.embedding_scale = pad_id, pooling, embedding_scale
         self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
+        with torch.no_grad():
+            self.embedding.weight.mul_(embedding_std)
         self.dropout = nn.Dropout(dropout)
         hidden = d_hidden // 2 if bidirectional else d_hidden
         self.lstm = nn.LSTM(d_model, hidden, batch_first=True, bidirectional=bidirectional)
@@ -66,7 +69,7 @@ class RecurrentClassifier(nn.Module):
         if attention_mask is None:
             attention_mask = token_ids != self.pad_id
         lengths = attention_mask.sum(dim=1).clamp(min=1).cpu()
-        vectors = self.dropout(self.embedding(token_ids))                  # (batch, seq_len, d_model)
+        vectors = self.dropout(self.embedding(token_ids) * self.embedding_scale)                  # (batch, seq_len, d_model)
         packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         states, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=token_ids.shape[1])
         if self.pooling == "mean":

@@ -86,16 +86,18 @@ def copy() -> None:
 
 def fresh(number: str) -> None:
     """Put a new copy of one notebook into the working folder; the old one gets a number and stays."""
-    for path in find([number]):
-        target = COPIES / path.name
-        if target.exists():
-            n = 1
-            while (kept := target.with_name(f"{path.stem}.kept-{n}.ipynb")).exists():
-                n += 1
-            target.rename(kept)
-            print(f"your old copy is now {kept.relative_to(ROOT)}")
-        write_copy(path, target)
-        print(f"a new copy is {target.relative_to(ROOT)}")
+    path, *others = find([number])
+    if others:
+        sys.exit(f"{number!r} could be any of {', '.join(p.stem for p in [path, *others])}; give both digits")
+    target = COPIES / path.name
+    if target.exists():
+        n = 1
+        while (kept := target.with_name(f"{path.stem}.kept-{n}.ipynb")).exists():
+            n += 1
+        target.rename(kept)
+        print(f"your old copy is now {kept.relative_to(ROOT)}")
+    write_copy(path, target)
+    print(f"a new copy is {target.relative_to(ROOT)}")
 
 
 def tidy(notebook) -> None:

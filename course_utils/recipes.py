@@ -33,8 +33,11 @@ class Recipe(NamedTuple):
 RECIPES = {
     # the course's own reviews: notebook 08
     "reviews": Recipe(
-        model=dict(d_model=64, num_heads=4, d_ff=128, num_layers=2, max_len=256, dropout=0.1),
-        fit=dict(epochs=8, learning_rate=2e-3, weight_decay=0.01, warmup=0.1),
+        model=dict(
+            d_model=32, num_heads=2, d_ff=64, num_layers=2, max_len=256, positions="rotary", dropout=0.1,
+            word_dropout=0.1, embedding_std=0.02, embedding_scale=10.0,
+        ),
+        fit=dict(epochs=10, learning_rate=3e-3, weight_decay=0.1, warmup=0.1),
         batches=dict(batch_size=32, max_len=256, multiple_of=8),
     ),
     # real reviews, 25,000 of them: notebook 09
@@ -131,14 +134,17 @@ def main(arguments=None) -> int:
 def override(recipe: Recipe, settings: list[str]) -> Recipe:
     """A recipe with some options changed: override(recipe, ["num_layers=1", "epochs=3"]).
 
-    Raises ValueError for an option that no part of a recipe has.
+    Raises ValueError for an option that no part of a recipe has, or a value of another type.
     """
-    model_options = {field.name for field in dataclasses.fields(ClassifierConfig)} - {"vocab_size", "num_classes"}
-    places = {
-        "model": model_options,
-        "fit": {"epochs", "learning_rate", "weight_decay", "warmup", "clip", "patience"},
-        "batches": set(BatchOptions._fields) - {"max_len", "pad_id"},
+    places = {                                          # the type of every option
+        "model": {field.name: field.type for field in dataclasses.fields(ClassifierConfig)},
+        "fit": {
+            "epochs": int, "learning_rate": float, "weight_decay": float, "warmup": float, "clip": float, "patience": int,
+        },
+        "batches": {"batch_size": int, "truncation": str, "multiple_of": int, "bucketed": bool},
     }
+    for fixed in ("vocab_size", "num_classes", "pad_id", "unk_id"):  # the data and the tokenizer decide
+        del places["model"][fixed]
     parts = {place: dict(getattr(recipe, place)) for place in places}
     for setting in settings:
         name, sign, text = setting.partition("=")
@@ -150,7 +156,11 @@ def override(recipe: Recipe, settings: list[str]) -> Recipe:
             value = json.loads(text)
         except json.JSONDecodeError:
             value = text
+        kind = places[place][name]
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise ValueError(f"--set {setting}: {name} is of type {kind.__name__}, and {text} is none")
         parts[place][name] = value
         if name == "max_len":
             parts["batches"]["max_len"] = value
+    ClassifierConfig(vocab_size=2, **parts["model"])    # raises for a word that is none of an option's choices
     return recipe._replace(**parts)

@@ -87,3 +87,64 @@ def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
     scored = runs[0][path[0]]
     count = scored["reviews_by_kind"][path[-1]] if "by_kind" in path else scored["reviews"]
     return interval(values, count)
+
+
+def by_model(runs: list[dict]) -> dict[str, list[dict]]:
+    """The runs of each model, in the order of the scoreboard."""
+    grouped = {}
+    for run in runs:
+        grouped.setdefault(run["model"], []).append(run)
+    return grouped
+
+
+def percent(figure: tuple[float, float]) -> str:
+    """A mean and half its interval in per cent: percent((0.871, 0.012)) -> '87.1 ± 1.2'."""
+    mean, half = figure
+    return f"{100 * mean:.1f} ± {100 * half:.1f}"
+
+
+def scoreboard_table(runs: list[dict]) -> str:
+    """The scoreboard on the course's reviews as a Markdown table: test accuracy in per cent, overall and by kind."""
+    kinds = ["plain", "negation", "order", "distant"]
+    lines = [f"| model | seeds | all kinds | {' | '.join(kinds)} | hand-written | parameters | seconds |", "|---" * 9 + "|"]
+    for model, same in by_model(runs).items():
+        cells = [percent(summarise(same, "test", "accuracy"))]
+        cells += [percent(summarise(same, "test", "by_kind", kind)) for kind in kinds]
+        cells += [percent(summarise(same, "handwritten", "accuracy"))]
+        seconds = sum(run["seconds"] for run in same) / len(same)
+        lines.append(f"| {model} | {len(same)} | {' | '.join(cells)} | {same[0]['parameters']:,} | {seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def imdb_table(runs: list[dict]) -> str:
+    """The results on real reviews as a Markdown table: test accuracy in per cent."""
+    lines = ["| model on IMDb | seeds | test accuracy | parameters | seconds |", "|---" * 5 + "|"]
+    for model, same in by_model(runs).items():
+        seconds = sum(run["seconds"] for run in same) / len(same)
+        accuracy = percent(summarise(same, "test", "accuracy"))
+        lines.append(f"| {model} | {len(same)} | {accuracy} | {same[0]['parameters']:,} | {seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def readme_section(folder: Path = FOLDER) -> str:
+    """What the README quotes, made from the result files; the test of the README compares it with this."""
+    scoreboard, imdb = read_runs("scoreboard", folder), read_runs("imdb", folder)
+    threads = sorted({run["threads"] for run in scoreboard + imdb})
+    counted = "accuracy in per cent, with a 95 % interval for the reviews drawn and the seeds drawn"
+    parts = [
+        f"Test accuracy on the course's reviews ({scoreboard[0]['test']['reviews']:,} of them; {counted}):",
+        scoreboard_table(scoreboard),
+        f"And on {imdb[0]['test']['reviews']:,} real test reviews (25,000 labelled ones for training and validation):",
+        imdb_table(imdb),
+        f"Seconds are training time on a shared two-core machine without a GPU ({' or '.join(map(str, threads))} threads): "
+        "an order of magnitude, not a benchmark.",
+    ]
+    return "\n\n".join(parts)
+
+
+def update_readme(path: Path = FOLDER.parent.parent / "README.md") -> None:
+    """Write `readme_section` between the README's two scoreboard marks."""
+    begin, end = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"
+    text = path.read_text(encoding="utf-8")
+    head, tail = text.partition(begin)[0], text.partition(end)[2]
+    path.write_text(f"{head}{begin}\n{readme_section()}\n{end}{tail}", encoding="utf-8", newline="\n")

@@ -6,6 +6,7 @@ best epoch by validation accuracy, early stopping, checkpoints that resume with 
 (token_ids, attention_mask) and returns logits, or a result with `.logits`.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -165,16 +166,24 @@ def fit(
 
     `patience` epochs without a better validation accuracy end the training. With `checkpoint` (a file
     name) the state is written after every epoch, and a run that finds one made with the same
-    settings goes on from it to the same result. Raises FloatingPointError if the loss is no longer finite.
+    settings, model and reviews goes on from it to the same result. Raises FloatingPointError if the loss
+    is no longer finite, ValueError for an empty split.
     """
+    if not train.ids:
+        raise ValueError("there are no reviews to train on; an empty split?")
+    if not validation.ids:
+        raise ValueError("there are no reviews to evaluate on; an empty split?")
     device = next(model.parameters()).device
     steps_per_epoch = -(-len(train.ids) // options.batch_size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    settings = json.dumps([
-        epochs, learning_rate, weight_decay, warmup, clip, patience, list(options), seed,
-        len(train.ids), len(validation.ids),
-        [[name, list(p.shape)] for name, p in model.named_parameters()],
-    ])
+    settings = ""                                       # what a checkpoint must have been made with
+    if checkpoint:
+        settings = json.dumps([
+            epochs, learning_rate, weight_decay, warmup, clip, patience, list(options), seed,
+            hashlib.sha256(json.dumps([train, validation]).encode()).hexdigest(),
+            str(model), str(getattr(model, "config", "")),
+            [[name, list(p.shape)] for name, p in model.named_parameters()],
+        ])
     state = load_checkpoint(checkpoint, settings, model, optimizer) if checkpoint else None
     history, best, best_epoch, seconds = state or ([], None, 0, 0.0)
     best = best or {name: tensor.clone() for name, tensor in model.state_dict().items()}

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from course_utils.baselines import tfidf_regression
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.recipes import RECIPES, score, train_classifier
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs
+from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, update_readme
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECIPE = RECIPES["imdb"]
@@ -70,7 +70,7 @@ def main() -> int:
         return 1
     dataset = split_reviews(dataset, validation=0.1, seed=0)
     data = {split: len(dataset[split]) for split in dataset}
-    settings = fingerprint(RECIPE, data, fingerprint(dataset["test"]["text"]))
+    settings = fingerprint(RECIPE, data, fingerprint(list(dataset["test"]["text"])))
     common = {"data": data, "settings": settings, "recipe": RECIPE._asdict(), **environment()}
     wanted = [("TF-IDF 1-2-grams, logistic regression", 0)] + [("attention classifier", seed) for seed in chosen.seeds]
     done = {(run["model"], run["seed"]) for run in read_runs("imdb") if run["settings"] == settings}
@@ -80,6 +80,8 @@ def main() -> int:
         else:
             run_classifier(dataset, common, seed, chosen.output)
     keep_best(chosen.output)
+    if read_runs("scoreboard") and read_runs("imdb"):
+        update_readme()
     for run in read_runs("imdb"):
         print(f"{run['model']:<40} seed {run['seed']}  test {run['test']['accuracy']:.4f}  {run['seconds']:.0f} s")
     return 0

@@ -20,7 +20,7 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.data import load_reviews, pairs
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs
+from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, update_readme
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, accuracy_by, encode_reviews, evaluate, fit, seed_everything
 
@@ -35,10 +35,11 @@ TEXT_MODELS = {
 def network(model: str, vocab_size: int) -> torch.nn.Module:
     """An untrained network of the scoreboard by its name."""
     config = ClassifierConfig(vocab_size=vocab_size, **RECIPE.model)
+    start = {name: RECIPE.model[name] for name in ("embedding_std", "embedding_scale")}
     makers = {
-        "bag of embeddings": lambda: BagOfEmbeddings(vocab_size, d_model=16),
-        "LSTM, one way, mean": lambda: baselines.RecurrentClassifier(vocab_size),
-        "BiLSTM, max": lambda: baselines.RecurrentClassifier(vocab_size, bidirectional=True, pooling="max"),
+        "bag of embeddings": lambda: BagOfEmbeddings(vocab_size),
+        "LSTM, one way, mean": lambda: baselines.RecurrentClassifier(vocab_size, **start),
+        "BiLSTM, max": lambda: baselines.RecurrentClassifier(vocab_size, bidirectional=True, pooling="max", **start),
         "attention without positions": lambda: SelfAttentionClassifier(dataclasses.replace(config, positions="none")),
         "attention, the full model": lambda: SelfAttentionClassifier(config),
     }
@@ -59,8 +60,9 @@ def scores(dataset, predictions) -> dict:
         "accuracy": sum(right) / len(right), "reviews": len(right),
         "by_kind": accuracy_by(kinds, predictions, labels), "reviews_by_kind": dict(sorted(Counter(kinds).items())),
     }
-    if "unseen_frame" in dataset.column_names:
-        unseen = [hit for hit, flag in zip(right, dataset["unseen_frame"]) if flag]
+    flags = dataset["unseen_frame"] if "unseen_frame" in dataset.column_names else []
+    unseen = [hit for hit, flag in zip(right, flags) if flag]
+    if unseen:
         result["unseen_frames"] = {"accuracy": sum(unseen) / len(unseen), "reviews": len(unseen)}
     return result
 
@@ -83,7 +85,7 @@ def run_network(model: str, seed: int, data: dict, tokenizer: WordTokenizer, com
     net = network(model, tokenizer.vocab_size)
     options = BatchOptions(**RECIPE.batches)
     encoded = {split: encode_reviews(data[split], tokenizer) for split in data}
-    settings = dict(RECIPE.fit, learning_rate=1e-2, epochs=12) if model.startswith("bag") else RECIPE.fit
+    settings = dict(RECIPE.fit, learning_rate=1e-2, weight_decay=0.01) if model.startswith("bag") else RECIPE.fit
     result = fit(net, encoded["train"], encoded["validation"], options=options, seed=seed, progress=False, **settings)
     scored = {
         split: scores(data[split], evaluate(net, encoded[split], options).predictions)
@@ -135,6 +137,8 @@ def main() -> int:
             run_text_model(model, data, common)
         else:
             run_network(model, seed, data, tokenizer, common)
+    if read_runs("scoreboard") and read_runs("imdb"):
+        update_readme()
     for run in read_runs("scoreboard"):
         by_kind = "  ".join(f"{kind} {value:.3f}" for kind, value in run["test"]["by_kind"].items())
         print(f"{run['model']:<32} seed {run['seed']}  {run['test']['accuracy']:.3f}  {by_kind}  {run['seconds']:.0f} s")

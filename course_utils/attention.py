@@ -1,0 +1,80 @@
+"""Scaled dot-product attention, and the masks that say who may attend to whom.
+
+Does: one attention step over any leading dimensions (batch, heads), with the weights returned.
+Does not: project queries, keys and values or split heads (see `multi_head_attention`).
+Masks are boolean and True means may attend, as in `torch.nn.functional.scaled_dot_product_attention`;
+`torch.nn.MultiheadAttention` means the opposite.
+
+Exported from notebooks/04_attention.ipynb: edit it there.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional as F
+
+__all__ = [
+    "causal_mask",
+    "padding_mask",
+    "AttentionResult",
+    "scaled_dot_product_attention",
+]
+
+
+def causal_mask(query_len: int, key_len: int | None = None, device=None) -> torch.Tensor:
+    """Each query may attend to itself and to what came before: (query, key), True = may attend.
+
+    With more keys than queries the last query sees the last key (aligned at the bottom right).
+
+    Taught in 04_attention, '6. Masks: who may be looked at'.
+    """
+    key_len = query_len if key_len is None else key_len
+    return torch.ones(query_len, key_len, dtype=torch.bool, device=device).tril(key_len - query_len)
+
+
+def padding_mask(attention_mask: torch.Tensor) -> torch.Tensor:
+    """No query may attend to padding: (batch, seq_len), True = real -> (batch, 1, 1, key).
+
+    Taught in 04_attention, '6. Masks: who may be looked at'.
+    """
+    if attention_mask.dtype != torch.bool:
+        raise TypeError(f"attention_mask has dtype {attention_mask.dtype}; it must be torch.bool: use attention_mask.bool()")
+    return attention_mask[:, None, None, :]
+
+
+class AttentionResult(NamedTuple):
+    """`context` (..., query, d_value); `weights` (..., query, key), or None where they were not asked for.
+
+    Taught in 04_attention, '8. The function'.
+    """
+
+    context: torch.Tensor
+    weights: torch.Tensor | None
+
+
+def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropout_p: float = 0.0) -> AttentionResult:
+    """softmax(query keyᵀ / √d_k + bias) value, over the keys that `mask` allows (Vaswani et al. 2017, eq. 1).
+
+    query (..., query, d_k), key (..., key, d_k), value (..., key, d_value); mask, boolean, True = may
+    attend, and bias, added to the scores, broadcast to (..., query, key). A query with no key gets zeros.
+    `dropout_p` drops weights whenever it is above zero, as the library's function does; the weights
+    returned are those before dropout. Raises TypeError or ValueError for arguments that do not fit.
+
+    Taught in 04_attention, '8. The function'.
+    """
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query has d_k={query.shape[-1]} and key has d_k={key.shape[-1]}; they must be the same")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"{key.shape[-2]} keys and {value.shape[-2]} values; each key needs its value")
+    if mask is not None and mask.dtype != torch.bool:
+        raise TypeError(f"mask has dtype {mask.dtype}; it must be torch.bool, True = may attend. Use bias= to add to scores")
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(dim=-1)                                       # each row sums to one
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)                          # matters where a row has no key at all
+    return AttentionResult(F.dropout(weights, dropout_p) @ value, weights)

@@ -1,0 +1,268 @@
+"""The whole classifier: embeddings, positions, encoder, attention pooling, logits; saved and loaded.
+
+Does: `SelfAttentionClassifier` on token ids, `ReviewClassifier` on texts. Does not: train (see
+`course_utils.training`) or draw (see `course_utils.heatmaps`). Nothing is unpickled: weights are
+safetensors, the configuration and the vocabulary are JSON.
+
+Exported from notebooks/08_classifier.ipynb: edit it there.
+"""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from course_utils.attention import padding_mask, scaled_dot_product_attention
+from course_utils.embeddings import masked_mean
+from course_utils.positional_encoding import LearnedPositions, RotaryPositions, SinusoidalPositions, alibi_bias
+from course_utils.tokenization import Token, WordTokenizer, pad_batch
+from course_utils.transformer_blocks import Encoder
+
+__all__ = [
+    "AttentionPooling",
+    "ClassifierConfig",
+    "POSITIONS",
+    "POOLINGS",
+    "ClassifierResult",
+    "SelfAttentionClassifier",
+    "Explanation",
+    "ReviewClassifier",
+]
+
+
+class AttentionPooling(nn.Module):
+    """One learned query attends to all tokens; the review is the weighted mean (Lin et al. 2017; Yang et al. 2016).
+
+    (x (batch, seq_len, d_model), attention_mask (batch, seq_len)) -> pooled (batch, d_model),
+    weights (batch, seq_len). A review without tokens is pooled to zeros.
+
+    Taught in 08_classifier, '1. Attention pooling'.
+    """
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(1, d_model) / math.sqrt(d_model))
+
+    def forward(self, x, attention_mask):
+        context, weights = scaled_dot_product_attention(self.query, x, x, attention_mask[:, None, :])
+        return context.squeeze(1), weights.squeeze(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierConfig:
+    """Everything that fixes a `SelfAttentionClassifier` but its weights.
+
+    `dropout` acts in the blocks and on the embeddings, `word_dropout` replaces words by `<unk>` and
+    `pooled_dropout` acts on the pooled vector, all in training only. `zero_init` starts every block as the identity.
+    Word vectors start with standard deviation `embedding_std` and are multiplied by `embedding_scale`, which makes
+    them learn that much faster than the rest (Adam moves every weight by about the learning rate).
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    vocab_size: int
+    num_classes: int = 2
+    d_model: int = 64
+    num_heads: int = 4
+    d_ff: int = 128
+    num_layers: int = 2
+    max_len: int = 256
+    positions: str = "sinusoidal"
+    pooling: str = "attention"
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    word_dropout: float = 0.0
+    pooled_dropout: float = 0.0
+    norm_first: bool = True
+    zero_init: bool = False
+    embedding_std: float = 1.0
+    embedding_scale: float = 1.0
+    pad_id: int = 0
+    unk_id: int = 1
+
+    def __post_init__(self):
+        for name, allowed in (("positions", POSITIONS), ("pooling", POOLINGS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}; use one of {', '.join(allowed)}")
+
+
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi")
+POOLINGS = ("attention", "mean")
+
+
+class ClassifierResult(NamedTuple):
+    """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
+    `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    logits: torch.Tensor
+    pooling_weights: torch.Tensor | None
+    attentions: list[torch.Tensor] | None
+
+
+class SelfAttentionClassifier(nn.Module):
+    """Token ids to class logits, by attention alone.
+
+    (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
+    Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    def __init__(self, config: ClassifierConfig):
+        super().__init__()
+        self.config = config
+        d_model, num_heads = config.d_model, config.num_heads
+        self.embedding = nn.Embedding(config.vocab_size, d_model, padding_idx=config.pad_id)
+        with torch.no_grad():
+            self.embedding.weight.mul_(config.embedding_std)
+        self.positions = nn.Identity()
+        if config.positions == "sinusoidal":
+            self.positions = SinusoidalPositions(d_model, config.max_len)
+        elif config.positions == "learned":
+            self.positions = LearnedPositions(d_model, config.max_len)
+        self.rotary = RotaryPositions(d_model // num_heads) if config.positions == "rotary" else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = Encoder(
+            config.num_layers, d_model, num_heads, config.d_ff, config.norm_first,
+            dropout=config.dropout, attention_dropout=config.attention_dropout,
+        )
+        self.pooling = AttentionPooling(d_model) if config.pooling == "attention" else None
+        self.pooled_dropout = nn.Dropout(config.pooled_dropout)
+        self.output = nn.Linear(d_model, config.num_classes)
+        if config.zero_init:
+            for block in self.encoder.blocks:
+                nn.init.zeros_(block.attention.output_projection.weight)
+                nn.init.zeros_(block.feed_forward.contract.weight)
+
+    def embed(self, token_ids):
+        """Word vectors with their positions: (batch, seq_len) -> (batch, seq_len, d_model)."""
+        if self.training and self.config.word_dropout > 0:
+            dropped = torch.rand(token_ids.shape, device=token_ids.device) < self.config.word_dropout
+            token_ids = token_ids.masked_fill(dropped, self.config.unk_id)
+        return self.dropout(self.positions(self.embedding(token_ids) * self.config.embedding_scale))
+
+    def forward(self, token_ids, attention_mask=None, need_weights=False):
+        if attention_mask is None:
+            attention_mask = token_ids != self.config.pad_id
+        bias = None
+        if self.config.positions == "alibi":
+            bias = alibi_bias(self.config.num_heads, token_ids.shape[1]).to(token_ids.device)
+        x = self.embed(token_ids)                                          # (batch, seq_len, d_model)
+        x, attentions = self.encoder(x, padding_mask(attention_mask), bias, self.rotary, need_weights)
+        if self.pooling is None:
+            pooled, weights = masked_mean(x, attention_mask), None
+        else:
+            pooled, weights = self.pooling(x, attention_mask)              # (batch, d_model)
+        logits = self.output(self.pooled_dropout(pooled))                  # (batch, num_classes)
+        return ClassifierResult(logits, weights if need_weights else None, attentions)
+
+
+class Explanation(NamedTuple):
+    """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
+    (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
+
+    Taught in 08_classifier, '3. Texts in, labels out; saving and loading'.
+    """
+
+    tokens: list[Token]
+    weights: torch.Tensor
+    attentions: torch.Tensor
+    label: str
+    probabilities: dict[str, float]
+
+
+class ReviewClassifier:
+    """A trained model with its tokenizer: texts in, labels out.
+
+    `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first
+    quarter and last three quarters.
+
+    Taught in 08_classifier, '3. Texts in, labels out; saving and loading'.
+    """
+
+    def __init__(self, model: SelfAttentionClassifier, tokenizer: WordTokenizer, label_names=("negative", "positive")):
+        if model.config.vocab_size != tokenizer.vocab_size:
+            raise ValueError(
+                f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
+                "use the vocabulary that the model was trained with"
+            )
+        if model.config.num_classes != len(label_names):
+            raise ValueError(f"the model has {model.config.num_classes} classes, but label_names are {list(label_names)}")
+        self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
+
+    def save(self, folder) -> None:
+        """Write model.safetensors, config.json and vocabulary.json into `folder`."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(self.model.state_dict(), folder / "model.safetensors")
+        config = {"label_names": self.label_names, **dataclasses.asdict(self.model.config)}
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8", newline="\n")
+        self.tokenizer.save(folder / "vocabulary.json")
+
+    @classmethod
+    def load(cls, folder) -> "ReviewClassifier":
+        """Read what `save` wrote. Raises FileNotFoundError that names the missing files."""
+        folder = Path(folder)
+        missing = [n for n in ("model.safetensors", "config.json", "vocabulary.json") if not (folder / n).is_file()]
+        if missing:
+            raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}; ReviewClassifier.save(folder) writes all three")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        label_names = config.pop("label_names")
+        model = SelfAttentionClassifier(ClassifierConfig(**config))
+        model.load_state_dict(load_file(folder / "model.safetensors"))
+        return cls(model, WordTokenizer.load(folder / "vocabulary.json"), label_names)
+
+    def encode(self, texts):
+        """Texts to (token_ids, attention_mask), cut to what the model can read."""
+        ids = [self.tokenizer.encode(text) for text in _list_of_texts(texts)]
+        return pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
+
+    @torch.no_grad()
+    def predict(self, texts, batch_size: int = 64):
+        """Label name and probability of every class for each text: (labels, probabilities (texts, classes))."""
+        texts = _list_of_texts(texts)
+        probabilities = torch.zeros(len(texts), len(self.label_names))
+        by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # like lengths together: less padding
+        for start in range(0, len(texts), batch_size):
+            chosen = by_length[start : start + batch_size]
+            logits = self.model(*self.encode([texts[i] for i in chosen])).logits
+            probabilities[chosen] = logits.softmax(dim=-1)
+        labels = [self.label_names[i] for i in probabilities.argmax(dim=-1).tolist()]
+        return labels, probabilities
+
+    @torch.no_grad()
+    def explain(self, text: str) -> Explanation:
+        """The tokens the model read, what it attended to, and what it decided."""
+        if not isinstance(text, str):
+            raise TypeError(f"explain() reads one text, a string; it got {type(text).__name__}")
+        tokens = self.tokenizer.tokenize(text)
+        max_len = self.model.config.max_len
+        if len(tokens) > max_len:
+            tokens = tokens[: max_len // 4] + tokens[len(tokens) - (max_len - max_len // 4) :]
+        result = self.model(*self.encode([text]), need_weights=True)
+        probabilities = result.logits[0].softmax(dim=-1)
+        weights = result.pooling_weights
+        if weights is None:                                                # mean pooling: every token alike
+            weights = torch.full((1, max(1, len(tokens))), 1 / max(1, len(tokens)))
+        shown = slice(0, len(tokens))
+        attentions = torch.stack(result.attentions)[:, 0, :, shown, shown] if result.attentions else torch.zeros(0)
+        label = self.label_names[int(probabilities.argmax())]
+        return Explanation(tokens, weights[0, shown], attentions, label, dict(zip(self.label_names, probabilities.tolist())))
+
+
+def _list_of_texts(texts) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError("expected a list of texts and got one string; for one text write [text]")
+    texts = list(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"expected a list of texts, and one of them is {type(text).__name__}; for one text write [text]")
+    return texts

@@ -1,0 +1,82 @@
+"""Several attentions side by side, each on its own slice of the model's width.
+
+Does: project, split into heads, attend (by the library's fused kernel, or step by step where the
+weights are asked for), merge, project. Does not: normalise, add the input back, or know positions.
+
+Exported from notebooks/05_multi_head_attention.ipynb: edit it there.
+"""
+
+from torch import nn
+from torch.nn import functional as F
+
+from course_utils.attention import AttentionResult, scaled_dot_product_attention
+
+__all__ = [
+    "MultiHeadAttention",
+]
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
+
+    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary) -> AttentionResult with
+    context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
+    mask is boolean, True = may attend, and bias is added to the scores; both broadcast to
+    (batch, heads, query, key). `rotary` is applied to split queries and keys (batch, heads, length, d_head).
+    Raises ValueError for a number of heads that does not divide d_model.
+
+    Taught in 05_multi_head_attention, '4. Loop, one product, class'.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, bias: bool = True, attention_dropout: float = 0.0):
+        super().__init__()
+        divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
+        if num_heads not in divisors:
+            nearest = [n for n in divisors if n < num_heads][-1:] + [n for n in divisors if n > num_heads][:1]
+            hint = " or ".join(map(str, nearest))
+            raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}; try {hint}")
+        self.num_heads, self.d_head = num_heads, d_model // num_heads
+        self.attention_dropout = attention_dropout
+        self.query_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.key_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.value_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.output_projection = nn.Linear(d_model, d_model, bias=bias)
+        for layer in (self.query_projection, self.key_projection, self.value_projection, self.output_projection):
+            nn.init.xavier_uniform_(layer.weight)
+            if bias:
+                nn.init.zeros_(layer.bias)
+
+    def project(self, query, key, value):
+        """Three linear maps, then heads: each (batch, length, d_model) -> (batch, heads, length, d_head)."""
+        return (
+            self.split(self.query_projection(query)),
+            self.split(self.key_projection(key)),
+            self.split(self.value_projection(value)),
+        )
+
+    def split(self, x):
+        """(batch, length, d_model) -> (batch, heads, length, d_head): head h owns columns h·d_head to (h+1)·d_head."""
+        return x.unflatten(-1, (self.num_heads, self.d_head)).transpose(1, 2)
+
+    def merge(self, x):
+        """(batch, heads, length, d_head) -> (batch, length, d_model): the inverse of `split`."""
+        return x.transpose(1, 2).flatten(-2)
+
+    def attend(self, query, key, value, mask=None, bias=None, need_weights=False):
+        """Attention in every head at once; step by step if the weights are needed, else fused."""
+        dropout_p = self.attention_dropout if self.training else 0.0
+        if need_weights:
+            return scaled_dot_product_attention(query, key, value, mask, bias, dropout_p)
+        if bias is not None and mask is not None:
+            bias = bias.masked_fill(~mask, float("-inf"))                  # the library takes one or the other
+        fused = F.scaled_dot_product_attention(query, key, value, mask if bias is None else bias, dropout_p)
+        return AttentionResult(fused, None)
+
+    def forward(self, query, key=None, value=None, mask=None, bias=None, rotary=None, need_weights=False):
+        key = query if key is None else key
+        value = key if value is None else value
+        query, key, value = self.project(query, key, value)               # (batch, heads, length, d_head)
+        if rotary is not None:
+            query, key = rotary(query), rotary(key)
+        context, weights = self.attend(query, key, value, mask, bias, need_weights)
+        return AttentionResult(self.output_projection(self.merge(context)), weights)

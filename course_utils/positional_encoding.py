@@ -1,0 +1,130 @@
+"""Ways to tell a model where a word stands: sinusoidal, learned, rotary, ALiBi.
+
+Does: `SinusoidalPositions` and `LearnedPositions` add a vector to each word; `RotaryPositions` turns
+queries and keys inside attention; `alibi_bias` is added to the scores. Each takes an `offset` or two
+lengths, so that a sequence can be continued. Does not: scale embeddings or apply dropout.
+
+Exported from notebooks/06_positional_encoding.ipynb: edit it there.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+__all__ = [
+    "sinusoidal_table",
+    "SinusoidalPositions",
+    "positions_from",
+    "LearnedPositions",
+    "RotaryPositions",
+    "alibi_slopes",
+    "alibi_bias",
+]
+
+
+def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> torch.Tensor:
+    """Column 2i holds sin(p / base^(2i/d_model)), column 2i+1 the cosine (Vaswani et al. 2017, section 3.5).
+
+    Positions p count from zero. Returns (max_len, d_model).
+
+    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    """
+    if d_model % 2 != 0:
+        raise ValueError(f"d_model={d_model} is odd; sines and cosines come in pairs: use {d_model + 1}")
+    position = torch.arange(max_len, dtype=torch.float64)[:, None]         # (max_len, 1)
+    exponent = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model  # (d_model / 2,)
+    angle = position / base**exponent                                      # (max_len, d_model / 2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(torch.get_default_dtype())
+
+
+class SinusoidalPositions(nn.Module):
+    """Add the sinusoidal table to x (batch, seq_len, d_model), from position `offset` on. Nothing is learned.
+
+    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512, base: float = 10000.0):
+        super().__init__()
+        self.register_buffer("table", sinusoidal_table(max_len, d_model, base))
+
+    def forward(self, x, offset: int = 0):
+        return x + positions_from(self.table, x.shape[-2], offset)
+
+
+def positions_from(table: torch.Tensor, seq_len: int, offset: int) -> torch.Tensor:
+    """Rows offset to offset + seq_len of a table of positions, or a ValueError that says what is too long.
+
+    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    """
+    if offset + seq_len > len(table):
+        raise ValueError(
+            f"{seq_len} tokens from position {offset} on, but there are positions for max_len={len(table)}; "
+            f"truncate (pad_batch(..., max_len={len(table)})) or build the model with a larger max_len"
+        )
+    return table[offset : offset + seq_len]
+
+
+class LearnedPositions(nn.Module):
+    """Add a trained vector for each position to x (batch, seq_len, d_model), from `offset` on (Devlin et al. 2019).
+
+    Taught in 06_positional_encoding, '7. Learned positions; what is trained, what is saved'.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
+
+    def forward(self, x, offset: int = 0):
+        return x + positions_from(self.table, x.shape[-2], offset)
+
+
+class RotaryPositions(nn.Module):
+    """Turn each pair of columns of a query or key by an angle that grows with its position (Su et al. 2021, section 3.2).
+
+    x (batch, heads, length, d_head) -> the same shape. Columns 2i and 2i+1 are a pair (interleaved) and
+    turn by position / base^(2i/d_head). The dot product of two turned vectors depends on their distance only.
+
+    Taught in 06_positional_encoding, '10. Rotary positions (optional)'.
+    """
+
+    def __init__(self, d_head: int, base: float = 10000.0):
+        super().__init__()
+        if d_head % 2 != 0:
+            raise ValueError(f"d_head={d_head} is odd; rotary positions turn pairs: make d_model / num_heads even")
+        self.register_buffer("frequency", base ** -(torch.arange(0, d_head, 2) / d_head))
+
+    def forward(self, x, offset: int = 0):
+        position = torch.arange(offset, offset + x.shape[-2], device=x.device)
+        angle = position[:, None] * self.frequency                         # (length, d_head / 2)
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def alibi_slopes(num_heads: int) -> torch.Tensor:
+    """One slope a head: 2^(-8/n), 2^(-16/n), … for n heads (Press et al. 2022, section 3).
+
+    For a number of heads that is no power of two the paper's code interleaves the slopes of the next
+    power; so does this. Returns (num_heads,).
+
+    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    """
+    power = 2 ** math.floor(math.log2(num_heads))
+    slopes = [2 ** (-8 * (h + 1) / power) for h in range(power)]
+    between = [2 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]
+    return torch.tensor((slopes + between)[:num_heads])
+
+
+def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> torch.Tensor:
+    """Minus slope times distance, to be added to the scores: (heads, query, key).
+
+    The distance is symmetric, as an encoder needs it (the paper has a decoder, which looks back only);
+    with more keys than queries the last query stands at the last key.
+
+    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    """
+    key_len = query_len if key_len is None else key_len
+    query_position = torch.arange(key_len - query_len, key_len)[:, None]   # (query, 1)
+    distance = (query_position - torch.arange(key_len)).abs()              # (query, key)
+    return -alibi_slopes(num_heads)[:, None, None] * distance

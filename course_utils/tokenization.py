@@ -1,0 +1,267 @@
+"""Text to token ids and back: words with a vocabulary, byte pairs, and padded batches.
+
+Does: `WordTokenizer` (words and punctuation, lower-cased, unknown words become `<unk>`),
+`BPETokenizer` (byte-level byte pair encoding, nothing is ever unknown), `pad_batch`.
+Does not: stem, drop stop words, normalise Unicode, or look at labels.
+
+Exported from notebooks/02_tokenization.ipynb: edit it there.
+"""
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+__all__ = [
+    "Token",
+    "WordTokenizer",
+    "pad_batch",
+    "merge",
+    "learn_merges",
+    "apply_merges",
+    "BPETokenizer",
+]
+
+
+class Token(NamedTuple):
+    """A token and where it stands: `original[start:end]` is what `text` was made from.
+
+    Taught in 02_tokenization, '3. Ids'.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+class _Saved:
+    """Saving, for a tokenizer made from one list: `part` names it, `kind` is what the file says that it holds."""
+
+    kind, part, complaint = "", "", ""
+
+    def save(self, path) -> None:
+        """Write the tokenizer as JSON."""
+        content = {"type": self.kind, self.part: getattr(self, self.part)}
+        text = json.dumps(content, ensure_ascii=False, indent=0)
+        Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path):
+        """Read what `save` wrote. Raises ValueError for a file of another kind."""
+        saved = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(saved, dict) or saved.get("type") != cls.kind:
+            raise ValueError(f"{path} {cls.complaint}")
+        return cls(saved[cls.part])
+
+
+class WordTokenizer(_Saved):
+    """Words and punctuation marks to ids, by a vocabulary counted on training texts.
+
+    `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0)
+    and `<unk>` (id 1). Build one with `WordTokenizer.train`.
+
+    Taught in 02_tokenization, '3. Ids'.
+    """
+
+    kind, part, complaint = "words", "vocabulary", "is not a word vocabulary; WordTokenizer.save() writes one"
+    pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")  # a line break in HTML is white space
+
+    def __init__(self, vocabulary: list[str]):
+        if list(vocabulary[:2]) != ["<pad>", "<unk>"]:
+            raise ValueError(f"a vocabulary begins with '<pad>', '<unk>'; this one begins {list(vocabulary[:2])}")
+        self.vocabulary = list(vocabulary)
+        self.ids = {token: i for i, token in enumerate(self.vocabulary)}
+        self.pad_id, self.unk_id = 0, 1
+
+    @classmethod
+    def train(cls, texts, max_size: int = 15000, min_freq: int = 2) -> "WordTokenizer":
+        """Keep the most frequent tokens of `texts`, at most `max_size` with the two special ones.
+
+        Ties are broken alphabetically, so the same texts give the same ids on every machine.
+        """
+        if isinstance(texts, str):
+            raise TypeError("train() got one string; it needs a list of texts, such as [text]")
+        if max_size < 2:
+            raise ValueError(f"max_size={max_size}; 2 ids are taken by <pad> and <unk>: ask for more")
+        empty = cls(["<pad>", "<unk>"])
+        counts = Counter(token.text for text in texts for token in empty.tokenize(text))
+        frequent = sorted((t for t in counts if counts[t] >= min_freq), key=lambda t: (-counts[t], t))
+        return cls(["<pad>", "<unk>"] + frequent[: max_size - 2])
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, the two special ones included."""
+        return len(self.vocabulary)
+
+    def tokenize(self, text: str) -> list[Token]:
+        """Split into lower-cased words and single punctuation marks, each with its character span."""
+        return [Token(m[1].lower(), m.start(), m.end()) for m in self.pattern.finditer(text) if m[1]]
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the tokens of `text`; a token outside the vocabulary becomes `unk_id`."""
+        return [self.ids.get(token.text, self.unk_id) for token in self.tokenize(text)]
+
+    def decode(self, ids) -> str:
+        """The tokens of `ids` with a space between them. Case, spacing and unknown words are gone."""
+        return " ".join(self.vocabulary[i] for i in ids)
+
+
+def pad_batch(list_of_ids, pad_id: int, max_len: int | None = None, truncation: str = "head", multiple_of: int = 1):
+    """Stack id lists of unequal length into one tensor, with a mask of what is real.
+
+    A list longer than `max_len` keeps its first `max_len` ids ("head"), or the first quarter and
+    the last three quarters of that number ("head_tail"). The width is rounded up to `multiple_of`,
+    but never beyond `max_len`, since a model has no positions there.
+    Returns token_ids (batch, seq_len) int64 and attention_mask (batch, seq_len) bool, True = real.
+
+    Taught in 02_tokenization, '7. One tensor for many reviews'.
+    """
+    if truncation not in ("head", "head_tail"):
+        raise ValueError(f"truncation={truncation!r}; use 'head' or 'head_tail'")
+    if max_len is not None and max_len < 1:
+        raise ValueError(f"max_len={max_len}; use 1 or more, or None for no limit")
+    rows = []
+    for ids in list_of_ids:
+        if max_len is not None and len(ids) > max_len:
+            head = max_len if truncation == "head" else max_len // 4
+            ids = list(ids[:head]) + list(ids[len(ids) - (max_len - head) :])
+        rows.append(ids)
+    longest = max([len(row) for row in rows] + [1])                       # one column even if all are empty
+    seq_len = -(-longest // multiple_of) * multiple_of
+    if max_len is not None:
+        seq_len = min(seq_len, max_len)
+    token_ids = torch.full((len(rows), seq_len), pad_id, dtype=torch.long)  # (batch, seq_len)
+    lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
+    for i, row in enumerate(rows):
+        token_ids[i, : len(row)] = torch.as_tensor(row, dtype=torch.long)
+    return token_ids, torch.arange(seq_len) < lengths[:, None]
+
+
+def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
+    """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3].
+
+    Taught in 02_tokenization, '10. Merging pairs, by hand'.
+    """
+    merged, i = [], 0
+    while i < len(ids):
+        if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
+            merged.append(new_id)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
+
+
+# a run of letters, digits or other marks, each with the space before it; then white space
+_CHUNK = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
+# printable bytes first: ties between pairs are then decided as in the `tokenizers` library
+_BYTE_ORDER = sorted(range(256), key=lambda b: not (33 <= b <= 126 or 161 <= b <= 172 or b >= 174))
+_BYTE_IDS = {b: i for i, b in enumerate(_BYTE_ORDER, start=1)}
+
+
+def _byte_ids(text: str) -> list[int]:
+    return [_BYTE_IDS[b] for b in text.encode("utf-8", "surrogatepass")]
+
+
+def learn_merges(words: list[list[int]], frequency: list[int], num_merges: int, first_id: int) -> list[tuple[int, int]]:
+    """The `num_merges` most frequent adjacent pairs, each merged before the next is counted.
+
+    words: id lists, changed in place; frequency: how often each occurs. Merge number k makes the id
+    `first_id + k`. Ties go to the pair of lower ids. Stops early when no pair is left.
+
+    Taught in 02_tokenization, '11. Training on reviews'.
+    """
+    counts, where, merges = Counter(), defaultdict(set), []                # of each pair; the words that hold it
+    for w, word in enumerate(words):
+        for pair in zip(word, word[1:]):
+            counts[pair] += frequency[w]
+            where[pair].add(w)
+    while len(merges) < num_merges and counts:
+        most = max(counts.values())
+        best = min(pair for pair, count in counts.items() if count == most)
+        for w in where.pop(best):                                          # only these words change
+            for pair in zip(words[w], words[w][1:]):
+                counts[pair] -= frequency[w]
+            words[w] = merge(words[w], best, first_id + len(merges))
+            for pair in zip(words[w], words[w][1:]):
+                counts[pair] += frequency[w]
+                where[pair].add(w)
+        merges.append(best)
+        counts = +counts                                                   # drop pairs that are gone
+    return merges
+
+
+def apply_merges(ids: list[int], ranks: dict[tuple[int, int], int]) -> list[int]:
+    """Merge the pairs of `ids`, the earliest learned first. ranks: pair -> id of the merged token.
+
+    Taught in 02_tokenization, '11. Training on reviews'.
+    """
+    while len(ids) > 1:
+        pair = min(zip(ids, ids[1:]), key=lambda pair: ranks.get(pair, math.inf))
+        if pair not in ranks:
+            break
+        ids = merge(ids, pair, ranks[pair])
+    return ids
+
+
+class BPETokenizer(_Saved):
+    """Byte-level byte pair encoding (Sennrich et al. 2016, section 3.2; on bytes as in GPT-2).
+
+    Id 0 is `<pad>`, ids 1 to 256 are the single bytes, and each merge adds one id. Every string
+    can be encoded and comes back unchanged. `merges` lists pairs of ids in the order they were learned.
+
+    Taught in 02_tokenization, '11. Training on reviews'.
+    """
+
+    kind, part, complaint = "byte pairs", "merges", "holds no byte pair merges; BPETokenizer.save() writes them"
+    pattern = _CHUNK
+
+    def __init__(self, merges=()):
+        self.pad_id = 0
+        self.merges = [tuple(pair) for pair in merges]
+        self.tokens = [b""] + [bytes([b]) for b in _BYTE_ORDER]             # id -> the bytes it stands for
+        self.ranks = {}                                                    # pair -> id of the merged token
+        for left, right in self.merges:
+            self.ranks[left, right] = len(self.tokens)
+            self.tokens.append(self.tokens[left] + self.tokens[right])
+        self._cache = {}
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids: 1 for padding, 256 bytes, one for each merge."""
+        return len(self.tokens)
+
+    @classmethod
+    def train(cls, texts, vocab_size: int) -> "BPETokenizer":
+        """Merge the most frequent adjacent pair, again and again, until there are `vocab_size` ids."""
+        if vocab_size < 257:
+            raise ValueError(f"vocab_size={vocab_size}; 257 ids are taken by <pad> and the bytes: ask for more")
+        if isinstance(texts, str):
+            raise TypeError("train() got one string; it needs a list of texts, such as [text]")
+        chunks = Counter(chunk for text in texts for chunk in cls.pattern.findall(text))
+        words = [_byte_ids(chunk) for chunk in chunks]
+        return cls(learn_merges(words, list(chunks.values()), vocab_size - 257, first_id=257))
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the merged bytes of `text`. Every string has them; nothing is unknown."""
+        ids = []
+        for chunk in self.pattern.findall(text):
+            if chunk not in self._cache:
+                if len(self._cache) > 100_000:
+                    self._cache.clear()
+                self._cache[chunk] = apply_merges(_byte_ids(chunk), self.ranks)
+            ids += self._cache[chunk]
+        return ids
+
+    def decode(self, ids) -> str:
+        """The text that `ids` stand for; bytes that form no character are shown as U+FFFD."""
+        data = b"".join(self.tokens[i] for i in ids)
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace")

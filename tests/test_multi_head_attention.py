@@ -1,0 +1,183 @@
+"""Multi-head attention equals `nn.MultiheadAttention`, and its fused path equals its explicit one."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from library_twins import attention_pairs, copy_over, proof, ragged_mask, randomise, same, same_parameter_gradients
+from torch import nn
+from torch.nn import functional as F
+
+from course_utils.attention import causal_mask, padding_mask
+from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.positional_encoding import RotaryPositions, alibi_bias
+
+seeds = st.integers(0, 10**6)
+lengths = st.integers(1, 6)
+
+
+@pytest.mark.parametrize("kind", ["self", "padding", "causal", "cross"])
+@proof
+@given(batch=st.integers(1, 3), query_len=lengths, key_len=lengths, heads=st.integers(1, 4), d_head=st.integers(1, 6),
+       with_bias=st.booleans(), need_weights=st.booleans(), seed=seeds)
+def test_equals_the_library(kind, batch, query_len, key_len, heads, d_head, with_bias, need_weights, seed):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        d_model = heads * d_head
+        ours = MultiHeadAttention(d_model, heads, bias=with_bias).to(dtype)
+        theirs = nn.MultiheadAttention(d_model, heads, bias=with_bias, batch_first=True, dtype=dtype)
+        randomise(ours)
+        our_parameters, their_parameters = copy_over(attention_pairs(ours, theirs))
+        query = torch.randn(batch, query_len, d_model, dtype=dtype, requires_grad=True)
+        inputs, mask, library = [query], None, {}
+        key = value = query
+        if kind == "padding":
+            real = ragged_mask(batch, query_len)
+            mask, library = padding_mask(real), {"key_padding_mask": ~real}  # theirs is True = left out
+        elif kind == "causal":
+            mask, library = causal_mask(query_len), {"attn_mask": ~causal_mask(query_len)}
+        elif kind == "cross":
+            key, value = (torch.randn(batch, key_len, d_model, dtype=dtype, requires_grad=True) for _ in range(2))
+            inputs += [key, value]
+        result = ours(*inputs, mask=mask, need_weights=need_weights)
+        expected, weights = theirs(query, key, value, average_attn_weights=False, **library)
+        same(result.context, expected)
+        if need_weights:
+            same(result.weights, weights)
+        else:
+            assert result.weights is None
+        if dtype == torch.float64:
+            same_parameter_gradients(result.context, inputs, our_parameters, expected, inputs, their_parameters)
+
+
+@proof
+@given(batch=st.integers(1, 3), query_len=lengths, key_len=lengths, heads=st.integers(1, 4), seed=seeds,
+       masked=st.booleans(), bias=st.sampled_from([None, "random", "alibi"]), turned=st.booleans())
+def test_the_fused_path_equals_the_explicit_path(batch, query_len, key_len, heads, seed, masked, bias, turned):
+    torch.manual_seed(seed)
+    attention = MultiHeadAttention(heads * 4, heads)
+    randomise(attention)
+    query, memory = torch.randn(batch, query_len, heads * 4), torch.randn(batch, key_len, heads * 4)
+    options = {"mask": torch.rand(batch, 1, query_len, key_len) < 0.6 if masked else None}
+    if bias == "random":
+        options["bias"] = torch.randn(heads, query_len, key_len)
+    elif bias == "alibi":
+        options["bias"] = alibi_bias(heads, query_len, key_len)
+    if turned:
+        options["rotary"] = RotaryPositions(4)
+    results = []
+    for need_weights in (True, False):
+        context = attention(query, memory, **options, need_weights=need_weights).context
+        results.append((context, torch.autograd.grad(context.square().sum(), list(attention.parameters()))))
+    (explicit, explicit_gradients), (fused, fused_gradients) = results
+    same(explicit, fused)
+    for one, other in zip(explicit_gradients, fused_gradients):
+        assert one.isfinite().all() and other.isfinite().all()
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+def test_bias_and_rotary_change_the_answer():
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+    plain = attention(x).context
+    assert (attention(x, bias=alibi_bias(2, 5)).context - plain).abs().max() > 1e-3
+    assert (attention(x, rotary=RotaryPositions(4)).context - plain).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_rotary_turns_split_queries_and_keys_and_no_values(need_weights):
+    torch.manual_seed(0)
+    attention, rotary = MultiHeadAttention(12, 3), RotaryPositions(4)
+    x, memory = torch.randn(2, 4, 12), torch.randn(2, 5, 12)
+    query, key, value = attention.project(x, memory, memory)
+    context = F.scaled_dot_product_attention(rotary(query), rotary(key), value)
+    expected = attention.output_projection(attention.merge(context))
+    same(attention(x, memory, rotary=rotary, need_weights=need_weights).context, expected)
+
+
+def test_split_gives_each_head_its_own_columns():
+    batch, length, heads, d_head = 2, 5, 3, 4
+    x = torch.arange(batch * length * heads * d_head).view(batch, length, heads * d_head).float()
+    split = MultiHeadAttention(heads * d_head, heads).split(x)
+    assert split.shape == (batch, heads, length, d_head)
+    for h in range(heads):
+        assert torch.equal(split[:, h], x[:, :, h * d_head : (h + 1) * d_head])
+
+
+def test_merge_undoes_split():
+    attention = MultiHeadAttention(12, 3)
+    x = torch.randn(2, 5, 12)
+    assert torch.equal(attention.merge(attention.split(x)), x)
+
+
+def test_project_splits_the_three_projections():
+    attention = MultiHeadAttention(12, 3)
+    randomise(attention)
+    query, key, value = torch.randn(2, 4, 12), torch.randn(2, 5, 12), torch.randn(2, 5, 12)
+    projections = (attention.query_projection, attention.key_projection, attention.value_projection)
+    for got, projection, x in zip(attention.project(query, key, value), projections, (query, key, value)):
+        assert torch.equal(got, attention.split(projection(x)))
+
+
+def test_the_value_is_the_key_and_the_key_is_the_query_unless_given():
+    torch.manual_seed(0)
+    attention, x, y = MultiHeadAttention(8, 2), torch.randn(1, 3, 8), torch.randn(1, 4, 8)
+    assert torch.equal(attention(x).context, attention(x, x, x).context)
+    assert torch.equal(attention(x, y).context, attention(x, y, y).context)
+    assert not torch.allclose(attention(x, y).context, attention(x, y, y.flip(1)).context)
+
+
+def test_the_number_of_parameters_does_not_depend_on_the_number_of_heads():
+    for heads in (1, 2, 8):
+        attention = MultiHeadAttention(16, heads)
+        assert sum(p.numel() for p in attention.parameters()) == 4 * (16 * 16 + 16)
+    assert sum(p.numel() for p in MultiHeadAttention(16, 4, bias=False).parameters()) == 4 * 16 * 16
+
+
+def test_the_output_projection_is_applied_last():
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    before = attention(x).context
+    with torch.no_grad():
+        attention.output_projection.weight.mul_(2)
+        attention.output_projection.bias.fill_(1)
+    torch.testing.assert_close(attention(x).context, 2 * before + 1)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_query_with_no_key_is_finite_and_carries_no_value(need_weights):
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8, requires_grad=True)
+    randomise(attention)
+    mask = padding_mask(torch.tensor([[True, True, False], [False, False, False]]))
+    context, weights = attention(x, mask=mask, bias=alibi_bias(2, 3), need_weights=need_weights)
+    torch.testing.assert_close(context[1], attention.output_projection.bias.expand(3, 8))
+    if need_weights:
+        assert (weights[1] == 0).all()
+    for gradient in torch.autograd.grad(context.square().sum(), [x, *attention.parameters()]):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_attention_dropout_is_off_in_evaluation_and_on_in_training(need_weights):
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2, attention_dropout=0.5), torch.randn(2, 6, 8)
+    attention.eval()
+    assert torch.equal(attention(x, need_weights=need_weights).context, attention(x, need_weights=need_weights).context)
+    attention.train()
+    first, second = (attention(x, need_weights=need_weights).context for _ in range(2))
+    assert (first - second).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("d_model", "num_heads"), [(64, 5), (6, 13), (48, 7), (100, 30)])
+def test_a_head_count_that_does_not_divide_names_one_that_does(d_model, num_heads):
+    with pytest.raises(ValueError, match=f"d_model={d_model} is not divisible by num_heads={num_heads}") as error:
+        MultiHeadAttention(d_model, num_heads)
+    suggested = [int(n) for n in str(error.value).partition("; try ")[2].split(" or ")]
+    assert suggested and all(d_model % n == 0 for n in suggested)
+
+
+@pytest.mark.parametrize("num_heads", [0, -2])
+def test_a_head_count_below_one_is_a_clear_error(num_heads):
+    with pytest.raises(ValueError, match=f"num_heads={num_heads}"):
+        MultiHeadAttention(8, num_heads)

@@ -1,0 +1,235 @@
+"""Working copies are a learner's own, and every saved notebook is what a run left behind."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_utils import notebooks
+
+COURSE = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("[0-9]*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", COURSE, ids=lambda path: path.stem)
+
+
+# working copies
+
+def small_notebook(source="1 + 1"):
+    output = nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1)
+    return nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_markdown_cell("# Sums", id="title"),
+        nbformat.v4.new_code_cell(source, id="sum", outputs=[output], execution_count=1, metadata={"tags": ["kept"]}),
+    ])
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """Two notebooks in a folder of their own; returns the folder of the copies."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))      # where signatures are kept
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setattr(notebooks, "COPIES", tmp_path / "notebooks" / "my_copies")
+    (tmp_path / "notebooks").mkdir()
+    for name in ("00_first", "01_second"):
+        nbformat.write(small_notebook(), tmp_path / "notebooks" / f"{name}.ipynb")
+    return notebooks.COPIES
+
+
+def test_copies_are_made_with_their_outputs_cleared(course, capsys):
+    notebooks.copy()
+    assert sorted(path.name for path in course.iterdir()) == ["00_first.ipynb", "01_second.ipynb"]
+    copied = nbformat.read(course / "00_first.ipynb", as_version=4)
+    assert [cell.source for cell in copied.cells] == ["# Sums", "1 + 1"]
+    assert copied.cells[1].outputs == [] and copied.cells[1].execution_count is None
+    assert copied.cells[1].id == "sum" and copied.cells[1].metadata.tags == ["kept"]
+    original = nbformat.read(notebooks.NOTEBOOKS / "00_first.ipynb", as_version=4)
+    assert original.cells[1].outputs and original.cells[1].execution_count == 1
+    assert "00_first, 01_second" in capsys.readouterr().out
+
+
+def test_copies_are_trusted(course):
+    from nbformat.sign import NotebookNotary
+
+    notebooks.copy()
+    assert NotebookNotary().check_signature(nbformat.read(course / "00_first.ipynb", as_version=4))
+
+
+def test_a_copy_is_made_once_and_never_overwritten(course, capsys):
+    notebooks.copy()
+    mine = course / "00_first.ipynb"
+    edited = nbformat.read(mine, as_version=4)
+    edited.cells[1].source = "my answer"
+    nbformat.write(edited, mine)
+    before = mine.read_bytes()
+    capsys.readouterr()
+    notebooks.copy()
+    assert mine.read_bytes() == before
+    assert capsys.readouterr().out == ""                                   # the course itself has not changed
+
+
+def test_a_newer_course_notebook_is_announced_and_the_copy_untouched(course, capsys):
+    notebooks.copy()
+    before = (course / "01_second.ipynb").read_bytes()
+    nbformat.write(small_notebook("2 + 2"), notebooks.NOTEBOOKS / "01_second.ipynb")
+    capsys.readouterr()
+    notebooks.copy()
+    said = capsys.readouterr().out
+    assert "newer versions of 01;" in said and "make fresh NB=01" in said
+    assert (course / "01_second.ipynb").read_bytes() == before
+
+
+def test_new_outputs_alone_are_no_newer_version(course, capsys):
+    notebooks.copy()
+    executed = small_notebook()
+    executed.cells[1].outputs, executed.cells[1].execution_count = [], 7
+    nbformat.write(executed, notebooks.NOTEBOOKS / "01_second.ipynb")
+    capsys.readouterr()
+    notebooks.copy()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("damage", [b"", b"{ cut", b"\xff\xfe", b"[]", b"{}"])
+def test_a_damaged_copy_is_left_alone_and_the_others_are_made(course, capsys, damage):
+    course.mkdir()
+    (course / "00_first.ipynb").write_bytes(damage)
+    notebooks.copy()
+    assert (course / "00_first.ipynb").read_bytes() == damage
+    assert (course / "01_second.ipynb").is_file()
+    said = capsys.readouterr().out
+    assert "00_first.ipynb cannot be read and is left alone; make fresh NB=00" in said
+
+
+def test_fresh_gives_a_new_copy_and_keeps_every_old_one(course, capsys):
+    notebooks.copy()
+    mine = course / "00_first.ipynb"
+    for n in (1, 2):
+        mine.write_bytes(f"my work {n}".encode())
+        notebooks.fresh("00")
+        assert nbformat.read(mine, as_version=4).cells[1].source == "1 + 1"
+    assert (course / "00_first.kept-1.ipynb").read_bytes() == b"my work 1"
+    assert (course / "00_first.kept-2.ipynb").read_bytes() == b"my work 2"
+    assert "your old copy is now" in capsys.readouterr().out
+    notebooks.copy()                                                       # kept files are no course notebooks
+    assert len(list(course.iterdir())) == 4
+
+
+def test_fresh_makes_a_copy_where_there_was_none(course):
+    notebooks.fresh("01")
+    assert [path.name for path in course.iterdir()] == ["01_second.ipynb"]
+
+
+@pytest.mark.parametrize(("number", "message"), [("7", "no notebook '7'"), ("0", "00_first, 01_second"), ("", "00_first")])
+def test_fresh_needs_the_number_of_one_notebook(course, number, message):
+    with pytest.raises(SystemExit, match=message):
+        notebooks.fresh(number)
+    assert not course.exists()
+
+
+def test_notebooks_are_found_in_order_by_the_start_of_their_names(course):
+    assert [path.stem for path in notebooks.find([])] == ["00_first", "01_second"]
+    assert [path.stem for path in notebooks.find(["01"])] == ["01_second"]
+
+
+# running
+
+def test_a_run_writes_executed_copies_and_leaves_the_course_as_it_was(course, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    code = "from pathlib import Path\nprint('a')\nprint(Path.cwd().name)\n3 + 4"
+    nbformat.write(small_notebook(code), notebooks.NOTEBOOKS / "00_first.ipynb")
+    nbformat.write(small_notebook("1 / 0"), notebooks.NOTEBOOKS / "01_second.ipynb")
+    before = (notebooks.NOTEBOOKS / "00_first.ipynb").read_bytes()
+    assert notebooks.run([], in_place=False) == 1                          # one failed, the other was still run
+    assert (notebooks.NOTEBOOKS / "00_first.ipynb").read_bytes() == before
+    executed = nbformat.read(tmp_path / "elsewhere" / "notebooks" / "00_first.ipynb", as_version=4).cells[1]
+    stream, result = executed.outputs
+    assert stream.text == "a\nnotebooks\n" and result.data["text/plain"] == "7"
+    assert not (tmp_path / "elsewhere" / "notebooks" / "01_second.ipynb").exists()
+
+
+def test_tidying_merges_pieces_of_a_stream_and_drops_what_differs_between_machines():
+    notebook = small_notebook()
+    new = nbformat.v4.new_output
+    notebook.cells[1].outputs = [new("stream", name="stdout", text="a"), new("stream", name="stdout", text="b"),
+                                 new("stream", name="stderr", text="c"), new("stream", name="stdout", text="d")]
+    notebook.cells[1].metadata["execution"] = {"iopub.status.busy": "2026"}
+    notebook.metadata["language_info"] = {"name": "python", "version": "3.11.7"}
+    notebooks.tidy(notebook)
+    assert [(o.name, o.text) for o in notebook.cells[1].outputs] == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
+    assert notebook.cells[1].metadata == {"tags": ["kept"]}
+    assert notebook.metadata.language_info == {"name": "python"}
+
+
+# what is saved
+
+def code_cells(path):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def written(output) -> str:
+    """All text of an output, without the bytes of its pictures."""
+    texts = [output.get("text", "")]
+    texts += [value for kind, value in output.get("data", {}).items() if not kind.startswith("image/png")]
+    return "\n".join(str(text) for text in texts)
+
+
+@each_notebook
+def test_every_code_cell_was_executed_in_order(path):
+    counts = [cell.execution_count for cell in code_cells(path) if cell.source.strip()]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@each_notebook
+def test_no_output_is_an_error(path):
+    for cell in code_cells(path):
+        assert not [output for output in cell.outputs if output.output_type == "error"], cell.id
+
+
+@each_notebook
+def test_no_output_names_a_place_on_one_machine(path):
+    absolute = re.compile(r"(?<![\w.:/<])/(?:home|root|work|tmp|usr|var|opt|mnt|srv|Users|private)/|\b[A-Za-z]:\\\\?\w")
+    for cell in code_cells(path):
+        for output in cell.outputs:
+            found = absolute.search(written(output))
+            assert not found, f"{cell.id}: {written(output)[max(0, found.start() - 30) : found.end() + 60]!r}"
+
+
+@each_notebook
+def test_no_cell_is_left_out_of_the_tests(path):
+    for cell in code_cells(path):
+        tags = {tag.lower().replace("_", "-") for tag in cell.metadata.get("tags", [])}
+        assert not tags & {"nbval-skip", "skip-execution", "raises-exception", "nbval-raises-exception"}, cell.id
+        first = cell.source.lstrip().splitlines()[0] if cell.source.strip() else ""
+        assert not re.match(r"#\s*(NBVAL_SKIP|NBVAL_RAISES_EXCEPTION|PYTEST_VALIDATE_IGNORE_OUTPUT)", first, re.I), cell.id
+
+
+@each_notebook
+def test_a_cell_whose_output_is_not_compared_checks_itself(path):
+    for cell in code_cells(path):
+        tags = {tag.lower().replace("_", "-") for tag in cell.metadata.get("tags", [])}
+        if "nbval-ignore-output" in tags or re.search(r"^#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.I | re.M):
+            assert re.search(r"\bclaim\(|\bassert\b", cell.source), cell.id
+
+
+@each_notebook
+def test_cell_ids_are_unique_and_chosen(path):
+    notebook = nbformat.read(path, as_version=4)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(ids) == len(set(ids))
+    drawn = re.compile(r"(?=.*\d)[0-9a-f]{8}(-[0-9a-f-]{27})?")            # as editors make them up
+    assert not [i for i in ids if drawn.fullmatch(i)]
+
+
+@each_notebook
+def test_a_saved_notebook_is_valid_and_tidy(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "version" not in notebook.metadata.get("language_info", {})
+    assert all("execution" not in cell.metadata for cell in notebook.cells)
+
+
+def test_the_notebooks_are_numbered_without_gaps():
+    numbers = [int(path.name[:2]) for path in COURSE]
+    assert numbers == list(range(len(COURSE)))

@@ -1,0 +1,180 @@
+"""Positions: tables by their formulas, rotations, slopes, and what they do to a model."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from library_twins import proof
+
+from course_utils.attention import padding_mask
+from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
+from course_utils.positional_encoding import (
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    alibi_bias,
+    alibi_slopes,
+    sinusoidal_table,
+)
+
+
+@proof
+@given(position=st.integers(0, 299), pair=st.integers(0, 15), half=st.integers(1, 16),
+       base=st.sampled_from([10000.0, 100.0]))
+def test_sinusoidal_values_follow_the_formula(position, pair, half, base):
+    d_model, i = 2 * half, pair % half
+    row = sinusoidal_table(300, d_model, base)[position]
+    angle = position / base ** (2 * i / d_model)
+    assert row[2 * i].item() == pytest.approx(math.sin(angle), abs=1e-6)
+    assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_sinusoidal_positions_count_from_zero():
+    assert sinusoidal_table(2, 4)[0].tolist() == [0.0, 1.0, 0.0, 1.0]
+    expected = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+    assert sinusoidal_table(2, 4)[1].tolist() == pytest.approx(expected, abs=1e-7)
+    assert sinusoidal_table(7, 6).shape == (7, 6)
+
+
+def test_an_odd_width_is_a_clear_error():
+    with pytest.raises(ValueError, match="d_model=7 is odd.*use 8"):
+        SinusoidalPositions(7)
+    with pytest.raises(ValueError, match="d_head=3 is odd"):
+        RotaryPositions(3)
+
+
+def test_a_shift_of_the_table_is_one_rotation_for_all_positions():
+    table, shift = sinusoidal_table(100, 8).double(), 7
+    for i in range(4):
+        angle = shift / 10000 ** (2 * i / 8)
+        turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]], dtype=torch.float64)
+        pair = table[:, 2 * i : 2 * i + 2]
+        torch.testing.assert_close(pair[:-shift] @ turn.T, pair[shift:], atol=1e-6, rtol=0)
+
+
+def test_the_dot_product_of_two_rows_depends_on_their_distance_only():
+    table = sinusoidal_table(60, 16)
+    products = table @ table.T
+    for distance in (0, 1, 9):
+        diagonal = products.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+
+
+def test_the_sinusoidal_table_is_saved_and_not_trained():
+    positions = SinusoidalPositions(6, max_len=11)
+    assert list(positions.state_dict()) == ["table"]
+    assert list(positions.parameters()) == []
+    assert positions.table.shape == (11, 6)
+
+
+def test_the_learned_table_is_trained():
+    positions = LearnedPositions(6, max_len=11)
+    assert [p.shape for p in positions.parameters()] == [(11, 6)]
+    positions(torch.zeros(2, 4, 6)).sum().backward()
+    assert (positions.table.grad[:4] == 2).all() and (positions.table.grad[4:] == 0).all()
+
+
+@pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
+def test_positions_are_added_from_the_offset_on(kind):
+    positions, x = kind(6, max_len=11), torch.randn(2, 4, 6)
+    torch.testing.assert_close(positions(x) - x, positions.table[:4].expand(2, 4, 6))
+    torch.testing.assert_close(positions(x, offset=7) - x, positions.table[7:11].expand(2, 4, 6))
+
+
+@pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
+def test_a_text_that_is_too_long_is_a_clear_error(kind):
+    positions = kind(6, max_len=11)
+    assert positions(torch.zeros(1, 11, 6)).shape == (1, 11, 6)
+    for length, offset in ((12, 0), (4, 8)):
+        with pytest.raises(ValueError, match=f"{length} tokens from position {offset}.*max_len=11.*truncate"):
+            positions(torch.zeros(1, length, 6), offset=offset)
+
+
+def test_rotary_turns_each_pair_of_columns_by_its_angle():
+    x = torch.randn(2, 3, 5, 6)
+    turned = RotaryPositions(6)(x)
+    for position in range(5):
+        for i in range(3):
+            angle = position / 10000 ** (2 * i / 6)
+            a, b = x[:, :, position, 2 * i], x[:, :, position, 2 * i + 1]
+            first, second = a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)
+            torch.testing.assert_close(turned[:, :, position, 2 * i], first, atol=1e-5, rtol=0)
+            torch.testing.assert_close(turned[:, :, position, 2 * i + 1], second, atol=1e-5, rtol=0)
+
+
+def test_rotary_keeps_lengths():
+    x = torch.randn(2, 3, 50, 8)
+    torch.testing.assert_close(RotaryPositions(8)(x).norm(dim=-1), x.norm(dim=-1))
+
+
+@proof
+@given(seed=st.integers(0, 10**6), offset=st.integers(1, 60))
+def test_rotary_scores_depend_on_the_distance_only(seed, offset):
+    torch.manual_seed(seed)
+    rotary, query, key = RotaryPositions(8), torch.randn(1, 1, 6, 8), torch.randn(1, 1, 6, 8)
+    here = rotary(query) @ rotary(key).transpose(-2, -1)
+    there = rotary(query, offset) @ rotary(key, offset).transpose(-2, -1)
+    torch.testing.assert_close(here, there, atol=1e-4, rtol=0)
+    apart = rotary(query, offset) @ rotary(key).transpose(-2, -1)
+    assert (here - apart).abs().max() > 1e-3
+
+
+def test_rotary_offset_continues_a_sequence():
+    rotary, x = RotaryPositions(8), torch.randn(1, 2, 9, 8)
+    torch.testing.assert_close(rotary(x)[..., 4:, :], rotary(x[..., 4:, :], offset=4))
+
+
+def test_rotary_angles_are_not_trained():
+    assert list(RotaryPositions(4).parameters()) == []
+
+
+def test_alibi_slopes_for_a_power_of_two_and_between():
+    assert alibi_slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
+    assert alibi_slopes(4).tolist() == [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8]
+    assert alibi_slopes(1).tolist() == [2.0**-8]
+    # those of four heads, then every other one of those of eight
+    assert alibi_slopes(6).tolist() == [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8, 2.0**-1, 2.0**-3]
+
+
+def test_alibi_bias_is_minus_slope_times_distance():
+    bias = alibi_bias(2, 4)
+    assert bias.shape == (2, 4, 4)
+    for head, slope in enumerate(alibi_slopes(2).tolist()):
+        for query in range(4):
+            for key in range(4):
+                assert bias[head, query, key].item() == -slope * abs(query - key)
+
+
+def test_alibi_bias_is_aligned_at_the_bottom_right():
+    assert alibi_bias(6, 2, 5).shape == (6, 2, 5)
+    assert torch.equal(alibi_bias(6, 2, 5), alibi_bias(6, 5)[:, 3:])
+
+
+def small_model(positions: str) -> SelfAttentionClassifier:
+    torch.manual_seed(5)
+    config = ClassifierConfig(vocab_size=30, d_model=16, num_heads=2, d_ff=16, num_layers=2, max_len=16, positions=positions)
+    model = SelfAttentionClassifier(config).eval()
+    if positions == "learned":                                             # as large as training would make them
+        torch.nn.init.normal_(model.positions.table)
+    return model
+
+
+@pytest.mark.parametrize("order", [(6, 5, 4, 3, 2, 1, 0), (3, 0, 6, 2, 5, 1, 4)])
+def test_without_positions_permuted_words_give_permuted_outputs_and_the_same_logits(order):
+    model, ids, order = small_model("none"), torch.tensor([[5, 9, 14, 7, 22, 3, 18]]), list(order)
+    mask = padding_mask(torch.ones(1, 7, dtype=torch.bool))
+    with torch.no_grad():
+        outputs, permuted = (model.encoder(model.embed(i), mask).x for i in (ids, ids[:, order]))
+        torch.testing.assert_close(outputs[:, order], permuted, atol=1e-5, rtol=0)
+        torch.testing.assert_close(model(ids).logits, model(ids[:, order]).logits, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi"])
+def test_with_positions_the_order_of_the_words_matters(positions):
+    model, ids = small_model(positions), torch.tensor([[5, 9, 14, 7, 22, 3, 18]])
+    order = [3, 0, 6, 2, 5, 1, 4]                                          # a reversal would leave ALiBi's distances alone
+    with torch.no_grad():
+        gap = (model(ids).logits - model(ids[:, order]).logits).abs().max()
+    assert gap > 1e-3

@@ -1,0 +1,72 @@
+"""Numbers that are quoted are the numbers in the result files, and the files say how they came about."""
+
+import json
+
+import pytest
+
+from course_utils.results import add_run, by_model, interval, percent, read_runs, readme_section, summarise
+
+RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
+
+
+def test_the_readme_quotes_what_the_result_files_say(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    quoted = text.partition("<!-- scoreboard: begin -->")[2].partition("<!-- scoreboard: end -->")[0]
+    assert quoted.strip() == readme_section().strip(), "run data/results/scoreboard.py: it rewrites the README's tables"
+
+
+@pytest.mark.parametrize("name", ["scoreboard", "imdb"])
+def test_every_run_names_its_seed_settings_device_and_cost(name):
+    runs = read_runs(name)
+    assert runs
+    for run in runs:
+        assert {"model", "seed", "settings", "device", "threads", "torch", "parameters", "seconds"} <= set(run)
+        assert 0 <= run["test"]["accuracy"] <= 1 and run["test"]["reviews"] > 0
+    assert len({run["settings"] for run in runs}) == 1, "the runs of one table were made with different settings"
+
+
+def test_attention_was_run_with_three_seeds():
+    for name in ("scoreboard", "imdb"):
+        for model, runs in by_model(read_runs(name)).items():
+            if "attention" in model:
+                assert sorted(run["seed"] for run in runs) == [0, 1, 2]
+
+
+def test_the_committed_checkpoints_score_what_their_runs_say(root):
+    from course_utils.classifier import ReviewClassifier
+    from course_utils.data import load_reviews
+
+    test = load_reviews("reviews")["test"]
+    labels, _ = ReviewClassifier.load(root / "data" / "checkpoints" / "reviews").predict(test["text"])
+    names = test.features["label"].names
+    accuracy = sum(label == names[i] for label, i in zip(labels, test["label"])) / len(labels)
+    runs = by_model(read_runs("scoreboard"))["attention, the full model"]
+    best = max(runs, key=lambda run: run["validation"]["accuracy"])
+    assert accuracy == pytest.approx(best["test"]["accuracy"], abs=2 / len(labels))
+
+
+def test_a_checkpoint_is_small(root):
+    for folder in (root / "data" / "checkpoints").iterdir():
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 12e6, folder.name
+
+
+def test_an_interval_adds_the_chance_of_reviews_and_of_seeds():
+    mean, half = interval([0.9], 100)
+    assert mean == 0.9 and half == pytest.approx(1.96 * 0.03)
+    assert interval([0.85, 0.95], 100)[1] > half
+    assert percent((0.871, 0.0121)) == "87.1 ± 1.2"
+
+
+def test_a_run_replaces_one_of_the_same_model_and_seed(tmp_path):
+    add_run("x", RUN, tmp_path)
+    add_run("x", {**RUN, "seed": 1}, tmp_path)
+    add_run("x", {**RUN, "test": {"accuracy": 0.7, "reviews": 100}}, tmp_path)
+    runs = read_runs("x", tmp_path)
+    assert [(run["seed"], run["test"]["accuracy"]) for run in runs] == [(0, 0.7), (1, 0.5)]
+    assert summarise(runs, "test", "accuracy")[0] == pytest.approx(0.6)
+
+
+def test_a_damaged_result_file_is_named(tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps([RUN])[:-5], encoding="utf-8")
+    with pytest.raises(ValueError, match="x.json is damaged"):
+        read_runs("x", tmp_path)

@@ -1,0 +1,191 @@
+"""Blocks and stacks equal the library's; identity, parameters, dropout and errors are as promised."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from library_twins import (
+    block_pairs,
+    copy_over,
+    proof,
+    ragged_mask,
+    randomise,
+    same,
+    same_gradients,
+    same_parameter_gradients,
+)
+from torch import nn
+
+from course_utils.attention import padding_mask
+from course_utils.positional_encoding import RotaryPositions, alibi_bias
+from course_utils.transformer_blocks import Encoder, EncoderBlock, FeedForward, layer_norm
+
+seeds = st.integers(0, 10**6)
+
+
+@proof
+@given(batch=st.integers(1, 3), length=st.integers(1, 5), d_model=st.integers(2, 20), seed=seeds,
+       eps=st.sampled_from([1e-5, 1e-3]))
+def test_layer_norm_equals_the_library(batch, length, d_model, seed, eps):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        theirs = nn.LayerNorm(d_model, eps=eps, dtype=dtype)
+        randomise(theirs)
+        x = torch.randn(batch, length, d_model, dtype=dtype, requires_grad=True)
+        ours = layer_norm(x, theirs.weight, theirs.bias, eps)
+        torch.testing.assert_close(ours, theirs(x), atol=2e-6 if dtype == torch.float32 else 1e-10, rtol=1e-6)
+        if dtype == torch.float64:
+            tensors = [x, theirs.weight, theirs.bias]
+            same_gradients(ours, tensors, theirs(x), tensors)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@proof
+@given(batch=st.integers(1, 3), length=st.integers(1, 6), heads=st.integers(1, 3), d_head=st.integers(2, 5),
+       d_ff=st.integers(1, 12), padded=st.booleans(), seed=seeds)
+def test_a_block_equals_the_library(norm_first, activation, batch, length, heads, d_head, d_ff, padded, seed):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        options = dict(dropout=0.0, activation=activation, norm_first=norm_first, layer_norm_eps=1e-3)
+        ours = EncoderBlock(heads * d_head, heads, d_ff, **options).to(dtype)
+        theirs = nn.TransformerEncoderLayer(heads * d_head, heads, d_ff, batch_first=True, dtype=dtype, **options)
+        randomise(ours)
+        our_parameters, their_parameters = copy_over(block_pairs(ours, theirs))
+        x = torch.randn(batch, length, heads * d_head, dtype=dtype, requires_grad=True)
+        real = ragged_mask(batch, length) if padded else torch.ones(batch, length, dtype=torch.bool)
+        result = ours(x, padding_mask(real)).x
+        expected = theirs(x, src_key_padding_mask=~real)
+        torch.testing.assert_close(result, expected, atol=1e-6, rtol=1e-6)
+        if dtype == torch.float64:
+            same(result, expected)
+            same_parameter_gradients(result, [x], our_parameters, expected, [x], their_parameters)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@proof
+@given(layers=st.integers(1, 3), length=st.integers(2, 6), activation=st.sampled_from(["relu", "gelu"]), seed=seeds)
+def test_a_stack_equals_the_library(norm_first, layers, length, activation, seed):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        options = dict(dropout=0.0, activation=activation, layer_norm_eps=1e-3)
+        ours = Encoder(layers, 8, 2, 12, norm_first=norm_first, **options).to(dtype)
+        layer = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, norm_first=norm_first, dtype=dtype, **options)
+        norm = nn.LayerNorm(8, eps=1e-3, dtype=dtype) if norm_first else None
+        theirs = nn.TransformerEncoder(layer, layers, norm=norm, enable_nested_tensor=False)
+        randomise(ours)
+        pairs = [pair for our, their in zip(ours.blocks, theirs.layers) for pair in block_pairs(our, their)]
+        if norm_first:
+            pairs += [(norm.weight, [ours.norm.weight]), (norm.bias, [ours.norm.bias])]
+        # the library deep-copies the layer but keeps this norm
+        our_parameters, their_parameters = copy_over(pairs)
+        assert len(our_parameters) == len(list(ours.parameters()))
+        x = torch.randn(3, length, 8, dtype=dtype, requires_grad=True)
+        real = ragged_mask(3, length)
+        result, expected = ours(x, padding_mask(real)).x, theirs(x, src_key_padding_mask=~real)
+        torch.testing.assert_close(result, expected, atol=2e-6, rtol=2e-6)
+        if dtype == torch.float64:
+            same(result, expected)
+            same_parameter_gradients(result, [x], our_parameters, expected, [x], their_parameters)
+
+
+def zero_sublayers(block: EncoderBlock) -> None:
+    for layer in (block.attention.output_projection, block.feed_forward.contract):
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
+
+
+def test_zeroed_sublayers_leave_the_input_as_it_is_in_pre_norm():
+    block, x = EncoderBlock(8, 2, 16, dropout=0.0), torch.randn(2, 5, 8)
+    zero_sublayers(block)
+    assert torch.equal(block(x).x, x)
+
+
+def test_zeroed_sublayers_leave_the_input_normalised_in_post_norm():
+    block, x = EncoderBlock(8, 2, 16, dropout=0.0, norm_first=False), torch.randn(2, 5, 8) * 3 + 1
+    zero_sublayers(block)
+    normalised = layer_norm(x, torch.ones(8), torch.zeros(8))
+    torch.testing.assert_close(block(x).x, normalised, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 3])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_the_parameter_count_is_what_the_formula_says(layers, norm_first):
+    d_model, d_ff = 12, 20
+    block = 4 * (d_model**2 + d_model) + 2 * d_model * d_ff + d_ff + d_model + 2 * 2 * d_model
+    encoder = Encoder(layers, d_model, 3, d_ff, norm_first=norm_first)
+    assert sum(p.numel() for p in encoder.parameters()) == layers * block + (2 * d_model if norm_first else 0)
+
+
+def test_layers_have_their_own_weights():
+    encoder = Encoder(2, 8, 2, 8)
+    first, second = encoder.blocks
+    assert not torch.equal(first.feed_forward.expand.weight, second.feed_forward.expand.weight)
+
+
+@pytest.mark.parametrize("options", [dict(dropout=0.4), dict(dropout=0.0, attention_dropout=0.4)])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_dropout_is_off_in_evaluation_and_on_in_training(options, need_weights):
+    torch.manual_seed(0)
+    encoder, x = Encoder(1, 8, 2, 8, **options), torch.randn(2, 6, 8)
+    encoder.eval()
+    assert torch.equal(encoder(x, need_weights=need_weights).x, encoder(x, need_weights=need_weights).x)
+    encoder.train()
+    first, second = (encoder(x, need_weights=need_weights).x for _ in range(2))
+    assert (first - second).abs().max() > 1e-3
+
+
+def test_without_dropout_training_and_evaluation_agree():
+    encoder, x = Encoder(2, 8, 2, 8, dropout=0.0), torch.randn(2, 6, 8)
+    torch.testing.assert_close(encoder.train()(x).x, encoder.eval()(x).x)
+
+
+def test_dropout_acts_on_what_each_sublayer_adds():
+    torch.manual_seed(0)
+    x = torch.randn(2, 5, 8)
+    assert torch.equal(EncoderBlock(8, 2, 8, dropout=1.0)(x).x, x)          # everything dropped: the residual is left
+    for silenced in ("attention", "feed_forward"):
+        block = EncoderBlock(8, 2, 8, dropout=0.5)
+        last = block.attention.output_projection if silenced == "attention" else block.feed_forward.contract
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        assert 0.2 < (block(x).x == x).float().mean() < 0.8                # half of what the other one adds
+
+
+def test_dropout_drops_inside_the_feed_forward_layer_too():
+    torch.manual_seed(0)
+    feed_forward, x = FeedForward(8, 32, dropout=0.5), torch.randn(4, 8)
+    assert not torch.equal(feed_forward(x), feed_forward(x))
+
+
+def test_the_feed_forward_layer_sees_one_token_at_a_time():
+    feed_forward, x = FeedForward(8, 16, dropout=0.0), torch.randn(2, 5, 8)
+    torch.testing.assert_close(feed_forward(x)[:, 3], feed_forward(x[:, 3]))
+
+
+def test_one_tensor_of_weights_a_layer_when_asked_for():
+    encoder, x = Encoder(3, 8, 2, 8).eval(), torch.randn(2, 5, 8)
+    result = encoder(x, need_weights=True)
+    assert [tuple(w.shape) for w in result.attentions] == [(2, 2, 5, 5)] * 3
+    torch.testing.assert_close(result.x, encoder(x).x)
+    assert encoder(x).attentions is None
+    assert encoder.blocks[0](x).weights is None
+    torch.testing.assert_close(encoder.blocks[0](x, need_weights=True).weights, result.attentions[0])
+
+
+@pytest.mark.parametrize("options", [{"bias": alibi_bias(2, 5)}, {"rotary": RotaryPositions(4)}])
+def test_bias_and_rotary_reach_every_layer(options):
+    torch.manual_seed(0)
+    encoder, x = Encoder(2, 8, 2, 8).eval(), torch.randn(1, 5, 8)
+    expected = x
+    for block in encoder.blocks:
+        expected = block(expected, **options).x
+    torch.testing.assert_close(encoder(x, **options).x, encoder.norm(expected))
+    assert (encoder(x, **options).x - encoder(x).x).abs().max() > 1e-3
+
+
+def test_wrong_options_are_named():
+    with pytest.raises(ValueError, match="activation='swish'; use 'gelu' or 'relu'"):
+        EncoderBlock(8, 2, 16, activation="swish")
+    with pytest.raises(ValueError, match="d_model=8 is not divisible by num_heads=3; try .*[24]"):
+        Encoder(1, 8, 3, 16)
