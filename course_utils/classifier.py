@@ -169,7 +169,7 @@ class Explanation(NamedTuple):
     """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
     (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
 
-    Taught in 08_classifier, '3. Texts in, labels out; saving and loading'.
+    Taught in 08_classifier, '6. Texts in, labels out; saving and loading'.
     """
 
     tokens: list[Token]
@@ -185,7 +185,7 @@ class ReviewClassifier:
     `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first
     quarter and last three quarters.
 
-    Taught in 08_classifier, '3. Texts in, labels out; saving and loading'.
+    Taught in 08_classifier, '6. Texts in, labels out; saving and loading'.
     """
 
     def __init__(self, model: SelfAttentionClassifier, tokenizer: WordTokenizer, label_names=("negative", "positive")):

@@ -19,7 +19,7 @@ def masked_mean(x: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
 
     A row without a real token gives zeros. Returns (batch, d_model).
 
-    Taught in 03_embeddings, '1. A bag of embeddings'.
+    Taught in 03_embeddings, '3. The mean that forgets its mask'.
     """
     mask = attention_mask.unsqueeze(-1).to(x.dtype)                        # (batch, seq_len, 1)
     return (x * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)            # (batch, d_model)
@@ -31,7 +31,7 @@ class BagOfEmbeddings(nn.Module):
     (token_ids (batch, seq_len), attention_mask or None) -> logits (batch, num_classes).
     Without a mask, every id but `pad_id` counts as real.
 
-    Taught in 03_embeddings, '1. A bag of embeddings'.
+    Taught in 03_embeddings, '4. A bag of embeddings'.
     """
 
     def __init__(self, vocab_size: int, d_model: int = 16, num_classes: int = 2, pad_id: int = 0):

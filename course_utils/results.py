@@ -134,11 +134,16 @@ def readme_section(folder: Path = FOLDER) -> str:
     parts = [
         f"Test accuracy on the course's reviews ({scoreboard[0]['test']['reviews']:,} of them; {counted}):",
         scoreboard_table(scoreboard),
-        f"And on {imdb[0]['test']['reviews']:,} real test reviews (25,000 labelled ones for training and validation):",
-        imdb_table(imdb),
-        f"Seconds are training time on a shared two-core machine without a GPU ({' or '.join(map(str, threads))} threads): "
-        "an order of magnitude, not a benchmark.",
     ]
+    if imdb:
+        parts += [
+            f"And on {imdb[0]['test']['reviews']:,} real test reviews (25,000 labelled ones for training and validation):",
+            imdb_table(imdb),
+        ]
+    parts.append(
+        f"Seconds are training time on a shared two-core machine without a GPU ({' or '.join(map(str, threads))} threads): "
+        "an order of magnitude, not a benchmark."
+    )
     return "\n\n".join(parts)
 
 

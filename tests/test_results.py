@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from course_utils.results import add_run, by_model, interval, percent, read_runs, readme_section, summarise
+from course_utils.results import FOLDER, add_run, by_model, interval, percent, read_runs, readme_section, summarise
 
 RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
 
@@ -15,7 +15,14 @@ def test_the_readme_quotes_what_the_result_files_say(root):
     assert quoted.strip() == readme_section().strip(), "run data/results/scoreboard.py: it rewrites the README's tables"
 
 
-@pytest.mark.parametrize("name", ["scoreboard", "imdb"])
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def test_there_is_a_scoreboard():
+    assert "scoreboard" in NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_run_names_its_seed_settings_device_and_cost(name):
     runs = read_runs(name)
     assert runs
@@ -26,7 +33,7 @@ def test_every_run_names_its_seed_settings_device_and_cost(name):
 
 
 def test_attention_was_run_with_three_seeds():
-    for name in ("scoreboard", "imdb"):
+    for name in NAMES:
         for model, runs in by_model(read_runs(name)).items():
             if "attention" in model:
                 assert sorted(run["seed"] for run in runs) == [0, 1, 2]

@@ -125,6 +125,7 @@ def deck(items: list, count: int, rng: Random) -> list:
 
 
 def available(frames: list[dict], unseen: bool) -> list[dict]:
+    """The frames of the training split, or those held out for the test split."""
     return [frame for frame in frames if frame.get("held_out", False) == unseen]
 
 

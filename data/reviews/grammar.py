@@ -12,10 +12,10 @@ Words in square brackets are evidence, a name in braces is a slot. `realise` tur
 evidence spans.
 """
 
-import hashlib
 import re
 import tomllib
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -86,11 +86,18 @@ class Bank:
         return self._fitting[key]
 
     def rank(self, frame: str, phrase: Phrase) -> int:
-        """The place of a phrase among those of its form and polarity, shuffled anew for each frame."""
+        """The place of a phrase among those of its form and polarity, shuffled anew for each frame.
+
+        The words for a whole film come first and the strong ones after them, so that any eight neighbours in a
+        list of eight or more have eight different remainders; `build.py` divides the combinations by them.
+        """
         key = (frame, phrase.form, phrase.polarity)
         if key not in self._ranks:
-            like = {other.text for other in self.phrases if (other.form, other.polarity) == key[1:]}
-            order = sorted(like, key=lambda text: hashlib.sha256(f"{frame} {text}".encode()).digest())
+            like = {}
+            for other in self.phrases:
+                if (other.form, other.polarity) == key[1:]:
+                    like.setdefault(other.text, (other.aspect != "film", other.strong))
+            order = sorted(like, key=lambda text: (like[text], sha256(f"{frame} {text}".encode()).digest()))
             self._ranks[key] = {text: place for place, text in enumerate(order)}
         return self._ranks[key][phrase.text]
 
