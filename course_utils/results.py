@@ -106,7 +106,7 @@ def percent(figure: tuple[float, float]) -> str:
 def scoreboard_table(runs: list[dict]) -> str:
     """The scoreboard on the course's reviews as a Markdown table: test accuracy in per cent, overall and by kind."""
     kinds = ["plain", "negation", "order", "distant"]
-    lines = [f"| model | seeds | all kinds | {' | '.join(kinds)} | hand-written | parameters | seconds |", "|---" * 9 + "|"]
+    lines = [f"| model | seeds | all kinds | {' | '.join(kinds)} | hand-written | parameters | seconds |", "|---" * 10 + "|"]
     for model, same in by_model(runs).items():
         cells = [percent(summarise(same, "test", "accuracy"))]
         cells += [percent(summarise(same, "test", "by_kind", kind)) for kind in kinds]
