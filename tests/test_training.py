@@ -357,13 +357,13 @@ def test_a_damaged_checkpoint_is_noticed_and_not_used(content, tmp_path, capsys)
 # recipes and the command line
 
 def test_override_changes_each_part_of_a_recipe():
-    recipe = override(RECIPES["reviews"], ["num_layers=1", "epochs=3", "batch_size=4", "positions=rotary", "max_len=64",
+    recipe = override(RECIPES["reviews"], ["num_layers=1", "epochs=3", "batch_size=4", "positions=learned", "max_len=64",
                                            "bucketed=false", "patience=2"])
-    assert recipe.model["num_layers"] == 1 and recipe.model["positions"] == "rotary"
+    assert recipe.model["num_layers"] == 1 and recipe.model["positions"] == "learned"
     assert recipe.fit["epochs"] == 3 and recipe.fit["patience"] == 2
     assert recipe.batches["batch_size"] == 4 and recipe.batches["bucketed"] is False
     assert recipe.model["max_len"] == recipe.batches["max_len"] == 64      # the two must agree
-    assert RECIPES["reviews"].fit["epochs"] != 3 and "positions" not in RECIPES["reviews"].model
+    assert RECIPES["reviews"].fit["epochs"] != 3 and RECIPES["reviews"].model["positions"] == "rotary"
 
 
 @pytest.mark.parametrize("wrong", ["heads=2", "num_layers", "=3", "vocab_size=9", ""])
