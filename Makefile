@@ -13,7 +13,7 @@ PY := .venv/bin/python
 
 lab: setup
 	@$(PY) -m course_utils.notebooks copy
-	@$(PY) -m jupyterlab notebooks/my_copies/00_tensors.ipynb
+	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/my_copies/00_tensors.ipynb
 
 test: setup
 	@TQDM_DISABLE=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb))
