@@ -11,6 +11,7 @@ Does: fresh kernels, outputs without timings or progress bars. Does not: compare
 import argparse
 import hashlib
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -77,6 +78,8 @@ def copy() -> None:
                 continue
             if copied != fingerprint(nbformat.read(path, as_version=4)):
                 changed.append(path.name[:2])
+    for page in sorted(NOTEBOOKS.glob("*.md")):           # pages to read: always the newest
+        shutil.copyfile(page, COPIES / page.name)
     if made:
         print(f"copied into {COPIES.relative_to(ROOT)}: {', '.join(made)}")
     if changed:
@@ -130,6 +133,7 @@ def execute(path: Path, bar=None):
     client = NotebookClient(
         notebook, timeout=1200, kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
+        extra_arguments=["--log-level=ERROR"],            # no kernel warnings between the progress bars
         on_cell_complete=(lambda cell, cell_index: bar.update()) if bar is not None else None,
     )
     client.execute()

@@ -34,11 +34,11 @@ RECIPES = {
     # the course's own reviews: notebook 08
     "reviews": Recipe(
         model=dict(
-            d_model=32, num_heads=2, d_ff=64, num_layers=2, max_len=256, positions="rotary", dropout=0.1,
+            d_model=32, num_heads=2, d_ff=32, num_layers=2, max_len=256, positions="rotary", dropout=0.1,
             word_dropout=0.1, embedding_std=0.02, embedding_scale=10.0,
         ),
-        fit=dict(epochs=10, learning_rate=3e-3, weight_decay=0.1, warmup=0.1),
-        batches=dict(batch_size=32, max_len=256, multiple_of=8),
+        fit=dict(epochs=16, learning_rate=6e-3, weight_decay=0.1, warmup=0.1),
+        batches=dict(batch_size=64, max_len=256, multiple_of=8),
     ),
     # real reviews, 25,000 of them: notebook 09
     "imdb": Recipe(

@@ -9,10 +9,13 @@ import json
 import math
 import os
 import platform
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import torch
+
+from course_utils.training import accuracy_by
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "results"
 
@@ -57,6 +60,19 @@ def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
     os.replace(partial, path)
 
 
+def scores(predictions, labels, **groups) -> dict:
+    """Accuracy, on how many reviews, and both by group: scores(predictions, labels, kind=["plain", "order", …]).
+
+    A group gives by_kind, {"plain": accuracy, …}, and reviews_by_kind, the number of reviews behind each.
+    """
+    right = [int(predicted) == int(label) for predicted, label in zip(predictions, labels, strict=True)]
+    result = {"accuracy": sum(right) / len(right), "reviews": len(right)}
+    for name, members in groups.items():
+        result[f"by_{name}"] = accuracy_by(members, predictions, labels)
+        result[f"reviews_by_{name}"] = dict(sorted(Counter(members).items()))
+    return result
+
+
 def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
     """Mean accuracy over seeds and half the width of its 95 % interval, for `reviews` scored reviews.
 
@@ -75,8 +91,7 @@ def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
 def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
     """`interval` of one figure over the runs of a model: summarise(runs, "test", "by_kind", "order").
 
-    The last part of `path` names an accuracy; the number of reviews stands in run[path[0]]["reviews"],
-    by kind in run[path[0]]["reviews_by_kind"].
+    The last part of `path` names an accuracy of what `scores` returned; the number of reviews stands beside it.
     """
     values = []
     for run in runs:
@@ -85,8 +100,8 @@ def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
             value = value[part]
         values.append(value)
     scored = runs[0][path[0]]
-    count = scored["reviews_by_kind"][path[-1]] if "by_kind" in path else scored["reviews"]
-    return interval(values, count)
+    grouped = len(path) > 1 and path[1].startswith("by_")
+    return interval(values, scored[f"reviews_{path[1]}"][path[-1]] if grouped else scored["reviews"])
 
 
 def by_model(runs: list[dict]) -> dict[str, list[dict]]:

@@ -47,6 +47,15 @@ def test_copies_are_made_with_their_outputs_cleared(course, capsys):
     assert "00_first, 01_second" in capsys.readouterr().out
 
 
+def test_pages_to_read_are_copied_and_brought_up_to_date(course):
+    page = notebooks.NOTEBOOKS / "notation_and_glossary.md"
+    page.write_text("old", encoding="utf-8")
+    notebooks.copy()
+    page.write_text("new", encoding="utf-8")
+    notebooks.copy()
+    assert (notebooks.COPIES / page.name).read_text(encoding="utf-8") == "new"
+
+
 def test_copies_are_trusted(course):
     from nbformat.sign import NotebookNotary
 

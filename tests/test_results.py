@@ -1,10 +1,14 @@
 """Numbers that are quoted are the numbers in the result files, and the files say how they came about."""
 
 import json
+import runpy
 
+import pandas as pd
 import pytest
 
-from course_utils.results import FOLDER, add_run, by_model, interval, percent, read_runs, readme_section, summarise
+from course_utils.data import load_reviews
+from course_utils.results import add_run, by_model, interval, percent, read_runs, readme_section, summarise
+from course_utils.tokenization import WordTokenizer
 
 RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
 
@@ -15,11 +19,7 @@ def test_the_readme_quotes_what_the_result_files_say(root):
     assert quoted.strip() == readme_section().strip(), "run data/results/scoreboard.py: it rewrites the README's tables"
 
 
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-
-
-def test_there_is_a_scoreboard():
-    assert "scoreboard" in NAMES
+NAMES = ["scoreboard", "imdb"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,3 +77,20 @@ def test_a_damaged_result_file_is_named(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps([RUN])[:-5], encoding="utf-8")
     with pytest.raises(ValueError, match="x.json is damaged"):
         read_runs("x", tmp_path)
+
+
+def test_what_was_counted_on_the_offline_collections_can_be_counted_again(root):
+    facts = json.loads((root / "data" / "results" / "imdb_facts.json").read_text(encoding="utf-8"))
+    script = runpy.run_path(str(root / "data" / "results" / "imdb_facts.py"))
+    tokenizer, opinions = WordTokenizer.train(load_reviews("reviews")["train"]["text"]), script["opinion_words"]()
+    assert len(opinions) == facts["opinions"]
+    for name, split in (("made", load_reviews("reviews")["train"]), ("hand-written", load_reviews("handwritten")["test"])):
+        assert script["describe"](split, opinions, tokenizer)[0] == facts[name]
+
+
+def test_the_predictions_give_the_accuracies_of_their_runs(root):
+    said = pd.read_csv(root / "data" / "results" / "imdb_predictions.csv")
+    for run in read_runs("imdb"):
+        column = said[f"{run['model']}, seed {run['seed']}"]
+        assert len(column) == run["test"]["reviews"]
+        assert ((column > 0.5) == (said["label"] == 1)).mean() == pytest.approx(run["test"]["accuracy"], abs=0.001)

@@ -1,66 +1,154 @@
 """Train the course's classifier on the real IMDb reviews, beside TF-IDF, and score both: `make imdb`.
 
 Takes the reviews from the hub, or from the folder that COURSE_DATA names. Three seeds; the epoch is chosen on
-2,500 of the training reviews; test reviews are looked at once a seed, at the end. Writes data/results/imdb.json and, from
-the seed with the best validation accuracy, data/checkpoints/imdb. A second call goes on where the first stopped.
+2,500 of the training reviews; test reviews are looked at once a seed, at the end. Writes data/results/imdb.json,
+what each model said of each test review to imdb_predictions.csv and, from the seed with the best validation
+accuracy, data/checkpoints/imdb. A second call goes on where the first stopped. --variants trains, besides, what
+notebook 09 compares with: the beginning of each review alone, no positions, a bag of embeddings.
 
-    python data/results/imdb.py [--seeds 0 1 2] [--output FOLDER]
+    python data/results/imdb.py [--seeds 0 1 2] [--variants] [--output FOLDER]
 """
 
 import argparse
+import random
+import re
 import shutil
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import torch
 from tqdm import tqdm
 
-from course_utils.baselines import tfidf_regression
+from course_utils.baselines import WORD, tfidf_regression
+from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
-from course_utils.recipes import RECIPES, score, train_classifier
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, update_readme
+from course_utils.embeddings import BagOfEmbeddings
+from course_utils.recipes import RECIPES
+from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores, update_readme
+from course_utils.tokenization import WordTokenizer
+from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+PREDICTIONS = FOLDER / "imdb_predictions.csv"
 RECIPE = RECIPES["imdb"]
+MAX_LEN = RECIPE.batches["max_len"]
+LENGTHS = [128, 256, 512]                               # limits between the groups of length, in tokens
+TFIDF = {"TF-IDF of words, logistic regression": 1, "TF-IDF 1-2-grams, logistic regression": 2}
+MAIN = "attention classifier"
+VARIANTS = ["bag of embeddings", "attention, no positions", "attention, first 256 tokens only"]
+ORDER = [*TFIDF, "bag of embeddings", "attention, first 256 tokens only", "attention, no positions", MAIN]
 
 
-def run_tfidf(dataset, common: dict) -> None:
-    """Fit TF-IDF with logistic regression on the same training reviews; record its test accuracy."""
+def length_group(tokens: int) -> str:
+    """The group of a review of so many tokens: '129–256'."""
+    limits = [0, *LENGTHS]
+    for low, high in zip(limits, limits[1:]):
+        if tokens <= high:
+            return f"{low + 1}–{high}"
+    return f"over {limits[-1]}"
+
+
+class Reviews:
+    """All that is scored: the splits of IMDb, the hand-written reviews, and the test reviews with their words shuffled."""
+
+    def __init__(self, imdb):
+        self.splits = {"train": imdb["train"], "validation": imdb["validation"], "test": imdb["test"]}
+        self.splits["handwritten"] = load_reviews("handwritten")["test"]
+        self.tokenizer = WordTokenizer.train(imdb["train"]["text"], RECIPE.max_size, RECIPE.min_freq)
+        words = [[token.text for token in self.tokenizer.tokenize(text)] for text in imdb["test"]["text"]]
+        self.groups = [length_group(len(review)) for review in words]
+        sample = random.Random(0).sample
+        found = [re.findall(WORD, text) for text in imdb["test"]["text"]]  # the words that TF-IDF counts
+        self.shuffled_texts = [" ".join(sample(review, len(review))) for review in found]
+        self.encoded = {name: encode_reviews(split, self.tokenizer) for name, split in self.splits.items()}
+
+    def shuffled(self, truncation: str) -> EncodedReviews:
+        """The test reviews, cut to what the model reads, and then in random order."""
+        random_order = random.Random(0)
+        ids = []
+        for review in self.encoded["test"].ids:
+            if len(review) > MAX_LEN:
+                head = MAX_LEN if truncation == "head" else MAX_LEN // 4
+                review = review[:head] + review[len(review) - (MAX_LEN - head):]
+            ids.append(random_order.sample(review, len(review)))
+        return EncodedReviews(ids, self.encoded["test"].labels)
+
+
+def record(model: str, seed: int, common: dict, reviews: Reviews, probabilities: dict, **facts) -> None:
+    """Score a model by its probabilities of 'positive' on each split; put the run into the result files."""
+    splits = {**reviews.splits, "shuffled": reviews.splits["test"]}
+    scored = {}
+    for name, values in probabilities.items():
+        groups = {"test": {"length": reviews.groups}, "handwritten": {"kind": reviews.splits["handwritten"]["kind"]}}
+        scored[name] = scores((np.asarray(values) > 0.5).astype(int), splits[name]["label"], **groups.get(name, {}))
+    add_run("imdb", {
+        "model": model, "order": ORDER.index(model), "seed": seed, **common, **facts,
+        "validation_accuracy": scored["validation"]["accuracy"], **scored,
+    })
+    test = reviews.splits["test"]
+    table = pd.DataFrame({"label": test["label"], "length": reviews.groups})
+    if PREDICTIONS.exists():
+        earlier = pd.read_csv(PREDICTIONS)
+        if len(earlier) == len(table) and (earlier[["label", "length"]] == table).all(axis=None):
+            table = earlier
+    table[f"{model}, seed {seed}"] = np.asarray(probabilities["test"]).round(3)
+    columns = sorted(table.columns[2:], key=lambda name: (ORDER.index(name.rpartition(", seed")[0]), name))
+    table[["label", "length", *columns]].to_csv(PREDICTIONS, index=False, lineterminator="\n")
+
+
+def run_tfidf(model: str, reviews: Reviews, common: dict) -> None:
+    """Fit TF-IDF with logistic regression on the same training reviews. It has no seed: one run."""
+    train = reviews.splits["train"]
     begun = time.perf_counter()
-    model = tfidf_regression().fit(dataset["train"]["text"], dataset["train"]["label"])
+    fitted = tfidf_regression(TFIDF[model]).fit(train["text"], train["label"])
     seconds = time.perf_counter() - begun
-    accuracy = {
-        split: float(model.score(dataset[split]["text"], dataset[split]["label"])) for split in ("validation", "test")
-    }
-    add_run("imdb", {
-        "model": "TF-IDF 1-2-grams, logistic regression", "order": 0, "seed": 0, **common,
-        "parameters": int(model[-1].coef_.size + 1), "seconds": round(seconds, 1),
-        "validation_accuracy": accuracy["validation"],
-        "test": {"accuracy": accuracy["test"], "reviews": len(dataset["test"])},
-    })
+    texts = {name: split["text"] for name, split in reviews.splits.items() if name != "train"}
+    texts["shuffled"] = reviews.shuffled_texts
+    probabilities = {name: fitted.predict_proba(values)[:, 1] for name, values in texts.items()}
+    record(model, 0, common, reviews, probabilities, parameters=int(fitted[-1].coef_.size + 1), seconds=round(seconds, 1))
 
 
-def run_classifier(dataset, common: dict, seed: int, output: Path) -> None:
-    """Train one seed, keep it under `output`, record its test accuracy."""
-    state = output / f"seed-{seed}" / "training_state.safetensors"
-    trained = train_classifier(dataset, RECIPE, seed, checkpoint=state)
-    test = score(trained, dataset["test"], RECIPE)
-    trained.classifier.save(output / f"seed-{seed}")
+def run_network(model: str, seed: int, reviews: Reviews, common: dict, output: Path) -> None:
+    """Train one seed of a network on IMDb; the classifier itself is kept under `output`."""
+    options = BatchOptions(**RECIPE.batches)
+    if model.endswith("tokens only"):
+        options = options._replace(truncation="head")
+    seed_everything(seed)
+    settings = dict(RECIPE.fit)
+    if model.startswith("bag"):
+        net = BagOfEmbeddings(reviews.tokenizer.vocab_size, 64)
+        settings |= {"learning_rate": 1e-2}
+    else:
+        changed = {"positions": "none"} if model.endswith("no positions") else {}
+        net = SelfAttentionClassifier(ClassifierConfig(reviews.tokenizer.vocab_size, **{**RECIPE.model, **changed}))
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    state = output / f"{model}, seed {seed}" / "training_state.safetensors"
+    result = fit(
+        net.to(device), reviews.encoded["train"], reviews.encoded["validation"],
+        options=options, seed=seed, checkpoint=state, **settings,
+    )
+    scored = {name: reviews.encoded[name] for name in ("validation", "test", "handwritten")}
+    scored["shuffled"] = reviews.shuffled(options.truncation)
+    probabilities = {name: evaluate(net, part, options).probabilities[:, 1].numpy() for name, part in scored.items()}
+    if model == MAIN:
+        ReviewClassifier(net.cpu(), reviews.tokenizer).save(state.parent)
     state.unlink(missing_ok=True)
-    add_run("imdb", {
-        "model": "attention classifier", "order": 1, "seed": seed, **common,
-        "parameters": sum(p.numel() for p in trained.classifier.model.parameters()),
-        "seconds": round(trained.fit_result.seconds, 1), "best_epoch": trained.fit_result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in trained.fit_result.history],
-        "validation_accuracy": trained.validation_accuracy,
-        "test": {"accuracy": test["accuracy"], "reviews": len(dataset["test"])},
-    })
+    record(
+        model, seed, common, reviews, probabilities,
+        parameters=sum(p.numel() for p in net.parameters()), seconds=round(result.seconds, 1),
+        best_epoch=result.best_epoch,
+        history=[{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
+    )
 
 
 def main() -> int:
     """Run what is missing, print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--variants", action="store_true", help="also what notebook 09 compares with")
     parser.add_argument("--output", type=Path, default=ROOT / "outputs" / "imdb")
     chosen = parser.parse_args()
     try:
@@ -72,13 +160,16 @@ def main() -> int:
     data = {split: len(dataset[split]) for split in dataset}
     settings = fingerprint(RECIPE, data, fingerprint(list(dataset["test"]["text"])))
     common = {"data": data, "settings": settings, "recipe": RECIPE._asdict(), **environment()}
-    wanted = [("TF-IDF 1-2-grams, logistic regression", 0)] + [("attention classifier", seed) for seed in chosen.seeds]
+    networks = [MAIN, *VARIANTS] if chosen.variants else [MAIN]
+    wanted = [(model, 0) for model in TFIDF] + [(model, seed) for model in networks for seed in chosen.seeds]
     done = {(run["model"], run["seed"]) for run in read_runs("imdb") if run["settings"] == settings}
-    for model, seed in tqdm([run for run in wanted if run not in done], unit="model"):
-        if seed == 0 and model.startswith("TF-IDF"):
-            run_tfidf(dataset, common)
+    missing = [run for run in wanted if run not in done]
+    reviews = Reviews(dataset) if missing else None
+    for model, seed in tqdm(missing, unit="model"):
+        if model in TFIDF:
+            run_tfidf(model, reviews, common)
         else:
-            run_classifier(dataset, common, seed, chosen.output)
+            run_network(model, seed, reviews, common, chosen.output)
     keep_best(chosen.output)
     if read_runs("scoreboard"):
         update_readme()
@@ -89,9 +180,9 @@ def main() -> int:
 
 def keep_best(output: Path) -> None:
     """Copy the seed with the best validation accuracy, if it was trained here, to data/checkpoints/imdb."""
-    runs = [run for run in read_runs("imdb") if run["model"] == "attention classifier"]
+    runs = [run for run in read_runs("imdb") if run["model"] == MAIN]
     best = max(runs, key=lambda run: run["validation_accuracy"])
-    source, target = output / f"seed-{best['seed']}", FOLDER.parent / "checkpoints" / "imdb"
+    source, target = output / f"{MAIN}, seed {best['seed']}", FOLDER.parent / "checkpoints" / "imdb"
     if (source / "model.safetensors").is_file():
         shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("training_state*"))
         print(f"data/checkpoints/imdb holds seed {best['seed']}, the best of {len(runs)} on validation")

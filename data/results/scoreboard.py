@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import sys
 import time
-from collections import Counter
 
 import torch
 from tqdm import tqdm
@@ -20,9 +19,9 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.data import load_reviews, pairs
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, update_readme
+from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores, update_readme
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, accuracy_by, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import BatchOptions, encode_reviews, evaluate, fit, seed_everything
 
 RECIPE = RECIPES["reviews"]
 TEXT_MODELS = {
@@ -52,18 +51,13 @@ NETWORKS = [
 CHECKPOINTS = {"attention without positions": "reviews-without-positions", "attention, the full model": "reviews"}
 
 
-def scores(dataset, predictions) -> dict:
-    """Accuracy overall, by kind, on unseen frames, and how many reviews each of them was counted on."""
-    labels, kinds = dataset["label"], dataset["kind"]
-    right = [int(p) == label for p, label in zip(predictions, labels)]
-    result = {
-        "accuracy": sum(right) / len(right), "reviews": len(right),
-        "by_kind": accuracy_by(kinds, predictions, labels), "reviews_by_kind": dict(sorted(Counter(kinds).items())),
-    }
-    flags = dataset["unseen_frame"] if "unseen_frame" in dataset.column_names else []
-    unseen = [hit for hit, flag in zip(right, flags) if flag]
-    if unseen:
-        result["unseen_frames"] = {"accuracy": sum(unseen) / len(unseen), "reviews": len(unseen)}
+def scored_split(dataset, predictions) -> dict:
+    """Accuracy overall, by kind and, where the corpus marks them, on frames that no training review has."""
+    result = scores(predictions, dataset["label"], kind=dataset["kind"])
+    if "unseen_frame" in dataset.column_names:
+        rows = [i for i, unseen in enumerate(dataset["unseen_frame"]) if unseen]
+        if rows:
+            result["unseen_frames"] = scores([predictions[i] for i in rows], [dataset["label"][i] for i in rows])
     return result
 
 
@@ -75,7 +69,8 @@ def run_text_model(model: str, data: dict, common: dict) -> None:
     last = fitted[-1]
     parameters = next((getattr(last, name).size for name in ("coef_", "feature_log_prob_") if hasattr(last, name)), 1)
     record(model, 0, seconds, int(parameters), common, {
-        split: scores(data[split], fitted.predict(data[split]["text"])) for split in ("validation", "test", "handwritten")
+        split: scored_split(data[split], fitted.predict(data[split]["text"]))
+        for split in ("validation", "test", "handwritten")
     })
 
 
@@ -88,7 +83,7 @@ def run_network(model: str, seed: int, data: dict, tokenizer: WordTokenizer, com
     settings = dict(RECIPE.fit, learning_rate=1e-2, weight_decay=0.01) if model.startswith("bag") else RECIPE.fit
     result = fit(net, encoded["train"], encoded["validation"], options=options, seed=seed, progress=False, **settings)
     scored = {
-        split: scores(data[split], evaluate(net, encoded[split], options).predictions)
+        split: scored_split(data[split], evaluate(net, encoded[split], options).predictions)
         for split in ("validation", "test", "handwritten")
     }
     others = [run for run in current_runs(common) if run["model"] == model and run["seed"] != seed]
