@@ -3,12 +3,13 @@
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results rewrite the result files that README and notebooks quote
+# make solutions  every notebook with its exercises solved, in outputs/solutions
 # make fresh NB=04   a new copy of one notebook; yours is kept beside it
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course's reviews), make lint.
 
-.PHONY: lab test course imdb results fresh setup export save data lint
+.PHONY: lab test course imdb results solutions fresh setup export save data lint
 PY := .venv/bin/python
 
 lab: setup
@@ -29,6 +30,9 @@ imdb: setup
 
 results: setup
 	@$(PY) data/results/scoreboard.py
+
+solutions: setup
+	@$(PY) -m course_utils.exercises.editions
 
 export: setup
 	@$(PY) -m course_utils.export

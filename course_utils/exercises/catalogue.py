@@ -1,0 +1,50 @@
+"""All exercises by number. Does: find an exercise and its answers. Does not: define them (see `chapters`, `solutions`)."""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from functools import lru_cache
+
+from course_utils.exercises import chapters
+from course_utils.exercises.engine import Answers, Exercise, right_order
+
+
+@lru_cache
+def list_exercises() -> tuple[Exercise, ...]:
+    """Every exercise of the course, in the order of the notebooks."""
+    names = sorted(module.name for module in pkgutil.iter_modules(chapters.__path__))
+    return tuple(exercise for name in names for exercise in _chapter(name).EXERCISES)
+
+
+def find_exercise(number: str) -> Exercise:
+    """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
+    for exercise in list_exercises():
+        if exercise.id == number:
+            return exercise
+    known = [exercise.id for exercise in list_exercises()]
+    near = difflib.get_close_matches(number, known, n=3, cutoff=0.1) or known[:3]
+    raise ValueError(f"there is no exercise {number!r}; did you mean {', '.join(near)}?")
+
+
+def answers_to(number: str) -> Answers:
+    """The course's answer to an exercise, accepted variants, and what each known mistake would write."""
+    return _solutions(number).ANSWERS[number]
+
+
+def source_of_solution(number: str) -> str:
+    """The source of the course's answer; for an order, the lines in a right order."""
+    exercise = find_exercise(number)
+    if exercise.kind == "order":
+        letters = right_order(answers_to(number).reference()).split()
+        return "\n".join(f"{letter}  {exercise.lines[ord(letter) - ord('A')]}" for letter in letters)
+    return textwrap.dedent(inspect.getsource(answers_to(number).reference)).strip()
+
+
+def _chapter(name: str):
+    return importlib.import_module(f"course_utils.exercises.chapters.{name}")
+
+
+def _solutions(number: str):
+    return importlib.import_module(f"course_utils.exercises.solutions.ch{number.partition('.')[0].zfill(2)}")

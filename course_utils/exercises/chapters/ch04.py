@@ -1,0 +1,365 @@
+"""Exercises of notebook 04, attention. Their solutions are in solutions/ch04.py."""
+
+import torch
+
+from course_utils.exercises.engine import Case, Exercise, Mistake, Property
+
+# ---------------------------------------------------------------- 4.1 a row by hand
+
+
+def _no_probes(generator) -> list[tuple]:
+    return []
+
+
+def _listed(case: Case) -> str:
+    return ", ".join(f"{value:.3f}" for value in case.got[""].tolist())
+
+
+ROW = Exercise(
+    id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=2e-3,
+    objective="Another word, 'bland' with the numbers (-2, 0, 0), asks the four words of section 3. Work out its four "
+        "weights, "
+    "as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
+    signature="a list of four numbers: the weights on not, dull, but, moving",
+    probes=_no_probes,
+    mistakes=(
+        Mistake("scores", lambda case: f"{_listed(case)}: these are the scores.", "They still have to go through "
+            "softmax: e to "
+                "the power of each, then divide by their sum."),
+        Mistake("no-exponential", lambda case: f"{_listed(case)} are the scores divided by the sum of their sizes.",
+            "Weights must "
+                "not be negative; take e to the power of each score first."),
+        Mistake("not-divided", lambda case: f"your numbers sum to {case.got[''].sum():.3f}.", "Weights sum to one: "
+            "divide each "
+                "exponential by the sum of all four."),
+        Mistake("scaled", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: the scores were divided by √3.",
+                "Section 3 does not scale yet; section 7 does, and says why."),
+        Mistake("wrong-sign", lambda case: f"'moving' gets {case.got[''][3]:.3f} and 'dull' {case.got[''][1]:.3f}: a "
+            f"sign was lost.",
+                "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
+        Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: that is the row of 'dull' "
+            f"from the table.",
+                "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
+    ),
+    properties=(
+        Property(lambda case: abs(case.got[""].sum() - 1) > 0.02,
+                 lambda case: f"the four numbers sum to {case.got[''].sum():.3f}.",
+                 "Weights sum to one."),
+        Property(lambda case: abs(case.got[""][0] - case.got[""][2]) > 2e-3,
+                 lambda case: f"the weights on 'not' and 'but' are {case.got[''][0]:.3f} and {case.got[''][2]:.3f}.",
+                 "'not' and 'but' have the same score, so they get the same weight."),
+    ),
+    hints=(
+        "Four dot products first: only the first of the three numbers of 'bland' is not zero.",
+        "The scores are 0, 2, 0 and -2. Now e to the power of each, and their sum.",
+        "e² = 7.389 and e⁻² = 0.135; with two ones the sum is 9.524.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.2 scaled dot-product attention
+
+
+def _attention_probes(generator: torch.Generator) -> list[tuple]:
+    """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)), and one without leading dimensions."""
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2))]
+
+
+def _sums(case: Case, dim: int) -> torch.Tensor:
+    return case.got["1"].sum(dim=dim)
+
+
+def _spread(values: torch.Tensor) -> str:
+    low, high = values.min().item(), values.max().item()
+    return f"{low:.3f}" if abs(high - low) < 5e-4 else f"{low:.3f} to {high:.3f}"
+
+
+SCALED = Exercise(
+    id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
+    objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
+        "the context "
+    "and the weights. Four or five lines.",
+    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) "
+    "-> context (..., query, d_value), weights (..., query, key)",
+    probes=_attention_probes,
+    mistakes=(
+        Mistake("softmax-over-queries", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, your columns to "
+                f"{_spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
+                "among "
+                "the keys, so it must run over the last dimension."),
+        Mistake("no-scaling", lambda case: f"your largest weight is {case.got['1'].max():.3f}, with scaling it is "
+                f"{case.right['1'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
+                "(section 7)."),
+        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
+                f"{case.right['1'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is its "
+                "root: "
+                "divide by √d_k."),
+        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
+                f"{case.right['1'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
+                "of queries and "
+                "keys: use query.shape[-1]."),
+        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
+                f"{case.right['1'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
+                "scores large: "
+                "use query.shape[-1]."),
+        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}.", "The division "
+            "stands "
+                "after the softmax. It belongs to the scores, before."),
+        Mistake("multiplied", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
+                f"{case.right['1'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
+        Mistake("no-softmax", lambda case: f"your weights go from {_spread(case.got['1'])}.", "These are scores. "
+            "Weights are "
+                "positive and sum to one in each row: softmax is missing."),
+        Mistake("hard", lambda case: f"{int((case.got['1'] == 1).sum())} of your weights are exactly 1.", "The best key "
+            "takes "
+                "everything. That cannot be trained (section 2); use softmax."),
+        Mistake("keys-for-values", lambda case: f"your context is {case.got['0'].shape[-1]} wide, as the keys are.",
+                "The weights are multiplied with the keys. What is handed over are the values."),
+        Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['0'].shape)} and "
+            f"{tuple(case.got['1'].shape)}.",
+                "Context and weights stand the wrong way round: return context, weights."),
+    ),
+    properties=(
+        Property(lambda case: (case.got["1"] < -1e-6).any(),
+                 lambda case: f"{int((case.got['1'] < 0).sum())} of your weights are negative.",
+                 "Weights come out of a softmax and are positive."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
+                 lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
+                 "Each query's weights sum to one: look at the dim of the softmax, and at what follows it."),
+        Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
+                 lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
+                 f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+                 "context = weights @ value, with nothing in between."),
+        Property(lambda case: not torch.allclose(case.got["1"], case.right["1"], atol=1e-4),
+                 lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.",
+                 "The rows sum to one, but they come from other scores than query · key / √d_k."),
+    ),
+    hints=(
+        "Three steps, in this order: scores, weights, context. Print the shape after each.",
+        "The keys have to be turned for the product: key.transpose(-2, -1). Then divide by math.sqrt(query.shape[-1]).",
+        "scores.softmax(dim=-1) gives the weights; weights @ value gives the context; return both.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.3 repair: the mask
+
+
+def _masked_probes(generator: torch.Generator) -> list[tuple]:
+    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, and not the same ones."""
+    query, key, value = _attention_probes(generator)[0]
+    mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
+    mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
+    mask[0, 0, 0, 4] = mask[0, 0, 3, 0] = mask[1, 0, 1, 3] = False
+    return [(query, key, value, mask)]
+
+
+def _on_masked(case: Case) -> torch.Tensor:
+    """The largest weight that a key got which the mask forbids."""
+    forbidden = ~case.inputs[3].expand(case.got["1"].shape)
+    return case.got["1"][forbidden].abs().max()
+
+
+MASKED = Exercise(
+    id="4.3", title="A mask that leaks", minutes=(10, 15), given="mask-after-softmax",
+    objective="This function runs, its outputs look reasonable, and it is wrong. Find what is wrong with the weights, "
+        "and repair "
+    "it. Every query of these inputs has at least one key.",
+    signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
+        "may attend) "
+    "-> context (..., query, d_value), weights (..., query, key)",
+    probes=_masked_probes,
+    mistakes=(
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}.", "The mask is "
+            "applied after the "
+                "softmax: forbidden keys have already taken their share of the sum. Put it on the scores, before."),
+        Mistake("filled-with-zero", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
+            "Its score is 0, "
+                "and e⁰ = 1 is no small number. Fill with -inf."),
+        Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
+            "Its score "
+                "is low, but not low enough. Fill with -inf, or with a number like -1e9."),
+        Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed "
+            f"ones get "
+                f"{case.got['1'][case.inputs[3].expand(case.got['1'].shape)].abs().max():.3f} at most.", "The mask is "
+                "the wrong way "
+                "round: here True means may attend, so fill where it is False."),
+        Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
+            "effect. "
+                "masked_fill returns a new tensor; keep it: scores = scores.masked_fill(…)."),
+        Mistake("no-scaling", lambda case: f"forbidden keys get nothing, which is right, but your largest weight is "
+                f"{case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.", "The division by √d_k was lost."),
+        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, and a forbidden "
+            f"key gets "
+                f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
+    ),
+    properties=(
+        Property(lambda case: _on_masked(case) > 1e-5,
+                 lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.",
+                 "Where the mask is False the weight must be 0: the score has to be -inf before the softmax."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
+                 lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
+                 "Each query's weights sum to one, over the keys it may look at."),
+        Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
+                 lambda case: "your context is not weights @ value: it differs by up to "
+                 f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+                 "The context must be made with the masked weights that you return."),
+        Property(lambda case: not torch.allclose(case.got["1"], case.right["1"], atol=1e-4),
+                 lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.",
+                 "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
+    ),
+    hints=(
+        "Print weights.sum(dim=-1). What should each row sum to?",
+        "Which share did the forbidden keys take before they were set to zero? When would it have to be prevented?",
+        "scores = scores.masked_fill(~mask, -math.inf), and only then the softmax.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.4 two masks in one
+
+
+def _mask_probes(generator: torch.Generator) -> list[tuple]:
+    """Ragged attention masks: as many queries as keys, and fewer queries than keys."""
+    square = torch.arange(6) < torch.tensor([[6], [4], [1]])               # (batch, key)
+    left = torch.tensor([[False, False, True, True, True], [True, True, True, True, False]])
+    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4)]
+
+
+def _allowed(case: Case) -> tuple[int, int]:
+    return int((case.got[""] != 0).sum()), int(case.right[""].sum())
+
+
+def _first_wrong(case: Case) -> str:
+    got, right = case.got[""], case.right[""]
+    b, _, i, j = (got != right).nonzero()[0].tolist()
+    rule = "comes later" if not right[b, 0, i, j] else "came before or is itself, and is real"
+    if not case.inputs[0][b, j]:
+        rule = "is padding"
+    return f"review {b}: query {i} {'may' if got[b, 0, i, j] else 'may not'} look at key {j}, which {rule}."
+
+
+def _count(case: Case) -> str:
+    got, right = _allowed(case)
+    return f"{got} pairs are allowed, expected {right}."
+
+
+BOTH_MASKS = Exercise(
+    id="4.4", title="Two masks in one", minutes=(15, 25),
+    objective="A model that writes text in batches needs both masks at once: no word may look at what comes later, and "
+        "none at "
+    "padding. The last query sees the last key (aligned at the bottom right), also where there are fewer queries than "
+    "keys. "
+    "Build one boolean mask, True = may attend.",
+    signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
+        "boolean",
+    probes=_mask_probes,
+    mistakes=(
+        Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair "
+            "must be allowed "
+                "by both: use &."),
+        Mistake("only-causal", lambda case: _first_wrong(case), "The padding has no effect; only the triangle is there."),
+        Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is "
+            "missing."),
+        Mistake("without-itself", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle leaves out the "
+            "diagonal, so the "
+                "first word has no key at all. A word may look at itself."),
+        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words see "
+            "what comes "
+                "later and not what came before. Use tril."),
+        Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. "
+            "Here True means "
+                "may attend."),
+        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is "
+            "the keys "
+                "(columns) that must not be looked at: attention_mask[:, None, None, :]."),
+        Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
+            f"{_first_wrong(case)}",
+                "The triangle is aligned at the top left. The queries are the last positions, so query i may see keys "
+                "up to "
+                "i + key_len - query_len."),
+        Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too "
+            "far: each "
+                "word sees the next one."),
+    ),
+    properties=(
+        Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(),
+                 lambda case: f"your mask holds numbers other than 0 and 1, such as "
+            f"{case.got[''][(case.got[''] != 0) & (case.got[''] != 1)][0]:.3g}.", "It must be boolean: True = may attend."),
+        Property(lambda case: (case.got[""] != case.right[""]).any(),
+                 lambda case: _first_wrong(case),
+                 "Write down by hand which keys this query may see, and compare."),
+    ),
+    hints=(
+        "Build the two masks apart, look at both, and join them at the end. Which one depends on the review?",
+        "causal_mask(query_len, key_len) is (query, key). attention_mask[:, None, None, :] is (batch, 1, 1, key). "
+        "Broadcasting does the rest.",
+        "causal & padding: both must allow a pair.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.5 repair: a query with no key
+
+
+def _no_key_probes(generator: torch.Generator) -> list[tuple]:
+    query, key, value, mask = _masked_probes(generator)[0]
+    mask = mask.clone()
+    mask[0, 0, 2] = False                                                  # this query has no key at all
+    return [(query, key, value, mask)]
+
+
+def _observe_with_gradient(function, query, key, value, mask):
+    """Context and weights, and the gradient that arrives at the queries."""
+    query = query.clone().requires_grad_()
+    context, weights = function(query, key, value, mask)
+    gradient = torch.autograd.grad(context.sum() + weights.square().sum(), query)[0]
+    return {"context": context, "weights": weights, "gradient": gradient}
+
+
+def _bad(case: Case, name: str) -> int:
+    return int((~torch.isfinite(case.got[name])).sum())
+
+
+def _empty_row(case: Case) -> torch.Tensor:
+    return case.got["weights"][0, 0, 2]
+
+
+NO_KEY = Exercise(
+    id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
+    objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
+        "query gets "
+    "zeros, for weights and context, and so that the gradient stays finite too.",
+    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
+        "attend) "
+    "-> context (..., query, d_value), weights (..., query, key)",
+    probes=_no_key_probes, observe=_observe_with_gradient,
+    mistakes=(
+        Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
+            f"context are NaN.",
+                "A row of -inf has no largest number; its softmax is 0 divided by 0."),
+        Mistake("uniform", lambda case: f"the query without a key gives each forbidden key a weight of "
+            f"{_empty_row(case)[0]:.3f}.",
+                "With one large negative number everywhere, softmax sees equal scores. Set the forbidden weights to "
+                "zero afterwards."),
+    ),
+    properties=(
+        Property(lambda case: _bad(case, "gradient"),
+                 lambda case: f"{_bad(case, 'gradient')} numbers of the gradient are not finite.",
+                 "The outputs may look right; training would still break."),
+        Property(lambda case: _empty_row(case).abs().max() > 1e-6,
+                 lambda case: f"the query without a key has weights that sum to {_empty_row(case).sum():.3f}.",
+                 "It has nothing to look at: all its weights must be 0."),
+        Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
+                 lambda case: "the queries that have keys changed as well: their weights differ by up to "
+                 f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
+                 "Only the row without a key needs care."),
+    ),
+    hints=(
+        "What does softmax give for a row of -inf? Try torch.full((3,), -math.inf).softmax(dim=0).",
+        "Use torch.finfo(scores.dtype).min in place of -inf: then nothing is undefined. What does that row hold now?",
+        "weights = weights.masked_fill(~mask, 0.0) after the softmax.",
+    ),
+)
+
+EXERCISES = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY)
+

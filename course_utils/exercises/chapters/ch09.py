@@ -1,0 +1,259 @@
+"""Exercises of notebook 09, real reviews. Their solutions are in solutions/ch09.py."""
+
+import torch
+
+from course_utils.exercises.engine import Case, Exercise, Mistake, Property
+
+# ---------------------------------------------------------------- 9.2 an entry of TF-IDF
+
+
+def _one(case: Case) -> str:
+    return f"{case.got[''].item():.3f}"
+
+
+TFIDF = Exercise(
+    id="9.2", title="One entry by hand", kind="number", minutes=(5, 10), tolerance=2e-3,
+    objective="A fifth review, 'dull dull but moving', is read with the idf of section 6. Work out its entry for "
+        "'dull', to two or "
+    "three decimals.",
+    signature="a number between 0 and 1: the entry for 'dull'",
+    probes=lambda generator: [],
+    mistakes=(
+        Mistake("counted-once", lambda case: f"{_one(case)}: the word was counted once.", "'dull' stands twice in this "
+            "review, so its "
+                "tf is 2."),
+        Mistake("not-divided", lambda case: f"{_one(case)} is tf times idf.", "The row still has to be divided by its "
+            "length, so that "
+                "no entry is above one."),
+        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with the "
+            "idf of its word "
+                "before the row is divided by its length."),
+        Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.", "The "
+            "length of a row is "
+                "the root of the sum of the squares."),
+        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 6 it is "
+            "ln((1 + n) / (1 + df)) "
+                "+ 1; without the 1, a word of every review would count for nothing."),
+        Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' "
+            "occurs twice."),
+        Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
+    ),
+    properties=(
+        Property(lambda case: not 0 <= case.got[""] <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
+                 "A row has length one, so none of its entries is above one."),
+        Property(lambda case: case.got[""] < 0.445, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
+                 "Here 'dull' stands twice among four words, so it weighs more."),
+    ),
+    hints=(
+        "The idf values stand in the table: 1.223 for 'dull' and 'moving', 1.511 for 'but'.",
+        "Before the division the row is 2 · 1.223, 1.511, 1.223.",
+        "The length is the root of 2.446² + 1.511² + 1.223² = 9.76.",
+    ),
+)
+
+# ---------------------------------------------------------------- 9.1 an interval over seeds
+
+
+def _interval_probes(generator: torch.Generator) -> list[tuple]:
+    accuracies = (0.8 + 0.15 * torch.rand(3, generator=generator)).tolist()
+    more = (0.6 + 0.3 * torch.rand(5, generator=generator)).tolist()
+    return [(accuracies, 500), (more, 2000)]
+
+
+def _half(case: Case) -> str:
+    return f"half the interval is {100 * case.got[''][1]:.2f} points, expected {100 * case.right[''][1]:.2f}"
+
+
+INTERVAL = Exercise(
+    id="9.1", title="An interval over seeds", minutes=(10, 20),
+    objective="Section 2 adds two variances: that of the reviews that were drawn, and that of the mean over the seeds. "
+        "Write the "
+    "function that returns the mean accuracy and half of its 95 per cent interval, without calling the course's.",
+    signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
+        "interval",
+    probes=_interval_probes, tolerance=1e-5,
+    mistakes=(
+        Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
+            "counted."),
+        Mistake("only-seeds", lambda case: f"{_half(case)}.", "The reviews are missing: only the spread between the "
+            "seeds is counted."),
+        Mistake("divided-by-seeds", lambda case: f"{_half(case)}.", "The variance between seeds was divided by their "
+            "number. With the "
+                "mean taken from the same values it is divided by one less."),
+        Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of several "
+            "varies less: "
+                "divide its variance by their number."),
+        Mistake("standard-deviations-added", lambda case: f"{_half(case)}.", "Two standard deviations were added. "
+            "Independent chances "
+                "add their variances: add the squares, then take the root."),
+        Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 of 100 draws "
+            "lie within "
+                "1.96 of them."),
+        Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width; asked is half, the number "
+            "after ±."),
+        Mistake("reviews-times-seeds", lambda case: f"{_half(case)}.", "All seeds were scored on the same reviews, so "
+            "more seeds do not "
+                "make more reviews: divide by `reviews`, not by reviews times seeds."),
+        Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval is made of its root."),
+    ),
+    properties=(
+        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1e-5,
+                 lambda case: f"the mean is {case.got[''][0]:.4f}, expected {case.right[''][0]:.4f}.", "Add the "
+                     "accuracies, and divide by "
+                 "how many there are."),
+        Property(lambda case: case.got[""][1] < 0, lambda case: f"half the interval is {case.got[''][1]:.4f}.", "A "
+            "width is positive."),
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-5, lambda case: f"the mean is right, but "
+            f"{_half(case)}.",
+                 "Work out the two variances apart and compare each with section 2."),
+    ),
+    hints=(
+        "Two variances: mean · (1 − mean) / reviews, and the variance between seeds divided by the number of seeds.",
+        "The variance between seeds: squared distances from the mean, added, divided by the number of seeds less one.",
+        "Half the interval is 1.96 times the root of the sum of both.",
+    ),
+)
+
+# ---------------------------------------------------------------- 9.4 repair: shuffling
+
+
+def _shuffle_probes(generator: torch.Generator) -> list[tuple]:
+    """Ragged ids, padding 0, and a mask."""
+    lengths = torch.tensor([7, 3, 5, 1])
+    mask = torch.arange(7) < lengths[:, None]
+    ids = torch.randint(2, 500, (4, 7), generator=generator)
+    ids[0] = torch.randperm(90, generator=generator)[:7] + 2               # a row without repeats
+    return [(ids * mask, mask)]
+
+
+def _observe_shuffle(function, token_ids, attention_mask):
+    """Over 40 calls: how often rows keep their words, have padding inside, stay as they were; how many orders came up."""
+    kept = inside = still = ascending = 0
+    orders = set()
+    rows = attention_mask.sum(dim=1).tolist()
+    for _ in range(40):
+        shuffled = torch.as_tensor(function(token_ids, attention_mask))
+        if shuffled.shape != token_ids.shape:
+            return shuffled
+        same = [torch.equal(shuffled[i, :n].sort().values, token_ids[i, :n].sort().values) for i, n in enumerate(rows)]
+        kept += sum(same)
+        inside += sum(int((shuffled[i, :n] == 0).any()) for i, n in enumerate(rows))
+        still += int(torch.equal(shuffled[0], token_ids[0]))
+        orders.add(tuple(shuffled[0].tolist()))
+        ascending += int((shuffled[0].diff() > 0).all())
+    return {"rows with their own words": kept / 160, "rows with padding inside": inside / 160,
+            "many orders": float(len(orders) > 20), "often unmoved": float(still > 4), "often sorted": float(ascending > 4)}
+
+
+SHUFFLE = Exercise(
+    id="9.4", title="Shuffle the words, not the padding", minutes=(15, 30), given="columns",
+    objective="The test of section 8 needs the words of each review in random order, with the padding left at the end. "
+        "This function "
+    "shuffles something else. Find out what, and repair it; each row needs an order of its own length.",
+    signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> "
+        "token_ids (batch, seq_len)",
+    probes=_shuffle_probes, observe=_observe_shuffle,
+    mistakes=(
+        Mistake("columns", lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is "
+            f"padding between the "
+                "words.", "All positions were shuffled, padding included. Then the mask no longer says which tokens are "
+                "words."),
+        Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have "
+            f"their own words.",
+                "The reviews were exchanged, not their words: the labels now belong to other reviews."),
+        Mistake("reversed", lambda case: "in 40 calls your first row came out in one order only.", "Turning a review "
+            "round is not "
+                "shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving not'."),
+        Mistake("sorted", lambda case: "in 40 calls your first row came out in one and the same order, sorted.",
+            "Sorted ids are no "
+                "random order: frequent words have small ids, so the model sees a new regularity."),
+        Mistake("unchanged", lambda case: "your first row came out as it went in, in each of 40 calls.", "Nothing is "
+            "shuffled. If you "
+                "shuffle a copy of a row, write it back."),
+        Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows "
+            f"still have all of "
+                "their words.", "Words are drawn with replacement, so some occur twice and some are lost. Use a "
+                "permutation: "
+                "torch.randperm."),
+    ),
+    properties=(
+        Property(lambda case: case.got["rows with their own words"] < 1,
+                 lambda case: f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
+                 "Each row must keep exactly its own real words, at its beginning."),
+        Property(lambda case: case.got["rows with padding inside"] > 0,
+                 lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
+                     f"between the words.",
+                 "Padding stays at the end."),
+        Property(lambda case: case.got["often unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
+                 "With seven words that should happen once in five thousand times."),
+        Property(lambda case: case.got["many orders"] < 1, lambda case: "your first row comes out in a few orders only.",
+                 "Each call needs a fresh random order."),
+    ),
+    hints=(
+        "Look at one row before and after. Where is the padding?",
+        "How many real words has row i? attention_mask[i].sum() tells.",
+        "For each row: n real words, order = torch.randperm(n), and only the first n places are rewritten, in a copy.",
+    ),
+)
+
+# ---------------------------------------------------------------- 9.3 who wins where they differ
+
+
+def _paired_probes(generator: torch.Generator) -> list[tuple]:
+    one = torch.rand(900, generator=generator) < 0.91
+    other = torch.where(torch.rand(900, generator=generator) < 0.85, one, torch.rand(900, generator=generator) < 0.8)
+    return [(one, other), (other[:301], one[:301])]
+
+
+def _gap(case: Case) -> str:
+    return f"your difference is {100 * case.got[''][0]:.2f} points, expected {100 * case.right[''][0]:.2f}"
+
+
+def _width(case: Case) -> str:
+    return f"half the interval is {100 * case.got[''][1]:.2f} points, expected {100 * case.right[''][1]:.2f}"
+
+
+PAIRED = Exercise(
+    id="9.3", title="Two models on the same reviews", minutes=(10, 20),
+    objective="Section 7 compares two models review by review. For each review the difference is +1 if only the first "
+        "is right, -1 if "
+    "only the second is, else 0. Return the mean of these differences and half of its 95 per cent interval: 1.96 times "
+    "their "
+    "standard deviation, divided by the root of n.",
+    signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
+    probes=_paired_probes, tolerance=1e-4,
+    mistakes=(
+        Mistake("unpaired", lambda case: f"{_width(case)}.", "This is the interval for models scored on *different* "
+            "reviews. Here most "
+                "reviews are judged alike and say nothing about the difference."),
+        Mistake("turned-round", lambda case: f"{_gap(case)}.", "The sign is turned round: +1 is for the first model."),
+        Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. "
+            "Who is right gives "
+                "the sign."),
+        Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they "
+            "differ. Asked is the "
+                "difference in accuracy: divide by all reviews."),
+        Mistake("counted-not-shared", lambda case: f"your difference is {case.got[''][0]:.0f} reviews.", "Divide by the "
+            "number of reviews: "
+                "a difference in accuracy is a share."),
+        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws lie "
+            "within 1.96."),
+        Mistake("no-root-of-n", lambda case: f"{_width(case)}.", "This is how much single reviews vary. The mean of n "
+            "varies less, by the "
+                "root of n."),
+    ),
+    properties=(
+        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1e-5, lambda case: f"{_gap(case)}.",
+                 "It is the accuracy of the first less the accuracy of the second."),
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-5, lambda case: f"the difference is right, "
+            f"but {_width(case)}.",
+                 "Make the list of +1, 0 and -1 first; then its standard deviation."),
+    ),
+    hints=(
+        "Turn both into numbers: first_right.float() - second_right.float() holds +1, 0 and -1.",
+        "Its mean is the difference. Its standard deviation is the root of the mean square less the squared mean.",
+        "Divide the standard deviation by the root of n and multiply by 1.96.",
+    ),
+)
+
+EXERCISES = (INTERVAL, TFIDF, PAIRED, SHUFFLE)

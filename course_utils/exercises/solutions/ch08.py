@@ -1,0 +1,421 @@
+"""Solutions of the exercises of notebook 08, accepted variants, and the answers that known mistakes give."""
+
+import copy
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_utils.exercises.engine import Answers
+
+# ---------------------------------------------------------------- 8.1
+
+
+def pool_with_queries(queries, x, attention_mask):
+    mask = attention_mask[:, None, :]                                      # (batch, 1, seq_len)
+    scores = queries @ x.transpose(1, 2) / math.sqrt(x.shape[-1])          # (batch, num_queries, seq_len)
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)      # not -inf: a review without tokens
+    weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)               # each query's row sums to one
+    pooled = weights @ x                                                   # (batch, num_queries, d_model)
+    return pooled.flatten(start_dim=1), weights                            # (batch, num_queries * d_model)
+
+
+def _pooling(mask="right", scale="width", dim=-1, join="right", give="both"):
+    """Pooling with one or more things changed."""
+    def pool(queries, x, attention_mask):
+        real = attention_mask[:, None, :]
+        scores = queries @ x.transpose(1, 2)
+        divisor = {"width": x.shape[-1] ** 0.5, "none": 1.0, "d": float(x.shape[-1]), "length": x.shape[1] ** 0.5,
+                   "queries": len(queries) ** 0.5}[scale]
+        scores = scores / divisor
+        if mask in ("right", "uniform", "-inf", "detached"):
+            scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min if mask != "-inf" else -math.inf)
+        if mask == "inverted":
+            scores = scores.masked_fill(real, torch.finfo(scores.dtype).min)
+        if mask == "zero":
+            scores = scores.masked_fill(~real, 0.0)
+        weights = scores.softmax(dim=dim)
+        if mask in ("right", "after"):
+            weights = weights.masked_fill(~real, 0.0)
+        if mask == "inverted":
+            weights = weights.masked_fill(real, 0.0)
+        if mask == "detached":
+            weights = weights.masked_fill(~real, 0.0).detach()
+        pooled = weights @ x
+        joined = {"right": lambda: pooled.flatten(1), "mean": lambda: pooled.mean(dim=1), "sum": lambda: pooled.sum(dim=1),
+                  "apart": lambda: pooled, "interleaved": lambda: pooled.transpose(1, 2).flatten(1)}[join]()
+        return (weights, joined) if give == "swapped" else (joined, weights)
+    return pool
+
+
+def _plain_means(queries, x, attention_mask):
+    real = attention_mask[:, None, :].to(x.dtype).expand(-1, len(queries), -1)
+    weights = real / real.sum(dim=-1, keepdim=True).clamp(min=1) + 0 * (queries @ x.transpose(1, 2))
+    return (weights @ x).flatten(1), weights
+
+
+def _queries_in_loops(queries, x, attention_mask):
+    rows, all_weights = [], []
+    for vectors, real in zip(x, attention_mask):
+        pooled, weights = [], []
+        for query in queries:
+            row = torch.zeros(len(vectors))
+            words = vectors[real]
+            row[real] = (words @ query / math.sqrt(len(query))).softmax(dim=0)
+            pooled.append(row[real] @ words)
+            weights.append(row)
+        rows.append(torch.cat(pooled))
+        all_weights.append(torch.stack(weights))
+    return torch.stack(rows), torch.stack(all_weights)
+
+
+def _queries_einsum(queries, x, attention_mask):
+    exponentials = torch.einsum("qd,bsd->bqs", queries / len(queries[0]) ** 0.5, x).exp() * attention_mask[:, None]
+    weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-9)
+    return torch.einsum("bqs,bsd->bqd", weights, x).reshape(len(x), -1), weights
+
+
+def _queries_library(queries, x, attention_mask):
+    from course_utils.attention import scaled_dot_product_attention
+
+    context, weights = scaled_dot_product_attention(queries.expand(len(x), -1, -1), x, x, attention_mask.unsqueeze(1))
+    return torch.cat(context.unbind(dim=1), dim=-1), weights
+
+
+def _queries_fused(queries, x, attention_mask):
+    mask = attention_mask.unsqueeze(1).expand(-1, len(queries), -1)
+    q = queries.repeat(len(x), 1, 1)
+    context = F.scaled_dot_product_attention(q, x, x, attn_mask=mask)
+    weights = F.scaled_dot_product_attention(q, x, torch.eye(x.shape[1]).expand(len(x), -1, -1), attn_mask=mask)
+    return [context.reshape(len(x), -1), weights]
+
+
+def _queries_nan_to_zero(queries, x, attention_mask):
+    scores = (queries.double() @ x.double().mT / x.size(2) ** 0.5).masked_fill(~attention_mask[:, None], -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return (weights @ x.double()).view(x.size(0), -1), weights
+
+
+def _queries_one_by_one(queries, x, attention_mask):
+    """The class of section 1, once for each query."""
+    from course_utils.classifier import AttentionPooling
+
+    pooled, weights = [], []
+    for query in queries:
+        module = AttentionPooling(len(query))
+        del module.query
+        module.query = query[None]
+        one, its_weights = module(x, attention_mask)
+        pooled.append(one)
+        weights.append(its_weights)
+    return torch.cat(pooled, dim=1), torch.stack(weights, dim=1)
+
+
+def _zero_then_removed(queries, x, attention_mask):
+    """Scores set to zero by multiplying with the mask, and the weights afterwards as well."""
+    real = attention_mask[:, None, :]
+    weights = (queries @ x.mT / x.shape[-1] ** 0.5 * real).softmax(dim=-1) * real
+    return (weights @ x).flatten(1), weights
+
+
+QUERIES = Answers(
+    pool_with_queries,
+    variants={"loops": _queries_in_loops, "einsum": _queries_einsum, "the course's attention": _queries_library,
+              "the library's attention": _queries_fused, "nan to zero": _queries_nan_to_zero,
+              "one by one": _queries_one_by_one},
+    mutants={
+        "nan": _pooling(mask="-inf"),
+        "uniform": _pooling(mask="uniform"),
+        "ignored": _pooling(mask="ignored"),
+        "mask-after-softmax": _pooling(mask="after"),
+        "filled-with-zero": _pooling(mask="zero"),
+        "zero-then-removed": _zero_then_removed,
+        "inverted": _pooling(mask="inverted"),
+        "no-scaling": _pooling(scale="none"),
+        "divided-by-d": _pooling(scale="d"),
+        "scaled-by-length": _pooling(scale="length"),
+        "softmax-over-queries": _pooling(dim=1),
+        "averaged": _pooling(join="mean"),
+        "summed": _pooling(join="sum"),
+        "not-joined": _pooling(join="apart"),
+        "interleaved": _pooling(join="interleaved"),
+        "plain-means": _plain_means,
+        "detached": _pooling(mask="detached"),
+        "swapped": _pooling(give="swapped"),
+    },
+)
+
+# ---------------------------------------------------------------- 8.2
+
+
+def clipped_gradients():
+    # first batch: the norm is √(9 + 16 + 144) = 13, the factor 2.6 / 13 = 0.2; second: √(0.09 + 0.16 + 1.44) = 1.3 stays
+    return [0.6, -0.8, 2.4, 0.3, -0.4, 1.2]
+
+
+FIRST, SECOND, LIMIT = torch.tensor([3.0, -4.0, 12.0]), torch.tensor([0.3, -0.4, 1.2]), 2.6
+
+
+def _clipped(size=lambda g: g.norm(), limit=LIMIT, always=False):
+    def answer():
+        return torch.cat([g * limit / size(g) if always or size(g) > limit else g for g in (FIRST, SECOND)])
+    return answer
+
+
+def _each_parameter():
+    weight, bias = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))
+    rows = []
+    for g in (FIRST, SECOND):
+        for parameter, part in ((weight, g[:2]), (bias, g[2:])):
+            parameter.grad = part.clone()
+            nn.utils.clip_grad_norm_([parameter], LIMIT)
+            rows.append(parameter.grad)
+    return torch.cat(rows)
+
+
+CLIPPING = Answers(
+    clipped_gradients,
+    variants={"exact": _clipped(), "a tensor": lambda: torch.tensor(clipped_gradients()),
+              "numpy": lambda: np.array([0.6, -0.8, 2.4, 0.3, -0.4, 1.2]), "a tuple": lambda: (.6, -.8, 2.4, .3, -.4, 1.2)},
+    mutants={
+        "each-parameter": _each_parameter,
+        "each-number": lambda: torch.cat([FIRST, SECOND]).clamp(-LIMIT, LIMIT),
+        "always-scaled": _clipped(always=True),
+        "to-norm-one": _clipped(limit=1.0),
+        "summed": _clipped(size=lambda g: g.abs().sum()),
+        "largest": _clipped(size=lambda g: g.abs().max()),
+        "squared": _clipped(size=lambda g: g.square().sum()),
+        "divided-by-the-norm": lambda: torch.cat([FIRST / FIRST.norm(), SECOND]),
+        "divided-by-the-limit": lambda: torch.cat([FIRST / LIMIT, SECOND]),
+        "same-factor": lambda: torch.cat([FIRST, SECOND]) * 0.2,
+        "signs-lost": lambda: _clipped()().abs(),
+    },
+)
+
+# ---------------------------------------------------------------- 8.3
+
+
+def loss_and_probabilities(logits, labels):
+    loss = F.cross_entropy(logits, labels)                                 # takes logits
+    probabilities = logits.softmax(dim=-1)                                 # (batch, num_classes), to show and to compare
+    return loss, probabilities
+
+
+def _loss(of=lambda logits: logits, dim=-1, reduction="mean", give=None, cut=False, nll=False):
+    def both(logits, labels):
+        taken = of(logits)
+        loss = (F.nll_loss if nll else F.cross_entropy)(taken, labels, reduction=reduction)
+        if cut:
+            loss = torch.tensor(loss.item())
+        return loss, logits.softmax(dim=dim) if give is None else give(logits)
+    return both
+
+
+def _loss_by_hand(logits, labels):
+    probabilities = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
+    return -probabilities[torch.arange(len(labels)), labels].log().mean(), probabilities
+
+
+def _loss_of_logarithms(logits, labels):
+    logarithms = F.log_softmax(logits.double(), dim=-1)
+    return F.nll_loss(logarithms, labels), logarithms.exp()
+
+
+def _loss_one_hot(logits, labels):
+    targets = F.one_hot(labels, logits.shape[1]).to(logits.dtype)
+    return nn.CrossEntropyLoss()(logits, targets), nn.Softmax(dim=1)(logits)
+
+
+def _loss_of_log(logits, labels):
+    probabilities = logits.softmax(dim=-1)
+    return F.cross_entropy(probabilities.log(), labels), probabilities    # its softmax changes nothing any more
+
+
+def _loss_loop(logits, labels):
+    total = 0.0
+    for row, label in zip(logits, labels):
+        total = total + row.logsumexp(dim=0) - row[label]
+    return [total / len(labels), F.softmax(logits, dim=-1)]
+
+
+LOSS = Answers(
+    loss_and_probabilities,
+    variants={"by hand": _loss_by_hand, "logarithms": _loss_of_logarithms, "one hot": _loss_one_hot,
+              "of the log": _loss_of_log, "a loop": _loss_loop},
+    mutants={
+        "softmax-first": _loss(of=lambda logits: logits.softmax(-1)),
+        "no-probabilities": _loss(give=lambda logits: logits),
+        "logarithms-returned": _loss(give=lambda logits: logits.log_softmax(-1)),
+        "softmax-over-reviews": _loss(dim=0),
+        "nll-of-probabilities": _loss(of=lambda logits: logits.softmax(-1), nll=True),
+        "nll-of-logits": _loss(nll=True),
+        "summed": _loss(reduction="sum"),
+        "cut": _loss(cut=True),
+        "softmax-twice-returned": _loss(give=lambda logits: logits.softmax(-1).softmax(-1)),
+        "sigmoid": _loss(give=lambda logits: logits.sigmoid()),
+        "swapped": lambda logits, labels: loss_and_probabilities(logits, labels)[::-1],
+    },
+)
+
+# ---------------------------------------------------------------- 8.4
+
+
+def sure_and_wrong():
+    # 55 of 100 have -ln 0.9 = 0.105, 45 have -ln 0.1 = 2.303: 0.55 * 0.105 + 0.45 * 2.303
+    return 1.094
+
+
+RIGHT, WRONG = -math.log(0.9), -math.log(0.1)
+
+SURE = Answers(
+    sure_and_wrong,
+    variants={"exact": lambda: 0.55 * RIGHT + 0.45 * WRONG, "two decimals": lambda: 1.09, "a text": lambda: "1,094",
+              "a tensor": lambda: torch.tensor(1.0941)},
+    mutants={
+        "swapped": lambda: 0.45 * RIGHT + 0.55 * WRONG,
+        "only-wrong-ones": lambda: 0.45 * WRONG,
+        "only-right-ones": lambda: 0.55 * RIGHT,
+        "not-weighted": lambda: (RIGHT + WRONG) / 2,
+        "mean-first": lambda: -math.log(0.55 * 0.9 + 0.45 * 0.1),
+        "accuracy-as-probability": lambda: -math.log(0.55),
+        "sure-of-the-right-one": lambda: RIGHT,
+        "one-wrong-review": lambda: WRONG,
+        "base-two": lambda: (0.55 * RIGHT + 0.45 * WRONG) / math.log(2),
+        "base-ten": lambda: (0.55 * RIGHT + 0.45 * WRONG) / math.log(10),
+        "not-divided": lambda: 55 * RIGHT + 45 * WRONG,
+        "minus": lambda: -(0.55 * RIGHT + 0.45 * WRONG),
+        "coin": lambda: math.log(2),
+    },
+)
+
+# ---------------------------------------------------------------- 8.5
+
+
+def share_right(model, several):
+    was_training = model.training
+    model.eval()
+    right, count = 0, 0
+    with torch.no_grad():
+        for batch in several:
+            logits = model(batch.token_ids, batch.attention_mask).logits   # (batch, num_classes)
+            right += (logits.argmax(dim=-1) == batch.labels).sum().item()
+            count += len(batch.labels)
+    model.train(was_training)                                              # as it was before
+    return right / count
+
+
+def _share(evaluate=True, gradients=False, means=False, after="as it was", total="right", best="argmax"):
+    def share(model, several):
+        was_training = model.training
+        if evaluate:
+            model.eval()
+        right, sizes = [], []
+        with torch.set_grad_enabled(gradients):
+            for batch in several:
+                logits = model(batch.token_ids, batch.attention_mask).logits
+                chosen = logits.argmin(dim=-1) if best == "argmin" else logits.argmax(dim=-1)
+                right.append((chosen == batch.labels).sum().item())
+                sizes.append(len(batch.labels))
+        if after == "as it was":
+            model.train(was_training)
+        elif after == "training":
+            model.train()
+        if total == "count":
+            return sum(right)
+        if total == "wrong":
+            return 1 - sum(right) / sum(sizes)
+        if total == "last":
+            return right[-1] / sizes[-1]
+        if total == "batches":
+            return sum(right) / len(sizes)
+        return sum(a / b for a, b in zip(right, sizes)) / len(sizes) if means else sum(right) / sum(sizes)
+    return share
+
+
+def _share_inference(model, several):
+    mode = model.training
+    try:
+        with torch.inference_mode():
+            model.train(False)
+            hits = torch.cat([model(batch.token_ids, batch.attention_mask).logits.argmax(-1).eq(batch.labels)
+                              for batch in several])
+    finally:
+        model.train(mode)
+    return hits.float().mean()
+
+
+@torch.no_grad()
+def _share_of_a_copy(model, several):
+    still = copy.deepcopy(model).eval()
+    hits = []
+    for batch in several:
+        hits += (still(batch.token_ids, batch.attention_mask).logits.max(dim=1)[1] == batch.labels).tolist()
+    return np.mean(hits)
+
+
+@torch.no_grad()
+def _share_if(model, several):
+    was = model.training
+    model.eval()
+    wrong = sum((model(b.token_ids, b.attention_mask)[0].softmax(-1).max(-1).indices != b.labels).sum() for b in several)
+    if was:
+        model.train()
+    return 1 - wrong / sum(len(b.labels) for b in several)
+
+
+def _share_weighted(model, several):
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    shares, sizes = [], []
+    for batch in several:
+        with torch.no_grad():
+            logits = model(token_ids=batch.token_ids, attention_mask=batch.attention_mask).logits
+        shares.append((logits.argmax(dim=-1) == batch.labels).float().mean())
+        sizes.append(len(batch.labels))
+    for module, training in modes.items():
+        module.training = training
+    return sum(share * size for share, size in zip(shares, sizes)) / sum(sizes)
+
+
+def _global_switch(model, several):
+    torch.set_grad_enabled(False)
+    return _mode_only(model, several)
+
+
+def _mode_only(model, several):
+    was_training = model.training
+    model.eval()
+    right = sum((model(b.token_ids, b.attention_mask).logits.argmax(-1) == b.labels).sum().item() for b in several)
+    model.train(was_training)
+    return right / sum(len(b.labels) for b in several)
+
+
+def _frozen(model, several):
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return _mode_only(model, several)
+
+
+SHARE = Answers(
+    share_right,
+    variants={"inference mode": _share_inference, "a copy": _share_of_a_copy, "only if it was": _share_if,
+              "weighted": _share_weighted},
+    mutants={
+        "as-given": _share(evaluate=False, gradients=True, means=True, after="training"),
+        "training-mode": _share(evaluate=False),
+        "gradients": _share(gradients=True),
+        "batch-means": _share(means=True),
+        "left-in-evaluation": _share(after="left"),
+        "always-training": _share(after="training"),
+        "gradients-left-off": _global_switch,
+        "frozen": _frozen,
+        "per-batch": _share(total="batches"),
+        "count": _share(total="count"),
+        "share-wrong": _share(total="wrong"),
+        "last-batch": _share(total="last"),
+    },
+)
+
+ANSWERS = {"8.1": QUERIES, "8.2": CLIPPING, "8.3": LOSS, "8.4": SURE, "8.5": SHARE}

@@ -1,0 +1,217 @@
+"""Exercises: right answers pass however they are written, known mistakes get their names, nothing makes a check crash."""
+
+import math
+import time
+
+import pytest
+import torch
+
+from course_utils import exercises
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
+from course_utils.exercises.engine import judge
+
+EVERY = list_exercises()
+IDS = [exercise.id for exercise in EVERY]
+
+
+def hand_over(exercise, answer):
+    """An answer of the solutions module as a learner would hand it over."""
+    return answer if exercise.kind == "function" else answer()
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    return tmp_path / "progress.json"
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_an_exercise_says_what_it_asks(exercise):
+    low, high = exercise.minutes
+    assert 0 < low < high <= 60
+    assert exercise.title and exercise.objective.endswith(".") and exercise.signature
+    assert 2 <= len(exercise.hints) <= 4
+    assert exercise.mistakes and exercise.kind in ("function", "number", "order")
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_the_reference_and_every_variant_are_right(exercise):
+    answers = answers_to(exercise.id)
+    begun = time.perf_counter()
+    for name, answer in {"reference": answers.reference, **answers.variants}.items():
+        if exercise.kind == "order" and name == "reference":
+            continue                                    # the reference of an order is its list of rules
+        for seed in (0, 1, 20):
+            verdict = judge(exercise, answers, hand_over(exercise, answer), seed)
+            assert verdict.state == "right", f"{name}: {verdict.text}"
+    assert time.perf_counter() - begun < 60
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_every_known_mistake_gets_its_own_name_and_message(exercise):
+    answers = answers_to(exercise.id)
+    assert {mistake.name for mistake in exercise.mistakes} == set(answers.mutants)
+    texts = set()
+    for name, answer in answers.mutants.items():
+        for seed in (0, 1):
+            verdict = judge(exercise, answers, hand_over(exercise, answer), seed)
+            assert verdict.state in ("wrong", "other") and name in verdict.names, f"{name}: {verdict.text}"
+            assert len(verdict.names) == 1 or verdict.names in SAME, f"{name}: told apart from {verdict.names}?"
+        texts.add(verdict.text)
+        assert 60 < len(verdict.text) < 700 and "nan" not in verdict.text and "\n" not in verdict.text, verdict.text
+    assert len(texts) + sum(len(names) - 1 for names in SAME if set(names) <= set(answers.mutants)) == len(answers.mutants)
+
+
+# Mistakes that no behaviour can tell apart: both are named.
+SAME: set[tuple[str, ...]] = set()
+
+
+def endless(*inputs):
+    while True:
+        pass
+
+
+def endless_and_stubborn(*inputs):
+    while True:
+        try:
+            pass
+        except BaseException:
+            pass
+
+
+def recursive(*inputs):
+    return recursive(*inputs)
+
+
+def raising(*inputs):
+    raise KeyError("no such thing")
+
+
+def leaving(*inputs):
+    raise SystemExit(3)
+
+
+ODD = {
+    "None": lambda *inputs: [None][0], "a text": lambda *inputs: "0.5", "an object": lambda *inputs: object(),
+    "a number": lambda *inputs: 0.123456, "an empty tensor": lambda *inputs: torch.zeros(0),
+    "an empty list": lambda *inputs: [],
+    "a wrong shape": lambda *inputs: torch.zeros(3, 1, 4, 1, 5), "NaN": lambda *inputs: torch.full((2, 3), math.nan),
+    "its input": lambda *inputs: inputs[0] if inputs else 0, "raising": raising, "leaving": leaving, "recursive": recursive,
+    "no arguments": lambda: 1, "a nested list": lambda *inputs: [[1], [2, 3]], "a dict": lambda *inputs: {"a": 1},
+    "a function": lambda *inputs: lambda: 1, "complex": lambda *inputs: torch.zeros(2, dtype=torch.complex64),
+}
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_nothing_that_an_answer_does_makes_the_check_crash(exercise, marks, capsys):
+    before = torch.get_rng_state()
+    if exercise.kind == "function":
+        for name, answer in ODD.items():
+            verdict = judge(exercise, answers_to(exercise.id), answer)
+            assert verdict.state in ("wrong", "open"), f"{name}: {verdict.text}"
+            assert verdict.names == () or name == "its input", f"{name}: {verdict.text}"
+    for thing in (None, 3, "x", [], {}, object(), ..., math.nan, torch.zeros(2), len, int):
+        verdict = judge(exercise, answers_to(exercise.id), thing)
+        assert verdict.state in ("wrong", "open"), f"{thing!r}: {verdict.text}"
+    exercises.exercise(exercise.id).check(None)
+    assert capsys.readouterr().out.count("\n") == 1
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("answer", [endless, endless_and_stubborn])
+def test_an_endless_loop_is_stopped(answer):
+    begun = time.perf_counter()
+    verdict = judge(find_exercise("4.2"), answers_to("4.2"), answer)
+    assert "does not come to an end" in verdict.text and time.perf_counter() - begun < 8
+
+
+def test_a_function_that_changes_its_input_is_told_so():
+    def in_place(query, key, value):
+        query /= math.sqrt(query.shape[-1])
+        weights = (query @ key.mT).softmax(-1)
+        return weights @ value, weights
+
+    assert "changes its input" in judge(find_exercise("4.2"), answers_to("4.2"), in_place).text
+
+
+@pytest.mark.parametrize("exercise", [e for e in EVERY if e.kind == "function"], ids=[e.id for e in EVERY if e.kind ==
+    "function"])
+def test_a_stub_is_open_and_the_same_verdict_comes_each_time(exercise, capsys):
+    def stub(*inputs): ...
+
+    assert judge(exercise, answers_to(exercise.id), stub).state == "open"
+    answers = answers_to(exercise.id)
+    for answer in answers.mutants.values():
+        assert judge(exercise, answers, answer) == judge(exercise, answers, answer)
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_the_solution_can_be_printed(exercise):
+    shown = source_of_solution(exercise.id)
+    if exercise.kind == "order":
+        assert judge(exercise, answers_to(exercise.id), [line[0] for line in shown.splitlines()]).state == "right"
+    else:
+        assert "def " in shown
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_use_hands_over_a_right_answer_whatever_was_given(exercise, marks):
+    used = exercises.exercise(exercise.id).use(None)
+    assert judge(exercise, answers_to(exercise.id), used).state == "right"
+
+
+def test_strict_mode_raises(monkeypatch, marks):
+    monkeypatch.setenv("COURSE_STRICT", "1")
+    with pytest.raises(AssertionError, match="4.1 A row by hand"):
+        exercises.exercise("4.1").check([0, 2, 0, -2])
+
+
+def test_use_gives_yours_if_it_is_right_and_else_the_courses():
+    def wrong(query, key, value):
+        return value, value
+
+    assert exercises.exercise("4.2").use(wrong) is answers_to("4.2").reference
+    mine = answers_to("4.2").variants["einsum"]
+    assert exercises.exercise("4.2").use(mine) is mine
+
+
+def test_progress_survives_deletion_and_damage(marks, capsys):
+    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+    assert marks.is_file()
+    marks.write_text("{ not json", encoding="utf-8")
+    exercises.progress()
+    out = capsys.readouterr().out
+    assert "cannot be read" in out and marks.with_suffix(".damaged.json").is_file()
+    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+    exercises.progress()
+    assert "■□" in capsys.readouterr().out
+    marks.unlink()
+    exercises.progress()
+    assert "■" not in capsys.readouterr().out
+
+
+def test_an_unknown_number_names_those_near_it():
+    with pytest.raises(ValueError, match=r"4\.2"):
+        exercises.exercise("4.22")
+
+
+def test_a_prediction_is_kept_and_compared(marks, capsys):
+    exercises.predict("04-test").compare(0.3)
+    assert "measured: 0.3" in capsys.readouterr().out
+    exercises.predict("04-test", 0.5)
+    exercises.predict("04-test").compare(0.3)
+    assert "0.2 less than you thought" in capsys.readouterr().out
+
+
+def test_a_quiz_tells_about_each_answer_and_about_a_wrong_letter(marks, capsys):
+    asked = exercises.quiz("04")
+    asked.answer(1, "b")
+    asked.answer(1, "(C)")
+    asked.answer(9, "a")
+    asked.answer(1, "z")
+    right, wrong, no_question, no_letter = capsys.readouterr().out.splitlines()
+    assert right.startswith("✓ 1 b") and wrong.startswith("✗ 1 c")
+    assert "questions 1 to 5" in no_question and "options a, b, c" in no_letter
+    page = asked._repr_html_()
+    assert page.count("<details") == sum(len(question.options) for question in asked.questions) and "<script" not in page
+    assert "Answer with" in repr(asked)
