@@ -2,13 +2,15 @@
 
 import math
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 import torch
 
 from course_utils import exercises
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
-from course_utils.exercises.engine import judge
+from course_utils.exercises.engine import judge, readings
 
 EVERY = list_exercises()
 IDS = [exercise.id for exercise in EVERY]
@@ -215,3 +217,37 @@ def test_a_quiz_tells_about_each_answer_and_about_a_wrong_letter(marks, capsys):
     page = asked._repr_html_()
     assert page.count("<details") == sum(len(question.options) for question in asked.questions) and "<script" not in page
     assert "Answer with" in repr(asked)
+
+
+@pytest.mark.parametrize("written, number", [
+    ("0,783", 0.783), (" 1,050,624 ", 1050624), ("1 050 624", 1050624), ("80%", 0.8), ("4/5", 0.8), (Fraction(4, 5), 0.8),
+    (Decimal("0.8"), 0.8), ("[0.1, 0.2]", [0.1, 0.2]), ("0,1 0,2", [0.1, 0.2]), (["0.1", 2], [0.1, 2]), ("−1", -1), (3, 3),
+    ("1,094", 1.094), ("1,094", 1094), ("1 0 0", [1, 0, 0]),
+])
+def test_numbers_are_read_as_people_write_them(written, number):
+    assert number in readings(written)
+
+
+@pytest.mark.parametrize("text", ["", "a lot", "1/0", "0.1.2"])
+def test_a_text_that_is_no_number_is_said_so(text):
+    verdict = judge(find_exercise("9.2"), answers_to("9.2"), text)
+    assert verdict.state == "wrong" and "cannot be read as a number" in verdict.text
+
+
+@pytest.mark.parametrize("written", ["{}", "{}.", "[{}]", "\n{}"])
+def test_an_order_may_be_written_in_many_ways(written):
+    exercise = find_exercise("3.3")
+    letters = source_of_solution("3.3").splitlines()
+    order = [line[0] for line in letters]
+    for between in (" ", "", ", ", " > ", "-", "\n"):
+        text = between.join(order)
+        assert judge(exercise, answers_to("3.3"), written.format(text)).state == "right", text
+    assert judge(exercise, answers_to("3.3"), tuple(order)).state == "right"
+
+
+def test_rows_one_by_one_and_a_number_in_brackets_are_read():
+    reference = answers_to("3.5").reference
+    assert judge(find_exercise("3.5"), answers_to("3.5"), lambda *inputs: list(reference(*inputs))).state == "right"
+    assert judge(find_exercise("9.2"), answers_to("9.2"), torch.tensor([0.783])).state == "right"
+    sparse = judge(find_exercise("4.2"), answers_to("4.2"), lambda *inputs: torch.eye(3).to_sparse())
+    assert sparse.state == "wrong"

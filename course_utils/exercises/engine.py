@@ -12,7 +12,10 @@ input are named; if no property fails either, the largest difference is shown an
 import dis
 import graphlib
 import os
+import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +102,8 @@ def named_tensors(output) -> dict:
     if isinstance(output, torch.Tensor):
         if output.is_complex():
             raise _Unfit("tensor of complex numbers")
-        return {"": output.detach().to(torch.float64)}
+        dense = output.to_dense() if output.layout != torch.strided else output
+        return {"": dense.detach().to(torch.float64)}
     if isinstance(output, (bool, int, float, np.number, np.bool_)):
         return {"": torch.tensor(float(output), dtype=torch.float64)}
     if isinstance(output, np.ndarray):
@@ -123,6 +127,20 @@ def named_tensors(output) -> dict:
         for name, tensor in named_tensors(value).items():
             found[f"{key}.{name}" if name else key] = tensor
     return found
+
+
+def joined(got: dict, right: dict) -> dict:
+    """Rows handed over one by one, or a single number in brackets, in the form of the right answer; else `got` as it is."""
+    if list(right) != [""] or isinstance(right[""], str):
+        return got
+    if list(got) == [str(i) for i in range(len(got))] and got:
+        rows = list(got.values())
+        if all(isinstance(row, torch.Tensor) and row.shape == rows[0].shape for row in rows):
+            got = {"": torch.stack(rows)}
+    value = got.get("")
+    if isinstance(value, torch.Tensor) and right[""].dim() == 0 and value.numel() == 1:
+        return {"": value.reshape(())}
+    return got
 
 
 def close(one: dict, other: dict, tolerance: float) -> bool:
@@ -162,7 +180,7 @@ def judge(exercise: Exercise, answers: Answers, answer, seed: int = SEED) -> Ver
         if trouble:
             return trouble
         right = named_tensors(observed(exercise, answers.reference, inputs).output)
-        cases.append(Case(inputs, named_tensors(result.output), right))
+        cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
         if result.changed:
             return _wrong(exercise, f"it changes its input in place (argument {result.changed[0] + 1}): the caller's own is "
                           "another one afterwards. Work on a copy; for tensors, use operations without '_' at the end.")
@@ -297,15 +315,16 @@ def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
     expected = answers.reference()
     if exercise.kind == "order":
         return _judge_order(exercise, answers, answer)
-    if isinstance(answer, str):
-        try:
-            answer = float(answer.strip().replace(",", "."))
-        except ValueError:
-            return _wrong(exercise, f"it is the text {answer[:40]!r}, expected a number: {exercise.signature}.")
+    right = named_tensors(expected)
     try:
-        got, right = named_tensors(answer), named_tensors(expected)
+        meanings = [joined(named_tensors(value), right) for value in readings(answer)]
+    except ValueError:
+        return _wrong(exercise, f"{str(answer)[:40]!r} cannot be read as a number, expected {exercise.signature}.")
     except _Unfit as error:
         return _wrong(exercise, f"it is {_article(str(error))}, expected {exercise.signature}.")
+    known = [right, *(named_tensors(mutant()) for mutant in answers.mutants.values())]
+    fitting = (meaning for value in known for meaning in meanings if close(meaning, value, exercise.tolerance))
+    got = next(fitting, meanings[0])
     case = Case((), got, right)
     if close(got, right, exercise.tolerance):
         return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
@@ -324,13 +343,55 @@ def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
                   "computation step by step; `.hint(1)` helps.")
 
 
+def readings(answer) -> list:
+    """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', Fraction, Decimal, lists.
+
+    A text with two meanings gives both ('1,094' is 1.094 or 1094). What is no text or exact number is handed back as it
+    is. Raises ValueError for a text that is no number.
+    """
+    if isinstance(answer, (list, tuple)):
+        return [[readings(part)[0] for part in answer]]
+    if isinstance(answer, (Fraction, Decimal)):
+        return [float(answer)]
+    if not isinstance(answer, str):
+        return [answer]
+    text = answer.strip().strip("[]()").strip()
+    found = []
+    for single in (text.replace(",", "."), re.sub(r"[\s,](?=\d{3}(\D|$))", "", text)):
+        try:
+            found.append(_number_in(single))
+        except (ValueError, ZeroDivisionError):
+            continue
+    parts = [part for part in re.split(r"[;\s]+|,\s+", text) if part]
+    if len(parts) > 1:
+        try:
+            found.append([_number_in(part.replace(",", ".")) for part in parts])
+        except (ValueError, ZeroDivisionError):
+            pass
+    if not found:
+        raise ValueError(f"{answer!r} is no number")
+    return found
+
+
+def _number_in(text: str) -> float:
+    text = text.strip().replace("−", "-")
+    if text.endswith("%"):
+        return _number_in(text[:-1]) / 100
+    return float(Fraction(text)) if "/" in text else float(text)
+
+
 def _judge_order(exercise: Exercise, answers: Answers, answer) -> Verdict:
     """Given lines to be put in order: any order that keeps every 'before' of the reference is right."""
     letters = [chr(ord("A") + i) for i in range(len(exercise.lines))]
-    given = [str(letter).strip().upper() for letter in (answer.replace(",", " ").split() if isinstance(answer, str) and
-        " " in
-             answer.strip().replace(",", " ") else answer)] if isinstance(answer, (str, list, tuple)) else None
-    if given is None or sorted(given) != letters:
+    if isinstance(answer, np.ndarray):
+        answer = answer.tolist()
+    words = answer if isinstance(answer, (list, tuple)) else []
+    if isinstance(answer, str):
+        words = re.split(r"[^A-Za-z]+", answer)
+    given = [str(word).strip().upper() for word in words if str(word).strip()]
+    if len(given) == 1:                                 # "BDAC" in one word
+        given = list(given[0])
+    if sorted(given) != letters:
         return _wrong(exercise, f"expected each of the letters {' '.join(letters)} once, such as "
             f"\"{' '.join(letters)}\"; got {answer!r}.")
     place = {letter: i for i, letter in enumerate(given)}

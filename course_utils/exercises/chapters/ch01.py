@@ -24,9 +24,9 @@ OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "
 
 
 def _marked_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts with brackets: a marked word that stands before and after without, three marks, and no mark at all."""
+    """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all."""
     a, b, c, d = _drawn(generator, OPINIONS, 4)
-    return [(f"Called {a} and {b}, it is [not] {a} but [{b}]; never {b} before.",),
+    return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
             (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",)]
 
 
@@ -40,12 +40,31 @@ def _observe_marked(function, marked):
     swapped = isinstance(output[1], str) and not isinstance(output[0], str)
     text, spans = reversed(output) if swapped else output
     if not isinstance(text, str):
-        raise TypeError(f"the text should be a str, got {_what(text)}")
+        raise TypeError(f"expected a str as the text, got {_what(text)}")
     try:
-        spans = " ".join(f"{int(start)}-{int(end)}" for start, end in spans)
+        spans = list(spans)
+        written = " ".join(f"{_whole(start)}-{_whole(end)}" for start, end in spans)
     except (TypeError, ValueError):
-        raise TypeError(f"the spans should be a list of pairs of numbers, got {_what(spans)}") from None
-    return {"text": text, "spans": spans, "swapped": swapped}
+        raise TypeError(f"expected a list of pairs of whole numbers as the spans, got {_what(spans)}") from None
+    return {"text": text, "spans": written, "swapped": swapped}
+
+
+def _whole(number) -> int:
+    """A whole number as an int, whatever its type; ValueError for a fraction."""
+    if int(number) != float(number):
+        raise ValueError(f"{number} is no whole number")
+    return int(number)
+
+
+def _one_number(output, asked: str) -> float:
+    """A number however it comes: tensor, array, text, Decimal, a list of one; else TypeError that says what was asked."""
+    value = output
+    while isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    try:
+        return float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"expected {asked}, got {_what(output)}") from None
 
 
 def _what(thing) -> str:
@@ -57,11 +76,24 @@ def _as_pairs(spans: str) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in re.findall(r"(-?\d+)-(-?\d+)", spans)]
 
 
-def _wrong_span(case: Case) -> str:
-    """The first span that is not right, what it cuts out of the learner's own text, and what was marked there."""
+def _first_wrong(case: Case) -> tuple[int, tuple[int, int], tuple[int, int]]:
+    """Number, from 0, of the first span that is not right, the span, and the right one."""
     got, right = _as_pairs(case.got["spans"]), _as_pairs(case.right["spans"])
     i = next(i for i, (one, other) in enumerate(zip(got, right)) if one != other)
-    (start, end), (first, last) = got[i], right[i]
+    return i, got[i], right[i]
+
+
+def _elsewhere(case: Case) -> bool:
+    """Whether the first wrong span cuts out the marked words, but from another place."""
+    if case.got["spans"] == case.right["spans"]:
+        return False
+    _, (start, end), (first, last) = _first_wrong(case)
+    return case.got["text"][start:end] == case.right["text"][first:last]
+
+
+def _wrong_span(case: Case) -> str:
+    """The first span that is not right, what it cuts out of the learner's own text, and what was marked there."""
+    i, (start, end), (first, last) = _first_wrong(case)
     return (f"your span number {i + 1} is ({start}, {end}), which cuts {case.got['text'][start:end]!r} out of your "
             f"text; marked is {case.right['text'][first:last]!r}.")
 
@@ -129,6 +161,9 @@ MARKED = Exercise(
                  and case.got["spans"] != case.right["spans"],
                  lambda case: f"your spans are right, but their order is {case.got['spans'].replace(' ', ', ')}.",
                  "They are to stand as in the text, from left to right: `mark` relies on it."),
+        Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is {}.".format(
+                 _first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "The same words stand at both. Count from the "
+                 "beginning of the text without brackets, and let each pair of brackets give its own place."),
         Property(lambda case: case.got["spans"] != case.right["spans"], _wrong_span,
                  "`start` and `end` count in the text without brackets, and `end` no longer belongs."),
     ),
@@ -149,9 +184,9 @@ def _yours(case: Case) -> float:
 def _error_of(case: Case) -> str:
     """The standard error that the learner's number of reviews gives."""
     count = _yours(case)
-    if count <= 0:
+    if not 0 < count < math.inf:
         return f"{count:g} is no number of reviews."
-    return f"with {count:g} reviews two standard errors are {200 * math.sqrt(0.09 / count):.3g} points, not 2."
+    return f"with {count:g} reviews two standard errors are {200 * math.sqrt(0.09 / count):.4g} points, not 2."
 
 
 HOW_MANY = Exercise(
@@ -175,9 +210,9 @@ HOW_MANY = Exercise(
                 "is 0.01."),
     ),
     properties=(
-        Property(lambda case: _yours(case) <= 0, _error_of, "Count the reviews that the test must have."),
-        Property(lambda case: _yours(case) < 899, _error_of, "The test is too small: solve the formula for n."),
-        Property(lambda case: _yours(case) > 902, _error_of, "That is more than it takes: solve the formula for n."),
+        Property(lambda case: not 0 < _yours(case) < math.inf, _error_of, "Count the reviews that the test must have."),
+        Property(lambda case: _yours(case) < 900, _error_of, "The test is too small: solve the formula for n."),
+        Property(lambda case: _yours(case) > 900, _error_of, "That is more than it takes: solve the formula for n."),
     ),
     hints=(
         "How large is one standard error to be, as a share and not in points?",
@@ -205,8 +240,19 @@ def _observe_bayes(function, texts, labels, text):
     """The log odds of the text; with its words turned round; with an unknown word; written twice; and of no words."""
     asked = {"text": text, "turned round": " ".join(reversed(text.split())), "unknown": f"{text} unheard",
              "twice": f"{text} {text}", "no words": ""}
-    found = {name: function(texts, labels, each) for name, each in asked.items()}
-    return None if found["text"] is None else found
+    found = {}
+    for name, each in asked.items():
+        try:
+            output = function(texts, labels, each)
+        except Exception as error:
+            if each:
+                raise
+            raise TypeError("expected the prior alone for the text '', which has no words; there it stops with "
+                            f"{type(error).__name__}: {error}") from None
+        if output is None and name == "text":
+            return None
+        found[name] = _one_number(output, f"one number for the text {each!r}")
+    return found
 
 
 def _said(case: Case, name: str = "text") -> str:
@@ -297,13 +343,16 @@ def _words(text: str) -> tuple:
 
 
 def _leak_probes(generator: torch.Generator) -> list[tuple]:
-    """Training and test texts: copies, in other capitals and spaces too, twins, and near misses that may stay."""
+    """Training and test texts: copies, in other capitals and spaces too, twins, and near misses that may stay.
+
+    In the second case two training texts are twins of each other and of no test: both may stay.
+    """
     a, b, c, d, e, f = _drawn(generator, OPINIONS, 6)
     test = [f"{a.capitalize()}, not {b}.", f"It was {c} but {d}!", f"{e} {e} film", "No star here", f"A {f} end"]
     train = [f"{e} film film", f"{b.capitalize()}, not {a}.", f"It  was {c}  but {d.upper()}!", f"It was {d} but {c}!",
              f"A {f} end, {a}", f"It was {c}!", "No arts here", f"film {e} {e}", f"It was {c}, but {d}!", f"A {f} end"]
-    order = torch.randperm(len(test), generator=generator).tolist()
-    return [(train, test), (list(reversed(train)), [test[i] for i in order])]
+    order = [4, *torch.randperm(4, generator=generator).tolist()]     # the test of the exact copy: once last, once first
+    return [(train, test), ([*reversed(train), f"film {e} film"], [test[i] for i in order])]
 
 
 def _observe_leaks(function, train, test):
@@ -311,8 +360,9 @@ def _observe_leaks(function, train, test):
     output = function(train, test)
     if output is None:
         return None
-    if not isinstance(output, (list, tuple, set)):
+    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
         raise TypeError(f"expected a list of texts, got {_what(output)}")
+    output = list(output)
     if not all(isinstance(text, str) for text in output):
         raise TypeError("expected a list of texts, got a list that holds "
             f"{_what(next(t for t in output if not isinstance(t, str)))}")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import torch
 
 from course_utils.exercises.engine import Case, Exercise, Mistake, Property
@@ -21,10 +22,28 @@ def _what(thing) -> str:
     return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
 
 
-def _pair(output, expected: str) -> tuple:
-    if not isinstance(output, (tuple, list)) or len(output) != 2:
+def _items(output, expected: str) -> list:
+    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
+    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
         raise TypeError(f"expected {expected}, got {_what(output)}")
-    return tuple(output)
+    return list(output)
+
+
+def _pair(output, expected: str) -> list:
+    items = _items(output, expected)
+    if len(items) != 2:
+        raise TypeError(f"expected {expected}, got {_what(output)}")
+    return items
+
+
+def _id(number) -> int:
+    """An id as an int, whatever its type."""
+    try:
+        if int(number) == float(number):
+            return int(number)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"expected whole numbers as ids, got {_what(number)}")
 
 
 # ---------------------------------------------------------------- 2.1 how many tokens
@@ -80,7 +99,8 @@ def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
            [f"{a} {g} {d} {a} {f}", f"{b} {c} {h}", f"{e} {a}"], 2)
     two = ([f"{e} {c} {g} {e}", f"{a} {c} {a} {c} {g}", f"{b} {b} {b} {b} {b} {e} {h}"],
            [f"{e} {h} {b}", f"{d} {g} {a} {c} {d} {b} {d}"], 3)
-    return [one, two, (one[0], two[1], 1)]
+    tied = ["film camera actor drama"]                 # in no order by which ties could go: turning up, length, backwards
+    return [one, two, (one[0], two[1], 1), (tied, ["actor film", "drama camera"], 1)]
 
 
 def _observe_ids(function, train, texts, min_freq):
@@ -88,14 +108,15 @@ def _observe_ids(function, train, texts, min_freq):
     output = function(train, texts, min_freq)
     if output is None:
         return None
-    if isinstance(output, (torch.Tensor, str, dict)) or not hasattr(output, "__len__") or len(output) != len(texts):
-        raise TypeError(f"expected one list of ids for each of {len(texts)} texts, got {_what(output)}")
+    asked = f"one list of ids for each of {len(texts)} texts"
+    given = _items(output, asked)
+    if isinstance(output, torch.Tensor) or len(given) != len(texts):
+        raise TypeError(f"expected {asked}, got {_what(output)}")
     rows, width = [], max(len(text.split()) for text in texts)
-    for row in output:
-        if not hasattr(row, "__len__") or isinstance(row, str):
-            raise TypeError(f"expected a list of ids for each text, got {_what(row)}")
-        rows.append(([int(i) for i in row] + [-1] * width)[:width])
-    return {"ids": torch.tensor(rows), "lengths": torch.tensor([len(row) for row in output])}
+    given = [[_id(i) for i in _items(row, "a list of ids for each text")] for row in given]
+    for row in given:
+        rows.append((row + [-1] * width)[:width])
+    return {"ids": torch.tensor(rows), "lengths": torch.tensor([len(row) for row in given])}
 
 
 def _places(case: Case) -> list[tuple[str, int, int]]:
@@ -205,7 +226,7 @@ def _observe_coder(function, texts, new):
     if not callable(encode) or not callable(decode):
         raise TypeError(f"expected two functions, encode and decode, got {_what(output)}")
     small = [text.lower() for text in new]
-    rows = [" ".join(str(int(i)) for i in encode(text)) for text in [*texts, *new, *small]]
+    rows = [" ".join(str(_id(i)) for i in _items(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
     return {"training": "|".join(rows[: len(texts)]), "new": "|".join(rows[len(texts) : -len(small)]),
             "small": "|".join(rows[-len(small) :]), "back": str(decode(encode(texts[0]))),
             "first": str(decode(list(range(2, 10))))}
@@ -216,7 +237,12 @@ def _ids(rows: str) -> list[list[int]]:
 
 
 def _unknown_share(case: Case) -> str:
-    ids = sum(_ids(case.got["training"]), [])
+    rows = _ids(case.got["training"])
+    ids = sum(rows, [])
+    if "<unk>" not in case.got["back"]:
+        text, row = next(((text, row) for text, row in zip(case.inputs[0], rows) if 1 in row), (case.inputs[0][0], rows[0]))
+        return (f"{ids.count(1)} of {len(ids)} tokens of the training texts themselves get the id 1; {text!r} gets the "
+                f"ids {row}.")
     return (f"{ids.count(1)} of {len(ids)} tokens of the training texts themselves are unknown; {case.inputs[0][0]!r} "
             f"comes back as {case.got['back']!r}.")
 
@@ -264,7 +290,7 @@ CODER = Exercise(
     ),
     properties=(
         Property(lambda case: 1 in sum(_ids(case.got["training"]), []), _unknown_share,
-                 "Every word of the training texts was counted, so every one must be found."),
+                 "Every word of the training texts was counted, so every one must have an id of its own, from 2 on."),
         Property(lambda case: case.got["new"] != case.got["small"], _two_spellings, "'Film' and 'film' must be one word."),
         Property(lambda case: any(case.got[name] != case.right[name] for name in ("new", "training")), _new_ids,
                  "Count small letters, the most frequent first, ties by the alphabet; a new word is 1."),
@@ -285,11 +311,12 @@ CODER = Exercise(
 
 
 def _padding_probes(generator: torch.Generator) -> list[tuple]:
-    """(rows, pad_id): ragged rows, one of them empty; an id 0 that is real, and a real id equal to pad_id."""
+    """(rows, pad_id): ragged rows, one of them empty; an id 0 that is real; a real pad_id, inside a row and as its first."""
     def row(length):
         return torch.randint(2, 60, (length,), generator=generator).tolist()
 
-    return [([row(5), row(2), [], row(3)], 0), ([[0, 63, 5, *row(1)], row(1), [7, 0], row(6)], 63), ([row(3), row(7)], 62)]
+    return [([row(5), row(2), [], row(3)], 0), ([[0, 63, 5, *row(1)], row(1), [7, 0], row(6)], 63),
+            ([[62, *row(2)], row(7)], 62)]
 
 
 def _observe_padding(function, rows, pad_id):
@@ -297,7 +324,26 @@ def _observe_padding(function, rows, pad_id):
     if output is None:
         return None
     ids, mask = _pair(output, "token_ids and attention_mask")
-    return {"token_ids": torch.as_tensor(ids), "attention_mask": torch.as_tensor(mask)}
+    mask = _rectangle(mask, "attention_mask")
+    if not torch.isfinite(mask).all():
+        raise TypeError("expected True and False (or 1 and 0) in attention_mask, got numbers that are infinite or NaN")
+    return {"token_ids": _rectangle(ids, "token_ids"), "attention_mask": mask}
+
+
+def _rectangle(part, name: str) -> torch.Tensor:
+    """A tensor, an array, or rows of equal length as one tensor."""
+    try:
+        if isinstance(part, (list, tuple)) and any(isinstance(row, (torch.Tensor, np.ndarray)) for row in part):
+            return torch.stack([torch.as_tensor(row) for row in part])
+        return torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {_what(part)}") from None
+
+
+def _odd_values(case: Case) -> torch.Tensor:
+    """What the learner's mask holds besides 0 and 1."""
+    mask = case.got["attention_mask"]
+    return mask[(mask != 0) & (mask != 1)]
 
 
 def _row(case: Case, name: str) -> str:
@@ -333,8 +379,9 @@ PADDING = Exercise(
                 "pad_id that marks padding as real, and drops a word whose id is 0. Make it from the lengths."),
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
-        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "[-n:] means the last n places, but for n = 0 "
-                "it means all of them (section 8 shows the same trap). Count from the front: [seq_len - n:]."),
+        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All places of the empty row count as real. "
+                "[-n:] does that: for n = 0 it means all places, not none (section 8 shows the trap). "
+                "Count from the front: [seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
         Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding changes "
                 "its place."),
@@ -348,6 +395,9 @@ PADDING = Exercise(
         Property(lambda case: (case.got["token_ids"] != case.right["token_ids"]).any(), lambda case: _row(case,
             "token_ids"),
                  "Each row ends with its own ids, in their order, with pad_id before them."),
+        Property(lambda case: len(_odd_values(case)) > 0,
+                 lambda case: f"your mask holds numbers such as {_odd_values(case)[0]:g}.",
+                 "It is to hold True and False, or 1 and 0, and nothing else."),
         Property(lambda case: ((case.got["attention_mask"] != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums,
                  "True means real, so each row of the mask sums to the length of the review."),
         Property(lambda case: (case.got["attention_mask"] != case.right["attention_mask"]).any(),
@@ -405,7 +455,8 @@ BATCH = Exercise(
 
 
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
-    """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair."""
+    """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
+    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours."""
     p, q, r, s = sorted(_drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
@@ -414,6 +465,9 @@ def _merge_probes(generator: torch.Generator) -> list[tuple]:
         ([[r + p, q, p, q], [s, p, q], [p + q, p, q, p, q], [r + p, q]], [2, 1, 1, 1]),
         ([[q, p], [q, s, p]], [2, 3]),
         ([[s, p, r, s, p], [q, p]], [2, 3]),
+        ([[r, q], [p + s, q], [r + p + q, s]], [2, 2, 2]),
+        ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
+        ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
     ]
 
 
@@ -422,10 +476,11 @@ def _observe_merge(function, pieces, times):
     if output is None:
         return None
     pair, after = _pair(output, "the pair and the pieces after the merge")
-    if isinstance(pair, str) or not isinstance(pair, (tuple, list)) or not all(isinstance(part, str) for part in pair):
-        raise TypeError(f"the pair should be two pieces, such as ('l', 'l'), got {_what(pair)}")
-    if not isinstance(after, (tuple, list)) or not all(isinstance(word, (tuple, list)) for word in after):
-        raise TypeError(f"the pieces should be a list for each word, got {_what(after)}")
+    parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
+    if not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {_what(pair)}")
+    asked = "a list of pieces for each word"
+    pair, after = parts, [_items(word, asked) for word in _items(after, asked)]
     return {"pair": " + ".join(pair), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}
 
 

@@ -11,6 +11,11 @@ def _no_probes(generator) -> list[tuple]:
     return []
 
 
+def _what(thing) -> str:
+    """A thing for an error message: its type and its beginning."""
+    return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
+
+
 def _furthest(got: torch.Tensor, right: torch.Tensor) -> str:
     """Where two tensors of one shape differ most, as 'x, expected y'."""
     place = (got - right).abs().flatten().argmax()
@@ -23,11 +28,17 @@ def _furthest(got: torch.Tensor, right: torch.Tensor) -> str:
 def _lookup_probes(generator: torch.Generator) -> list[tuple]:
     """Ids of which one occurs three times, one twice and others never; two sizes."""
     probes = []
-    for vocab_size, d_model in ((9, 3), (7, 4)):
-        ids = torch.randperm(vocab_size - 1, generator=generator)[:4]     # the last id never occurs
+    for vocab_size, d_model, never in ((9, 3, 1), (7, 4, 2)):
+        ids = torch.randperm(vocab_size - never, generator=generator)[:4]     # the last ids never occur
         ids = torch.cat([ids, ids[:1], ids[:2]])[torch.randperm(7, generator=generator)]
         probes.append((ids, torch.randn(7, d_model, generator=generator), vocab_size))
     return probes
+
+
+def _observe_gradient(function, token_ids, upstream, vocab_size):
+    """The matrix; a sparse one, as nn.Embedding(sparse=True) makes it, is written out."""
+    output = function(token_ids, upstream, vocab_size)
+    return output.to_dense() if isinstance(output, torch.Tensor) and output.layout != torch.strided else output
 
 
 def _times(case: Case) -> torch.Tensor:
@@ -35,8 +46,11 @@ def _times(case: Case) -> torch.Tensor:
 
 
 def _row(case: Case, times: int) -> int:
-    """The id of a word that occurs that many times."""
-    return int((_times(case) == times).nonzero()[0, 0])
+    """The id of a word that occurs that many times: of several, the one whose row is furthest from the right one."""
+    rows = (_times(case) == times).nonzero().flatten()
+    if case.got[""].shape != case.right[""].shape:
+        return int(rows[0])
+    return int(rows[(case.got[""][rows] - case.right[""][rows]).abs().amax(dim=1).argmax()])
 
 
 def _off(case: Case, times: int) -> bool:
@@ -45,7 +59,7 @@ def _off(case: Case, times: int) -> bool:
 
 
 def _shown(row: torch.Tensor) -> str:
-    return ", ".join(f"{value:.2f}" for value in row.tolist())
+    return ", ".join(f"{value:.3f}" for value in row.tolist())
 
 
 def _of_three(case: Case) -> str:
@@ -64,7 +78,7 @@ GRADIENT = Exercise(
     objective="A lookup is one_hot @ x. Going backwards, row i of `upstream` is the gradient of the loss for the vector "
         "looked up at place i. Compute the gradient of the whole matrix x from it. Two or three lines.",
     signature="embedding_gradient(token_ids (seq_len), upstream (seq_len, d_model), vocab_size) -> (vocab_size, d_model)",
-    probes=_lookup_probes,
+    probes=_lookup_probes, observe=_observe_gradient,
     mistakes=(
         Mistake("last-wins", _of_three, "A word that occurs again overwrites what its row had. So does "
             "gradient[token_ids] += upstream, which writes each row once. The gradients of all places must be added up "
@@ -348,6 +362,12 @@ def _observe_epoch(function, model, several):
     loss = function(model, optimizer, several)
     if loss is None:
         return None
+    try:
+        value = loss[0] if isinstance(loss, (list, tuple)) and len(loss) == 1 else loss
+        loss = float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"expected one number, the mean loss over {sum(len(batch.labels) for batch in several)} reviews, "
+                        f"got {_what(loss)}") from None
     moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
     return {"loss": loss, "table": model.table, "weight": model.weight,
             "training mode": float(all(model.modes)), "moved": "yes" if moved else
@@ -459,11 +479,14 @@ def _unit(case: Case) -> torch.Tensor:
 
 
 def _coordinates(case: Case) -> str:
-    """What became of the coordinate of the first vector along the direction."""
+    """What became of the coordinate along the direction, for the first vector of which it is not right."""
     unit = _unit(case)
-    before, after = ((part.reshape(-1, len(unit))[0].double() @ unit).item() for part in (case.inputs[0], case.got[""]))
-    return (f"with the factor {case.inputs[2]:g} the first vector's coordinate along the direction goes from "
-        f"{before:.3f} to {after:.3f}, expected {before * case.inputs[2]:.3f}.")
+    before, after = ((part.reshape(-1, len(unit)).double() @ unit) for part in (case.inputs[0], case.got[""]))
+    expected = case.inputs[2] * before
+    i = int(((after - expected).abs() > 1e-3).int().argmax())
+    coordinate = "the first vector's coordinate" if i == 0 else f"the coordinate of vector {i} (counted from 0)"
+    return (f"with the factor {case.inputs[2]:g} {coordinate} along the direction goes from {before[i]:.3f} to "
+        f"{after[i]:.3f}, expected {expected[i]:.3f}.")
 
 
 def _rest_moved(case: Case) -> torch.Tensor:

@@ -16,7 +16,7 @@ def _listed(case: Case) -> str:
 
 
 ROW = Exercise(
-    id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=2e-3,
+    id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=5.2e-3,
     objective="Another word, 'bland' with the numbers (-2, 0, 0), asks the four words of section 3. Work out its four "
         "weights, "
     "as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
@@ -48,6 +48,15 @@ ROW = Exercise(
         Property(lambda case: abs(case.got[""][0] - case.got[""][2]) > 2e-3,
                  lambda case: f"the weights on 'not' and 'but' are {case.got[''][0]:.3f} and {case.got[''][2]:.3f}.",
                  "'not' and 'but' have the same score, so they get the same weight."),
+        Property(lambda case: case.got[""][1] <= case.got[""][0] + 1e-6,
+                 lambda case: f"'dull' gets {case.got[''][1]:.3f} and 'not' {case.got[''][0]:.3f}.",
+                 "'bland' is most like 'dull', so 'dull' has the highest score and the largest weight."),
+        Property(lambda case: not 6.5 < case.got[""][1] / case.got[""][0] < 8.5,
+                 lambda case: f"the weights on 'dull' and 'not' are {case.got[''][1]:.3f} and {case.got[''][0]:.3f}.",
+                 "Their scores differ by 2, so one must be e² times the other."),
+        Property(lambda case: abs(case.got[""][3] - 0.0142) > 5e-3,
+                 lambda case: f"'moving' gets {case.got[''][3]:.3f}.",
+                 "Its score is the lowest, -2, and e⁻² is small but not 0: divide it by the same sum as the others."),
     ),
     hints=(
         "Four dot products first: only the first of the three numbers of 'bland' is not zero.",
@@ -74,6 +83,21 @@ def _sums(case: Case, dim: int) -> torch.Tensor:
 def _spread(values: torch.Tensor) -> str:
     low, high = values.min().item(), values.max().item()
     return f"{low:.3f}" if abs(high - low) < 5e-4 else f"{low:.3f} to {high:.3f}"
+
+
+def _weight_gap(case: Case) -> float:
+    return (case.got["1"] - case.right["1"]).abs().max().item()
+
+
+def _weights_off(case: Case) -> str:
+    at = tuple((case.got["1"] - case.right["1"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
+    place = f"weights[{', '.join(str(i) for i in at)}]"
+    return f"{place} is {case.got['1'][at]:.3f}, expected {case.right['1'][at]:.3f}; no other weight is further off."
+
+
+def _small(number) -> str:
+    """A weight with three decimals, or as a power of ten where these would show 0.000."""
+    return f"{number:.3f}" if number >= 5e-4 else f"{number:.0e}"
 
 
 SCALED = Exercise(
@@ -132,8 +156,7 @@ SCALED = Exercise(
                  lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
                  f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
                  "context = weights @ value, with nothing in between."),
-        Property(lambda case: not torch.allclose(case.got["1"], case.right["1"], atol=1e-4),
-                 lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.",
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "The rows sum to one, but they come from other scores than query · key / √d_k."),
     ),
     hints=(
@@ -152,13 +175,20 @@ def _masked_probes(generator: torch.Generator) -> list[tuple]:
     mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
     mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
     mask[0, 0, 0, 4] = mask[0, 0, 3, 0] = mask[1, 0, 1, 3] = False
-    return [(query, key, value, mask)]
+    low_query, low_key = query.clone(), key.clone()
+    low_query[..., 0], low_key[..., 0] = 10.0, -12.0       # all scores near -49: a small negative number is no mask
+    return [(query, key, value, mask), (low_query, low_key, value, mask)]
 
 
 def _on_masked(case: Case) -> torch.Tensor:
     """The largest weight that a key got which the mask forbids."""
     forbidden = ~case.inputs[3].expand(case.got["1"].shape)
     return case.got["1"][forbidden].abs().max()
+
+
+def _largest_score(case: Case) -> float:
+    query, key = case.inputs[:2]
+    return (query @ key.mT / query.shape[-1] ** 0.5).max().item()
 
 
 MASKED = Exercise(
@@ -186,8 +216,7 @@ MASKED = Exercise(
                 "the wrong way "
                 "round: here True means may attend, so fill where it is False."),
         Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
-            "effect. "
-                "masked_fill returns a new tensor; keep it: scores = scores.masked_fill(…)."),
+            "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
         Mistake("no-scaling", lambda case: f"forbidden keys get nothing, which is right, but your largest weight is "
                 f"{case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.", "The division by √d_k was lost."),
         Mistake("inverted-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, and a forbidden "
@@ -196,8 +225,10 @@ MASKED = Exercise(
     ),
     properties=(
         Property(lambda case: _on_masked(case) > 1e-5,
-                 lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.",
-                 "Where the mask is False the weight must be 0: the score has to be -inf before the softmax."),
+                 lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
+                 f"scores is {_largest_score(case):.1f}.",
+                 "Where the mask is False the weight must be 0, however low the other scores are: put -inf on the "
+                 "score, before the softmax."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
                  "Each query's weights sum to one, over the keys it may look at."),
@@ -205,8 +236,7 @@ MASKED = Exercise(
                  lambda case: "your context is not weights @ value: it differs by up to "
                  f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
                  "The context must be made with the masked weights that you return."),
-        Property(lambda case: not torch.allclose(case.got["1"], case.right["1"], atol=1e-4),
-                 lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.",
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
     ),
     hints=(
@@ -220,10 +250,12 @@ MASKED = Exercise(
 
 
 def _mask_probes(generator: torch.Generator) -> list[tuple]:
-    """Ragged attention masks: as many queries as keys, and fewer queries than keys."""
+    """Ragged attention masks: as many queries as keys, fewer queries than keys, and one drawn with gaps."""
     square = torch.arange(6) < torch.tensor([[6], [4], [1]])               # (batch, key)
     left = torch.tensor([[False, False, True, True, True], [True, True, True, True, False]])
-    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4)]
+    drawn = torch.rand(4, 9, generator=generator) < 0.7
+    few = int(torch.randint(1, 4, (), generator=generator))
+    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4), (drawn, few)]
 
 
 def _allowed(case: Case) -> tuple[int, int]:
@@ -281,6 +313,9 @@ BOTH_MASKS = Exercise(
         Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too "
             "far: each "
                 "word sees the next one."),
+        Mistake("additive", lambda case: f"{int(case.got[''].isinf().sum())} entries are -inf and "
+            f"{int((case.got[''] == 0).sum())} are 0.", "That is a mask to be added to the scores, and its pairs are the "
+                "right ones. Asked for is the boolean one: True where yours has 0."),
     ),
     properties=(
         Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(),
@@ -302,17 +337,26 @@ BOTH_MASKS = Exercise(
 
 
 def _no_key_probes(generator: torch.Generator) -> list[tuple]:
+    """One query without a key; then an empty review, whose mask (2, 1, 1, 5) is that of its padding."""
     query, key, value, mask = _masked_probes(generator)[0]
     mask = mask.clone()
     mask[0, 0, 2] = False                                                  # this query has no key at all
-    return [(query, key, value, mask)]
+    return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :])]
 
 
 def _observe_with_gradient(function, query, key, value, mask):
     """Context and weights, and the gradient that arrives at the queries."""
     query = query.clone().requires_grad_()
-    context, weights = function(query, key, value, mask)
-    gradient = torch.autograd.grad(context.sum() + weights.square().sum(), query)[0]
+    output = function(query, key, value, mask)
+    if output is None:
+        return None
+    if not isinstance(output, (tuple, list)) or len(output) != 2:
+        raise ValueError("expected two things back, context and weights: end with `return weights @ value, weights`")
+    context, weights = output
+    if not isinstance(context, torch.Tensor) or not context.requires_grad:
+        raise ValueError("expected a context through which a gradient can flow back to the queries: no NumPy, no "
+                         "detach() and no no_grad() on the way")
+    gradient = torch.autograd.grad(context.square().sum(), query)[0]
     return {"context": context, "weights": weights, "gradient": gradient}
 
 
@@ -321,7 +365,15 @@ def _bad(case: Case, name: str) -> int:
 
 
 def _empty_row(case: Case) -> torch.Tensor:
-    return case.got["weights"][0, 0, 2]
+    """The weights of the first query without a key, in the head where they are largest."""
+    mask = case.inputs[3]
+    batch, _, query = (~mask.any(-1)).nonzero()[0].tolist()
+    rows = case.got["weights"][batch, :, query]
+    return rows[rows.abs().sum(-1).argmax()]
+
+
+def _gap(case: Case, name: str) -> float:
+    return (case.got[name] - case.right[name]).abs().max().item()
 
 
 NO_KEY = Exercise(
@@ -353,6 +405,13 @@ NO_KEY = Exercise(
                  lambda case: "the queries that have keys changed as well: their weights differ by up to "
                  f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
                  "Only the row without a key needs care."),
+        Property(lambda case: _gap(case, "context") > 1e-3,
+                 lambda case: f"your weights are right, but your context is off by up to {_gap(case, 'context'):.3f}.",
+                 "Make the context from the weights that you return, after they were mended."),
+        Property(lambda case: _gap(case, "gradient") > 1e-3,
+                 lambda case: "weights and context are right, but the gradient at the queries is off by up to "
+                 f"{_gap(case, 'gradient'):.3f}.",
+                 "Something cuts it on its way back or changes it: look for detach(), no_grad() or .data."),
     ),
     hints=(
         "What does softmax give for a row of -inf? Try torch.full((3,), -math.inf).softmax(dim=0).",

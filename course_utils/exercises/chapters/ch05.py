@@ -1,5 +1,6 @@
 """Exercises of notebook 05, multi-head attention. Their solutions are in solutions/ch05.py."""
 
+import numpy as np
 import torch
 
 from course_utils.exercises.engine import Case, Exercise, Mistake, Property
@@ -7,6 +8,18 @@ from course_utils.exercises.engine import Case, Exercise, Mistake, Property
 
 def _no_probes(generator) -> list[tuple]:
     return []
+
+
+def _in_one_piece(answer, *inputs):
+    """What an answer gives; rows in a list or tuple, of tensors or arrays, put together to one tensor."""
+    def together(output):
+        if not isinstance(output, (list, tuple)) or not output:
+            return output
+        rows = [torch.as_tensor(row) if isinstance(row, np.ndarray) else together(row) for row in output]
+        fit = all(isinstance(row, torch.Tensor) for row in rows) and len({row.shape for row in rows}) == 1
+        return torch.stack([row.detach() for row in rows]) if fit else output
+
+    return together(answer(*inputs))
 
 
 def _place(index) -> str:
@@ -45,7 +58,7 @@ SPLIT = Exercise(
     objective="Complete the line: split the width of x into heads and make the heads a dimension of their own, so that "
     "out[b, h, l, d] is x[b, l, h * d_head + d].",
     signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
-    probes=_split_probes,
+    probes=_split_probes, observe=_in_one_piece,
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents "
                 "are not: view only cuts the row of numbers anew, and pieces of other words get into a head (the "
@@ -90,7 +103,7 @@ MERGE = Exercise(
     objective="Here `x.transpose(1, 2).view(…)` raised an error about strides, so somebody took the transpose out. Now "
     "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d].",
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
-    probes=_merge_probes,
+    probes=_merge_probes, observe=_in_one_piece,
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of "
                 "one word is filled from several words of one head. Put the transpose back; view cannot follow it, but "
@@ -137,6 +150,10 @@ def _maps(case: Case) -> float:
     return case.got[""].item() / ONE_MAP
 
 
+def _left_over(case: Case) -> float:
+    return case.got[""].item() - round(_maps(case)) * ONE_MAP
+
+
 COUNT = Exercise(
     id="5.3", title="How many parameters?", kind="number", minutes=(5, 10), tolerance=1e-7,
     objective="A layer is 512 wide and has 8 heads. Count its parameters, weights and biases, without building it.",
@@ -163,10 +180,11 @@ COUNT = Exercise(
     properties=(
         Property(lambda case: case.got[""].item() % 512 != 0,
                  lambda case: f"{_count(case)} is no multiple of 512.",
-                 "Every map has 512 rows of weights and 512 biases, so the whole must be one."),
+                 "A map holds 512 rows of 512 weights, and 512 biases: a multiple, and so is the sum of several."),
         Property(lambda case: abs(_maps(case) - round(_maps(case))) > 1e-9,
-                 lambda case: f"{_count(case)} is as much as {_maps(case):.2f} maps of 512 × 512 with biases.",
-                 "It must be a whole number of maps."),
+                 lambda case: f"{_count(case)} is {abs(_left_over(case)):,.0f} {'more' if _left_over(case) > 0 else 'less'} "
+                     f"than {round(_maps(case))} maps of 512 × 512 with biases.",
+                 "The layer consists of whole maps, each with its 512 biases, and of nothing else."),
         Property(lambda case: abs(_maps(case) - 4) > 1e-9,
                  lambda case: f"{_count(case)} is as much as {_maps(case):.0f} maps of 512 × 512 with biases.",
                  "List the learned maps of the class in section 4, and ask what the heads do to their size."),
@@ -182,14 +200,22 @@ COUNT = Exercise(
 
 
 def _heads_probes(generator: torch.Generator) -> list[tuple]:
-    """Two padded batches: 3 heads of 4 on 5 words, 2 heads of 5 on 4 words. Every text has words, and padding."""
+    """Two padded batches: 3 heads of 4 on 5 words, 2 heads of 5 on 4 words. Every text has words, and padding.
+
+    Then the first one again, with a constant column that makes every score low: a small negative number is no mask.
+    """
     def draw(batch, length, d_model):
         text = torch.randn(batch, length, d_model, generator=generator)
         matrices = torch.randn(4, d_model, d_model, generator=generator) / d_model**0.5
         return text, *matrices
 
     first, second = torch.tensor([[4], [2]]), torch.tensor([[3], [2], [1]])
-    return [(*draw(2, 5, 12), 3, torch.arange(5) < first), (*draw(3, 4, 10), 2, torch.arange(4) < second)]
+    text, W_query, W_key, *others = draw(2, 5, 12)
+    low_text, low_query, low_key = text.clone(), W_query.clone(), W_key.clone()
+    low_text[..., 0], low_query[0], low_key[0] = 1.0, 5.0, -5.0            # adds -50 or so to each score
+    return [(text, W_query, W_key, *others, 3, torch.arange(5) < first),
+            (*draw(3, 4, 10), 2, torch.arange(4) < second),
+            (low_text, low_query, low_key, *others, 3, torch.arange(5) < first)]
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
@@ -272,6 +298,10 @@ HEADS = Exercise(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, your columns to "
                 f"{_spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its "
                 "attention among the keys: the last dimension."),
+        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['1'].isnan().sum())} weights are not numbers: all "
+                "those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a "
+                "padded key holds nothing but -inf. Each query shares out its attention among the keys: the last "
+                "dimension."),
         Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The "
                 "ones given here are used as x @ W."),
         Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.got['1'].shape)}, expected "
@@ -283,8 +313,9 @@ HEADS = Exercise(
                  lambda case: f"{int((case.got['1'] < 0).sum())} of your weights are negative.",
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5,
-                 lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.",
-                 "Where attention_mask is False the key must get nothing, in every head and for every query."),
+                 lambda case: f"a padded key gets a weight of {_on_padding(case):.2g}.",
+                 "Where attention_mask is False the key must get nothing, in every head, for every query and however "
+                 "low the other scores are."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
                  "Each query's weights sum to one in each head: look at the dim of the softmax, and at what follows it."),
@@ -293,10 +324,14 @@ HEADS = Exercise(
                      f"{(case.got['1'] - case.right['1']).abs().max():.3f}.",
                  "They are weights, but not the softmax of query · key / √d_head on this head's columns: check "
                  "projections, split and divisor one by one."),
+        Property(lambda case: (case.got["0"] - case.right["0"])[case.inputs[6]].abs().max() < 1e-4 < _from_own_weights(case),
+                 lambda case: "the context of the real words is right; that of padded ones is off by up to "
+                     f"{_from_own_weights(case):.3f}.",
+                 "Only keys are masked. What a padded word finds is not asked for later; leave it as it comes out."),
         Property(lambda case: _from_own_weights(case) > 1e-3,
                  lambda case: f"your weights are right, but your context is off by up to {_from_own_weights(case):.3f}.",
                  "Three things are left to check: value is x @ W_value, split as the others are; the merge; @ W_output "
-                 "at the end."),
+                 "at the end, and nothing after it."),
     ),
     hints=(
         "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",
@@ -341,6 +376,10 @@ BLIND = Exercise(
         Property(lambda case: not 0 <= case.got[""].item() <= 1,
                  lambda case: f"{_value(case)} is outside the range from 0 to 1.",
                  "D is 0 for equal rows and 1 for rows without a common word; an average lies between."),
+        Property(lambda case: abs(case.got[""].item() - 0.8) > 5e-3,
+                 lambda case: f"{_value(case)} would be right if they drew the same word in "
+                     f"{100 * (1 - case.got[''].item()):.1f} of 100 cases.",
+                 "D is 0 in these cases and 1 in the others. How often do two of five possible draws agree?"),
     ),
     hints=(
         "There are two cases only: they draw the same word, or they do not. What is D in each?",

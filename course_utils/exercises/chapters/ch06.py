@@ -1,6 +1,8 @@
 """Exercises of notebook 06, positional encoding. Their solutions are in solutions/ch06.py."""
 
+import math
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -9,6 +11,18 @@ from course_utils.exercises.engine import Case, Exercise, Mistake, Property
 
 def _no_probes(generator) -> list[tuple]:
     return []
+
+
+def _in_one_piece(answer, *inputs):
+    """What an answer gives; rows in a list or tuple, of tensors or arrays, put together to one tensor."""
+    def together(output):
+        if not isinstance(output, (list, tuple)) or not output:
+            return output
+        rows = [torch.as_tensor(row) if isinstance(row, np.ndarray) else together(row) for row in output]
+        fit = all(isinstance(row, torch.Tensor) for row in rows) and len({row.shape for row in rows}) == 1
+        return torch.stack([row.detach() for row in rows]) if fit else output
+
+    return together(answer(*inputs))
 
 
 def _number(low: int, high: int, generator: torch.Generator) -> int:
@@ -63,7 +77,22 @@ def _speeds(named: torch.Tensor) -> torch.Tensor:
 def _slow_hand(case: Case) -> str:
     got, right = _speeds(case.got[""]), _speeds(case.right[""])
     hand = int((got - right).abs().gt(1e-4).nonzero()[0])
-    return f"hand {hand} turns by {got[hand]:.4f} from one place to the next, expected {right[hand]:.4f}."
+    return f"hand {hand} turns by {got[hand]:.4f} from one place to the next, expected {right[hand]:.4f} (less full turns)."
+
+
+def _as_fast(case: Case) -> bool:
+    """Whether hand 0 turns as fast as it must, forwards or backwards."""
+    return abs(abs(_speeds(case.got[""])[0].item()) - abs(_speeds(case.right[""])[0].item())) < 1e-3
+
+
+def _angles_apart(case: Case) -> torch.Tensor:
+    return _wrapped(_hands(case.got[""]) - _hands(case.right[""])).abs()
+
+
+def _first_hand_off(case: Case) -> str:
+    row, hand = (_angles_apart(case) > 1e-3).nonzero()[0].tolist()
+    got, right = (round(_hands(named[""])[row, hand].item(), 3) + 0.0 for named in (case.got, case.right))
+    return f"in the row of place {case.inputs[0] + row} hand {hand} stands at {got:.3f}, expected {right:.3f}."
 
 
 ROWS = Exercise(
@@ -71,7 +100,7 @@ ROWS = Exercise(
     objective="Write the formula as a function that gives the rows of the places first, first + 1, … (count of them), "
     "sines and cosines side by side. d_model is even.",
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
-    probes=_row_probes,
+    probes=_row_probes, observe=_in_one_piece,
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it "
                 "already is the 2i of the formula: divide i by d_model, not 2 * i. Section 6 shows this mistake in "
@@ -109,12 +138,14 @@ ROWS = Exercise(
                  "Sines and cosines stay between -1 and 1."),
         Property(lambda case: (_squares(case) - 1).abs().max() > 1e-3, _pair_off,
                  "Columns 2i and 2i + 1 are sine and cosine of one angle, so their squares add up to 1."),
-        Property(lambda case: _wrapped(torch.tensor(_start(case)[0] - _start(case)[1])).abs() > 1e-3,
+        Property(lambda case: _as_fast(case) and _wrapped(torch.tensor(_start(case)[0] - _start(case)[1])).abs() > 1e-3,
                  lambda case: f"in the row of place {case.inputs[0]} hand 0 stands at {_start(case)[0]:.3f}, expected "
                      f"{_start(case)[1]:.3f} (in radians, less full turns).",
                  "Hand 0 has the angle p itself: look at where your places begin, and which column is the sine."),
         Property(lambda case: (_speeds(case.got[""]) - _speeds(case.right[""])).abs().max() > 1e-4, _slow_hand,
                  "A hand turns by 1 / 10000^(2i / d_model) a place, i counting hands from 0."),
+        Property(lambda case: _angles_apart(case).max() > 1e-3, _first_hand_off,
+                 "Its angle is p / 10000^(2i / d_model), and p runs over the places first, first + 1, first + 2, …"),
     ),
     hints=(
         "Work out one row by hand for d_model = 4, as in the table above, and compare.",
@@ -129,6 +160,12 @@ ROWS = Exercise(
 
 def _listed(case: Case) -> str:
     return ", ".join(f"{value:.3f}" for value in case.got[""].tolist())
+
+
+def _turn_in_degrees(case: Case) -> float:
+    """The angle from the given pair to the answer, from -180 to 180."""
+    sine, cosine = case.got[""].tolist()
+    return math.degrees(_wrapped(torch.tensor(math.atan2(sine, cosine) - math.atan2(0.28, 0.96))).item())
 
 
 STEP = Exercise(
@@ -162,6 +199,10 @@ STEP = Exercise(
         Property(lambda case: abs(case.got[""].square().sum() - 1) > 0.02,
                  lambda case: f"the squares of your two numbers add up to {case.got[''].square().sum():.3f}.",
                  "A turned pair keeps sin² + cos² = 1."),
+        Property(lambda case: abs(_turn_in_degrees(case) - 53.13) > 0.2,
+                 lambda case: f"from (0.28, 0.96) to your pair the hand turns by {_turn_in_degrees(case):.1f}°.",
+                 "It must turn by θ, once and forwards; cos θ = 0.6 and sin θ = 0.8 belong to 53.1°. Look at the signs, "
+                 "and at which number is the sine."),
     ),
     hints=(
         "Section 5 has the matrix that turns (sin a, cos a) into the pair k places on.",
@@ -180,9 +221,10 @@ def _table_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _holds(tensors, table: torch.Tensor) -> int:
-    """Whether one of some tensors is the table."""
-    flat = table.flatten()
-    return int(any(t.numel() == flat.numel() and torch.equal(t.detach().flatten().to(flat.dtype), flat) for t in tensors))
+    """Whether one of some tensors holds the table's numbers, in whatever shape or order of dimensions."""
+    own = table.flatten().sort().values
+    return int(any(t.numel() == own.numel() and torch.equal(t.detach().flatten().sort().values.to(own.dtype), own)
+                   for t in tensors))
 
 
 def no_module(made):
@@ -191,12 +233,19 @@ def no_module(made):
 
 
 def _observe_module(answer, table, x, offset):
-    """The sums at both offsets; whether the table is saved and moved with the model; how many numbers are trained."""
+    """The sums at both offsets; whether the table is saved and moved with the model; how many numbers are trained.
+
+    "loaded" is what a second module, made of another table and moved to float64, adds once it has loaded the first one's
+    state: a table that is saved and never used shows here.
+    """
     module = answer(table.clone())
     if not isinstance(module, nn.Module):
         return no_module(module)
+    start, shifted = module(x), module(x, offset)
+    second = answer(torch.zeros_like(table)).to(torch.float64)
+    second.load_state_dict(module.state_dict())
     return {
-        "start": module(x), "offset": module(x, offset),
+        "start": start, "offset": shifted, "loaded": second(x.double(), offset),
         "saved": _holds(module.state_dict().values(), table),
         "moved": _holds([*module.parameters(), *module.buffers()], table),
         "trained": sum(p.numel() for p in module.parameters() if p.requires_grad),
@@ -207,7 +256,13 @@ def _offset_gap(case: Case) -> str:
     got, right = case.got["offset"], case.right["offset"]
     if got.shape != right.shape:
         return f"with offset {case.inputs[2]} the result has the shape {tuple(got.shape)}, expected {tuple(right.shape)}."
-    return f"with offset {case.inputs[2]} the result is off by up to {(got - right).abs().max():.3f}."
+    return f"with offset {case.inputs[2]} the result is off by up to {_some(got - right)}."
+
+
+def _some(gap: torch.Tensor) -> str:
+    """The largest of some differences, as a power of ten where three decimals would show nothing."""
+    largest = gap.abs().max().item()
+    return f"{largest:.3f}" if largest >= 5e-4 else f"{largest:.0e}"
 
 
 def _saved(case: Case) -> str:
@@ -215,7 +270,7 @@ def _saved(case: Case) -> str:
 
 
 def _trained(case: Case) -> str:
-    return f"an optimiser would train {case.got['trained']:.0f} numbers of this module, expected 0."
+    return f"numbers of this module that an optimiser would train: {case.got['trained']:.0f}, expected 0."
 
 
 TABLE = Exercise(
@@ -248,7 +303,7 @@ TABLE = Exercise(
     properties=(
         Property(lambda case: (case.got["start"] - case.right["start"]).abs().max() > 1e-4,
                  lambda case: "without an offset the result is off by up to "
-                     f"{(case.got['start'] - case.right['start']).abs().max():.3f}.",
+                     f"{_some(case.got['start'] - case.right['start'])}.",
                  "The first seq_len rows of the table are added to each text of the batch."),
         Property(lambda case: (case.got["offset"] - case.right["offset"]).abs().max() > 1e-4, _offset_gap,
                  "The rows offset, offset + 1, … are added, as many as there are words."),
@@ -258,6 +313,11 @@ TABLE = Exercise(
         Property(lambda case: case.got["moved"] == 0,
                  lambda case: f"tables among the parameters and buffers: {case.got['moved']:.0f}.",
                  "The table would not be moved with the model (section 7)."),
+        Property(lambda case: (case.got["loaded"] - case.right["loaded"]).abs().max() > 1e-4,
+                 lambda case: "a second module, moved to float64, loaded this one's state_dict(); its results are off by "
+                     f"up to {_some(case.got['loaded'] - case.right['loaded'])}.",
+                 "What is saved is not what forward uses. There should be one table only, and forward should take its "
+                 "rows from the one that is saved and moved."),
     ),
     hints=(
         "Print list(module.state_dict()) and module(x, offset=3) - x for your module; look at the rows that were added.",
@@ -316,6 +376,20 @@ def _turned(case: Case) -> bool:
     return (_as_pairs(case.got[""]).abs() - _as_pairs(case.inputs[0]).abs()).abs().max() < 1e-3
 
 
+def _unalike(case: Case) -> torch.Tensor:
+    """How differently a pair is turned in the first head of the first text and in others: (..., length, pair)."""
+    turned = _turned_by(case, case.got[""]).flatten(0, -3)
+    return _wrapped(turned - turned[:1]).abs()
+
+
+def _first_unalike(case: Case) -> str:
+    turned = _turned_by(case, case.got[""]).flatten(0, -3)
+    other, row, pair = (_unalike(case) > 1e-3).nonzero()[0].tolist()
+    one, two = (round(turned[at, row, pair].item(), 3) + 0.0 for at in (0, other))                 # + 0.0: no -0.000
+    return (f"pair {pair} of the word at place {row + case.inputs[1]} is turned by {one:.3f} in one head and "
+            f"by {two:.3f} in another head or text.")
+
+
 def _angles_off(case: Case) -> bool:
     return _turned(case) and _wrapped(_turned_by(case, case.got[""]) - _turned_by(case, case.right[""])).abs().max() > 1e-3
 
@@ -359,6 +433,9 @@ ROTARY = Exercise(
                  "A turned vector keeps its length."),
         Property(lambda case: not _turned(case), _pair_change,
                  "Each pair of neighbours is turned for itself, so its length stays."),
+        Property(lambda case: _turned(case) and (_unalike(case) > 1e-3).any(), _first_unalike,
+                 "The angle depends on the word's place and the pair only, not on text or head. Are signs and columns as in "
+                 "`turn`? And do you count along the last dimension but one?"),
         Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the place and i the pair."),
     ),
     hints=(

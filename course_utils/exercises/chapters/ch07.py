@@ -1,5 +1,6 @@
 """Exercises of notebook 07, transformer blocks. Their solutions are in solutions/ch07.py."""
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -70,15 +71,15 @@ HIDDEN = Exercise(
 
 
 def _norm_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, weight, bias, eps): words of different means and sizes; once with the usual eps and once with a large one."""
-    def draw(batch, length, d_model, eps):
-        x = torch.randn(batch, length, d_model, generator=generator)
-        sizes = 0.5 + 2 * torch.rand(batch, length, 1, generator=generator)
-        means = torch.randn(batch, length, 1, generator=generator)
+    """(x, weight, bias, eps): words of different means and sizes, with a large eps and the usual one; then four dims."""
+    def draw(front, d_model, eps):
+        x = torch.randn(*front, d_model, generator=generator)
+        sizes = 0.5 + 2 * torch.rand(*front, 1, generator=generator)
+        means = torch.randn(*front, 1, generator=generator)
         weight = 0.5 + torch.rand(d_model, generator=generator)
         return sizes * x + means, weight, torch.randn(d_model, generator=generator), eps
 
-    return [draw(2, 5, 8, 0.3), draw(3, 4, 6, 1e-5)]
+    return [draw((2, 5), 8, 0.3), draw((3, 4), 6, 1e-5), draw((2, 3, 4), 5, 1e-5)]
 
 
 def _undone(case: Case, named: dict) -> torch.Tensor:
@@ -90,10 +91,12 @@ def _undone(case: Case, named: dict) -> torch.Tensor:
 def _moments(case: Case) -> str:
     """Mean and variance of the word furthest from what it should be, with scale and shift taken back."""
     got, right = _undone(case, case.got), _undone(case, case.right)
-    b, word = divmod(int((got - right).abs().amax(dim=-1).argmax()), got.shape[1])
-    mean, wanted = round(got[b, word].mean().item(), 3) + 0.0, right[b, word].var(correction=0).item()
-    return (f"with scale and shift taken back, word {word} of text {b} has mean {mean:.3f} and variance "
-            f"{got[b, word].var(correction=0).item():.3f}, expected 0 and {wanted:.3f} (eps = {case.inputs[3]:g}).")
+    front, flat = got.shape[:-1], int((got - right).abs().amax(dim=-1).argmax())
+    place = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), front))
+    word = f"word {place[1]} of text {place[0]}" if len(front) == 2 else f"for x of shape {tuple(got.shape)}, x{list(place)}"
+    mean, wanted = round(got[place].mean().item(), 3) + 0.0, right[place].var(correction=0).item()
+    return (f"with scale and shift taken back, {word} has mean {mean:.3f} and variance "
+            f"{got[place].var(correction=0).item():.3f}, expected 0 and {wanted:.3f} (eps = {case.inputs[3]:g}).")
 
 
 def _raw(case: Case) -> str:
@@ -105,14 +108,21 @@ NORM = Exercise(
     id="7.2", title="Layer norm", minutes=(10, 15),
     objective="Write the formula of section 4 as a function for x with any dimensions in front, without nn.LayerNorm: "
     "each word's vector to mean 0 and variance 1, then scale and shift. Three or four lines.",
-    signature="norm_by_hand(x (batch, seq_len, d_model), weight (d_model,), bias (d_model,), eps) -> (batch, seq_len, "
-    "d_model)",
+    signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
     probes=_norm_probes,
     mistakes=(
         Mistake("over-words", _moments, "You normalise over the words (dim 1). Then a word's numbers depend on the "
                 "other words of its text, and on padding (section 5). The features are the last dimension."),
         Mistake("over-text", _moments, "You normalise over words and features together. A word's numbers then depend "
                 "on the rest of its text (section 5). Each word has a mean and a variance of its own."),
+        Mistake("over-words-from-the-end", _moments, "You normalise over the last dimension but one, the words. Then a "
+                "word's numbers depend on the other words of its text, and on padding (section 5). The features are "
+                "the last dimension."),
+        Mistake("over-text-from-the-end", _moments, "You normalise over the last two dimensions together, words and "
+                "features. A word's numbers then depend on the rest of its text (section 5). The features are the last "
+                "dimension alone."),
+        Mistake("third-dimension", _moments, "With three dimensions all is right, for there dim 2 is the last one. x "
+                "may have any dimensions in front: count from the end, dim=-1."),
         Mistake("over-batch", _moments, "You normalise over the texts (dim 0): what a model says of one review would "
                 "depend on the others in its batch (section 5). The features are the last dimension."),
         Mistake("d-minus-1", _moments, "The squares were divided by d - 1, as torch.var and torch.std do unless told "
@@ -120,8 +130,8 @@ NORM = Exercise(
         Mistake("eps-outside", _moments, "eps was added to the root. It belongs under it: √(variance + eps)."),
         Mistake("std-plus-eps", _moments, "Two things differ: x.std() divides by d - 1 and not by d, and eps was added "
                 "to the root instead of under it."),
-        Mistake("no-eps", _moments, "eps is not used. It stands under the root, √(variance + eps), and keeps a word of "
-                "equal numbers from a division by zero."),
+        Mistake("no-eps", _moments, "The eps that is handed over has no effect. It stands under the root, "
+                "√(variance + eps), and keeps a word of equal numbers from a division by zero."),
         Mistake("no-root", _moments, "You divide by the variance. Divide by its root, so that the variance becomes 1."),
         Mistake("not-centred", _moments, "The mean was never taken away: you divide by the root of the mean square. "
                 "That is another norm, RMSNorm; layer norm subtracts the mean first."),
@@ -252,16 +262,24 @@ def _stack_probes(generator: torch.Generator) -> list[tuple]:
 
 def _observe_stack(answer, x, layers, last_norm, mask):
     """The output; the same with silent sublayers and a last norm that triples; how far real words move with the padding."""
-    out = answer(x, layers, last_norm, mask)
-    if not isinstance(out, torch.Tensor):
-        return out
+    def stack(*given):
+        made = answer(*given)
+        if isinstance(made, (np.ndarray, list)):
+            made = torch.as_tensor(made)
+        if made is not None and not isinstance(made, torch.Tensor):
+            raise TypeError(f"expected one tensor, the output of the stack; got {type(made).__name__}")
+        return made
+
+    out = stack(x, layers, last_norm, mask)
+    if out is None:
+        return None
 
     def nothing(x, mask=None):
         return torch.zeros_like(x)
 
-    silent = answer(x, [(nothing, nothing, norm_1, norm_2) for _, _, norm_1, norm_2 in layers], lambda x: 3 * x, mask)
+    silent = stack(x, [(nothing, nothing, norm_1, norm_2) for _, _, norm_1, norm_2 in layers], lambda x: 3 * x, mask)
     real = mask[:, 0]                                                      # (batch, seq_len)
-    other = answer(torch.where(real[..., None], x, x.flip(-1)), layers, last_norm, mask)
+    other = stack(torch.where(real[..., None], x, x.flip(-1)), layers, last_norm, mask)
     moved = (other - out)[real].abs().max() if out.shape == x.shape else 0.0
     return {"out": out, "silent": silent, "moved": moved}
 
@@ -351,7 +369,10 @@ def _depth_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _observe_depth(answer, num_layers, make_block, x):
-    """Parameters in all, numbers saved, the output with weights filled in, and how much a second pass differs."""
+    """Parameters in all, numbers saved, the output with weights filled in, how much a second pass differs, and how many
+    parameters a gradient reaches."""
+    if isinstance(answer, nn.Module):
+        raise TypeError("expected the class itself, BlockStack, and not a stack that was made with it")
     model = answer(num_layers, make_block)
     if not isinstance(model, nn.Module):
         return no_module(model)
@@ -360,10 +381,16 @@ def _observe_depth(answer, num_layers, make_block, x):
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=weights))
         output = model(x)
+        if not isinstance(output, torch.Tensor):
+            raise TypeError(f"expected a tensor from forward, got {type(output).__name__}. Its last line must be `return x`")
         again = (model(x) - output).abs().max()
+    model.zero_grad()
+    to_train = model(x)
+    if to_train.requires_grad:
+        to_train.square().sum().backward()
     return {"parameters": sum(p.numel() for p in model.parameters()),
             "saved": sum(t.numel() for t in model.state_dict().values()), "output": output,
-            "again": again}
+            "again": again, "trained": sum(p.numel() for p in model.parameters() if p.grad is not None)}
 
 
 def _count(case: Case) -> str:
@@ -391,24 +418,32 @@ DEPTH = Exercise(
     mistakes=(
         Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of list "
                 "(section 8)? And how many times is make_block called?"),
-        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list or tuple hides them: no "
+        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: no "
                 "optimiser would train them and no file would keep them. See section 8."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
                 f"{case.got['again'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
-        Mistake("repeated-block", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block.", "PyTorch sees the "
-                "list now, but [block] * n holds the same block n times. Call make_block anew for each."),
+        Mistake("repeated-block", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs "
+                f"{case.inputs[0]} times.", "PyTorch sees it now, but it is the same block each time: [block] * n "
+                "repeats one block. Call make_block anew for each."),
         Mistake("overwritten", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs once.",
-            "Each new block takes the name of the one before, and only the last is left. Keep all of them."),
+            "Keep num_layers of them. If each new block gets the name of the one before, only the last is left."),
         Mistake("one-too-few", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.", "One is missing: "
                 "range(n) already gives n numbers, from 0 to n - 1."),
         Mistake("one-too-many", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.", "One too many: "
                 "range(n) gives n numbers, from 0 to n - 1."),
-        Mistake("not-chained", _output, "Every block gets the x that came in, and only what the last one makes is "
-                "returned. Each must work on what the one before has made."),
+        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what "
+                "the others make is lost, if they run at all. Each must work on what the one before has made."),
         Mistake("only-first", _output, "All blocks are kept but only the first one runs: the others would never "
                 "receive a gradient. If `return` stands inside the loop, move it out."),
-        Mistake("reversed", _output, "The blocks run from the last to the first."),
+        Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. That "
+                "trains as well; but a file of weights that was saved with the usual order would be read the wrong way "
+                "round.", convention=True),
+        Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the "
+                "blocks: here x = block(x) is all."),
+        Mistake("cut-off", lambda case: "numbers and output are right, but a gradient reaches "
+                f"{case.got['trained'].item():.0f} of {case.right['trained'].item():.0f} parameters.", "no_grad(), "
+                "detach(), .data or requires_grad_(False) keeps all of it away. No optimiser could train the stack."),
     ),
     properties=(
         Property(lambda case: case.got["parameters"].item() != case.right["parameters"].item(), _count,
@@ -419,8 +454,12 @@ DEPTH = Exercise(
         Property(lambda case: case.got["again"].item() > 1e-6,
                  lambda case: f"two passes over the same text differ by up to {case.got['again'].item():.3f}.",
                  "Nothing here should be random once the stack is made."),
-        Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks must run one after another, each on "
-                 "what the one before has made."),
+        Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks that PyTorch sees must run one after "
+                 "another, each once, on what the one before has made, and nothing else may run."),
+        Property(lambda case: case.got["trained"].item() != case.right["trained"].item(),
+                 lambda case: "numbers and output are right, but a gradient reaches "
+                     f"{case.got['trained'].item():.0f} of {case.right['trained'].item():.0f} parameters.", "Something "
+                 "between the blocks cuts it off: detach(), .data or no_grad()."),
     ),
     hints=(
         "Count the parameters of stacks of one, two and three blocks.",

@@ -22,6 +22,13 @@ def _spread(values: torch.Tensor) -> str:
     return f"{low:.3f}" if abs(high - low) < 5e-4 else f"between {low:.3f} and {high:.3f}"
 
 
+def _tensor(part) -> torch.Tensor:
+    """A tensor of a tensor, an array, or a list of rows."""
+    if isinstance(part, (list, tuple)) and part and all(isinstance(row, torch.Tensor) for row in part):
+        return torch.stack(list(part))
+    return torch.as_tensor(part)
+
+
 def _pair(output, names: str):
     """The two results of a function. Raises TypeError, with what came instead, for anything else."""
     if isinstance(output, (tuple, list)) and len(output) == 2:
@@ -49,7 +56,7 @@ def _observe_pooling(function, queries, x, attention_mask):
     output = function(queries, x, attention_mask)
     if output is None:
         return None
-    pooled, weights = (torch.as_tensor(part) for part in _pair(output, "pooled and weights"))
+    pooled, weights = (_tensor(part) for part in _pair(output, "pooled and weights"))
     gradients = [None, None]
     if pooled.requires_grad:
         upstream = torch.cos(torch.arange(pooled.numel(), dtype=pooled.dtype)).reshape(pooled.shape)
@@ -175,8 +182,7 @@ QUERIES = Exercise(
                  lambda case: f"the review without a token is pooled to numbers up to "
                      f"{case.got['pooled'][_empty(case)].abs().max():.3f}.", "There is nothing in it: zeros."),
         Property(_off("weights"), _weight_off, "Rows sum to one and padding gets nothing, but the weights do not come "
-            "from "
-            "query · word / √d_model."),
+            "from query · word / √d_model, each query's own."),
         Property(lambda case: (_own_pooled(case) - case.got["pooled"]).abs().max() > 1e-3,
                  lambda case: "the weights are right. Your pooled vectors are not the means of x with these weights, "
                      "query after "
@@ -243,8 +249,8 @@ CLIPPING = Exercise(
         Mistake("divided-by-the-norm", _norm, "That is the direction alone, with norm 1. Multiply by the limit: the "
             "norm afterwards should be 2.6."),
         Mistake("divided-by-the-limit", _norm, "You divided by 2.6. The factor is the limit divided by the norm."),
-        Mistake("same-factor", _second, "You used the first batch's factor for the second one too. Each batch is "
-            "clipped by itself, and only if its own norm is above the limit."),
+        Mistake("same-factor", _second, "Both batches were multiplied by the same factor, or nearly. Each batch is "
+            "clipped by itself, with its own norm, and only if that is above the limit."),
         Mistake("signs-lost", lambda case: f"{int((case.got[''] < 0).sum())} of your six numbers are negative, and two "
             f"of the "
                 "gradients are.", "The sizes are right. Clipping keeps the direction, so it keeps the signs."),
@@ -287,6 +293,8 @@ def _observe_loss(function, logits, labels):
     if output is None:
         return None
     loss, probabilities = _pair(output, "the loss and the probabilities")
+    if isinstance(loss, torch.Tensor) and loss.numel() == 1:
+        loss = loss.reshape(())                                            # as good as a number
     gradient = torch.zeros_like(logits)
     if isinstance(loss, torch.Tensor) and loss.requires_grad:
         found = torch.autograd.grad(loss.sum(), logits, allow_unused=True)[0]
@@ -296,6 +304,14 @@ def _observe_loss(function, logits, labels):
 
 def _loss_seen(case: Case) -> str:
     return f"your loss is {case.got['loss'].item():.4f}, expected {case.right['loss'].item():.4f}."
+
+
+def _gradient_off(case: Case) -> str:
+    """The place where the gradient for the logits is furthest from the right one."""
+    got, right = case.got["gradient for the logits"], case.right["gradient for the logits"]
+    review, label = divmod(int((got - right).abs().argmax()), got.shape[1])
+    return (f"both results are right, but the gradient for the logit of class {label} in review {review} is "
+            f"{got[review, label]:.3f}, expected {right[review, label]:.3f}.")
 
 
 def _row_sums(case: Case) -> str:
@@ -344,11 +360,8 @@ LOSS = Exercise(
         Property(lambda case: (case.got["probabilities"] - case.right["probabilities"]).abs().max() > 1e-3,
                  lambda case: f"the loss is right; your largest probability is {case.got['probabilities'].max():.3f}, "
                      f"expected {case.right['probabilities'].max():.3f}.", "They are the softmax of the logits."),
-        Property(_off("gradient for the logits"), lambda case: "both results are right, but the largest number of the "
-            "gradient for "
-                 f"the logits is {case.got['gradient for the logits'].abs().max():.3f}, expected "
-                 f"{case.right['gradient for the logits'].abs().max():.3f}.", "Nothing may stand between the logits and "
-                 "the loss."),
+        Property(_off("gradient for the logits"), _gradient_off, "Part of the way from the logits to the loss is cut "
+            "off (detach, .data, no_grad, item) or counted twice."),
     ),
     hints=(
         "Between which two numbers lies everything that cross_entropy gets here? What is its loss at best?",
@@ -550,6 +563,8 @@ SHARE = Exercise(
         Mistake("count", lambda case: f"you report {case.got['share'].item():.4g}.", "That is how many are right. "
             "Divide by the number of reviews."),
         Mistake("share-wrong", _shares, "Yours is the share that is wrong."),
+        Mistake("percent", lambda case: f"you report {case.got['share'].item():.4g}.", "That is in per cent. A share is "
+            "a number from 0 to 1: leave out the 100."),
         Mistake("last-batch", _shares, "Yours is the share in the last batch alone. Count over all batches."),
     ),
     properties=(
@@ -565,8 +580,8 @@ SHARE = Exercise(
         Property(_is("trainable", 1), lambda case: "afterwards not all parameters are trainable "
                  f"({case.got['trainable'].item():.0f}, expected 1).", "Leave requires_grad of the parameters alone."),
         Property(lambda case: (case.got["share"] - case.right["share"]).abs() > 1e-4, _shares, "How the passes ran and "
-            "how the model is left are right. So it is the counting: right answers over all reviews, divided by their "
-            "number."),
+            "how the model is left are right. So it is the number: in each review the class with the largest logit, with "
+            "the mask handed over; right answers over all reviews, divided by how many reviews there are."),
     ),
     hints=(
         "Two different switches: one for layers such as dropout, one for recording gradients. Neither does the other's "

@@ -36,6 +36,10 @@ TFIDF = Exercise(
                 "+ 1; without the 1, a word of every review would count for nothing."),
         Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' "
             "occurs twice."),
+        Mistake("new-idf", lambda case: f"{_one(case)}: the idf was worked out anew, with the fifth review among the "
+            "others.", "It is read with the idf that the first four have given."),
+        Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.", "The length of "
+            "a row is the root of that."),
         Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
     ),
     properties=(
@@ -57,11 +61,15 @@ TFIDF = Exercise(
 def _interval_probes(generator: torch.Generator) -> list[tuple]:
     accuracies = (0.8 + 0.15 * torch.rand(3, generator=generator)).tolist()
     more = (0.6 + 0.3 * torch.rand(5, generator=generator)).tolist()
-    return [(accuracies, 500), (more, 2000)]
+    return [(accuracies, 200), (more, 300)]            # so few that the reviews count as much as the seeds
 
 
 def _half(case: Case) -> str:
-    return f"half the interval is {100 * case.got[''][1]:.2f} points, expected {100 * case.right[''][1]:.2f}"
+    return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}"
+
+
+def _both(case: Case) -> str:
+    return f"you return {case.got[''][0]:.4f} and {case.got[''][1]:.4f}."
 
 
 INTERVAL = Exercise(
@@ -71,7 +79,7 @@ INTERVAL = Exercise(
     "function that returns the mean accuracy and half of its 95 per cent interval, without calling the course's.",
     signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
         "interval",
-    probes=_interval_probes, tolerance=1e-5,
+    probes=_interval_probes, tolerance=1e-4,
     mistakes=(
         Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
             "counted."),
@@ -95,15 +103,18 @@ INTERVAL = Exercise(
             "more seeds do not "
                 "make more reviews: divide by `reviews`, not by reviews times seeds."),
         Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval is made of its root."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half of "
+            "its width."),
+        Mistake("swapped", _both, "The two stand the wrong way round: the mean first."),
+        Mistake("percent", _both, "The accuracies come as shares, from 0 to 1. Leave both results like that."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1e-5,
-                 lambda case: f"the mean is {case.got[''][0]:.4f}, expected {case.right[''][0]:.4f}.", "Add the "
-                     "accuracies, and divide by "
-                 "how many there are."),
+        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 2e-4,
+                 lambda case: f"your first result is {case.got[''][0]:.4f}, expected {case.right[''][0]:.4f}, the mean.",
+                 "Add the accuracies, and divide by how many there are."),
         Property(lambda case: case.got[""][1] < 0, lambda case: f"half the interval is {case.got[''][1]:.4f}.", "A "
             "width is positive."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-5, lambda case: f"the mean is right, but "
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: f"the mean is right, but "
             f"{_half(case)}.",
                  "Work out the two variances apart and compare each with section 2."),
     ),
@@ -121,28 +132,56 @@ def _shuffle_probes(generator: torch.Generator) -> list[tuple]:
     """Ragged ids, padding 0, and a mask."""
     lengths = torch.tensor([7, 3, 5, 1])
     mask = torch.arange(7) < lengths[:, None]
-    ids = torch.randint(2, 500, (4, 7), generator=generator)
-    ids[0] = torch.randperm(90, generator=generator)[:7] + 2               # a row without repeats
+    ids = torch.stack([torch.randperm(490, generator=generator)[:7] + 2 for _ in lengths])     # rows without repeats
     return [(ids * mask, mask)]
 
 
 def _observe_shuffle(function, token_ids, attention_mask):
-    """Over 40 calls: how often rows keep their words, have padding inside, stay as they were; how many orders came up."""
-    kept = inside = still = ascending = 0
+    """Over 40 calls: how often rows keep their words, have padding inside, lose their padding; how the first row comes
+    out; in how many rows some words never come to some places."""
+    kept = inside = padded = still = ascending = turned = 0
     orders = set()
     rows = attention_mask.sum(dim=1).tolist()
+    places = [set() for _ in rows]
     for _ in range(40):
-        shuffled = torch.as_tensor(function(token_ids, attention_mask))
-        if shuffled.shape != token_ids.shape:
-            return shuffled
+        shuffled = function(token_ids, attention_mask)
+        if shuffled is None:
+            return None
+        shuffled = _as_ids(shuffled, token_ids)
         same = [torch.equal(shuffled[i, :n].sort().values, token_ids[i, :n].sort().values) for i, n in enumerate(rows)]
         kept += sum(same)
         inside += sum(int((shuffled[i, :n] == 0).any()) for i, n in enumerate(rows))
+        padded += sum(torch.equal(shuffled[i, n:], token_ids[i, n:]) for i, n in enumerate(rows))
+        for i, n in enumerate(rows):
+            places[i].update(enumerate(shuffled[i, :n].tolist()))
         still += int(torch.equal(shuffled[0], token_ids[0]))
+        turned += int(torch.equal(shuffled[0], token_ids[0].flip(0)))
         orders.add(tuple(shuffled[0].tolist()))
         ascending += int((shuffled[0].diff() > 0).all())
     return {"rows with their own words": kept / 160, "rows with padding inside": inside / 160,
-            "many orders": float(len(orders) > 20), "often unmoved": float(still > 4), "often sorted": float(ascending > 4)}
+            "rows with their padding": padded / 160,
+            "orders": 1.0 if len(orders) == 1 else 2.0 if len(orders) <= 20 else 3.0,      # one, a few, many
+            "unmoved": _often(still), "sorted": _often(ascending), "turned round": _often(turned),
+            "stuck rows": float(sum(len(seen) < 0.9 * n * n for seen, n in zip(places, rows)))}
+
+
+def _as_ids(output, token_ids: torch.Tensor) -> torch.Tensor:
+    """What came out as a tensor shaped as the ids. Raises TypeError, with what came instead."""
+    if isinstance(output, (list, tuple)) and output and all(isinstance(row, torch.Tensor) for row in output):
+        if len({row.shape for row in output}) == 1:
+            output = torch.stack(list(output))
+    try:
+        ids = torch.as_tensor(output)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"expected one tensor of token ids; got {type(output).__name__}") from None
+    if ids.shape != token_ids.shape:
+        raise TypeError(f"expected token ids of the shape {tuple(token_ids.shape)}; got {tuple(ids.shape)}")
+    return ids.to(token_ids.dtype)
+
+
+def _often(count: int) -> float:
+    """0, 1 or 2: hardly ever, often, in each of the 40 calls."""
+    return 2.0 if count == 40 else float(count > 4)
 
 
 SHUFFLE = Exercise(
@@ -184,10 +223,20 @@ SHUFFLE = Exercise(
                  lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
                      f"between the words.",
                  "Padding stays at the end."),
-        Property(lambda case: case.got["often unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
+        Property(lambda case: case.got["rows with their padding"] < 1,
+                 lambda case: f"in {100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after the "
+                     "words no longer hold what they held.", "Where the mask is False, everything stays as it is."),
+        Property(lambda case: case.got["unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
                  "With seven words that should happen once in five thousand times."),
-        Property(lambda case: case.got["many orders"] < 1, lambda case: "your first row comes out in a few orders only.",
-                 "Each call needs a fresh random order."),
+        Property(lambda case: case.got["orders"] < 3, lambda case: "in 40 calls your first row came out in "
+                 f"{'one order' if case.got['orders'] == 1 else 'a few orders'} only.", "Each call needs a fresh random "
+                 "order, and all orders must be possible."),
+        Property(lambda case: case.got["stuck rows"] > 0, lambda case: "in 40 calls some words never came to some places, "
+                 f"in {case.got['stuck rows']:.0f} of 4 rows.", "In every row each of its words must be able to come to "
+                 "each of its places, the first and the last included."),
+        Property(lambda case: case.got["sorted"] > 0 or case.got["turned round"] > 0, lambda case: "your first row often "
+                 f"comes out {'sorted' if case.got['sorted'] > 0 else 'turned round'}.", "All orders should be equally "
+                 "likely."),
     ),
     hints=(
         "Look at one row before and after. Where is the padding?",
@@ -201,16 +250,16 @@ SHUFFLE = Exercise(
 
 def _paired_probes(generator: torch.Generator) -> list[tuple]:
     one = torch.rand(900, generator=generator) < 0.91
-    other = torch.where(torch.rand(900, generator=generator) < 0.85, one, torch.rand(900, generator=generator) < 0.8)
+    other = torch.where(torch.rand(900, generator=generator) < 0.7, one, torch.rand(900, generator=generator) < 0.6)
     return [(one, other), (other[:301], one[:301])]
 
 
 def _gap(case: Case) -> str:
-    return f"your difference is {100 * case.got[''][0]:.2f} points, expected {100 * case.right[''][0]:.2f}"
+    return f"your difference is {100 * case.got[''][0]:.3f} points, expected {100 * case.right[''][0]:.3f}"
 
 
 def _width(case: Case) -> str:
-    return f"half the interval is {100 * case.got[''][1]:.2f} points, expected {100 * case.right[''][1]:.2f}"
+    return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}"
 
 
 PAIRED = Exercise(
@@ -241,11 +290,18 @@ PAIRED = Exercise(
         Mistake("no-root-of-n", lambda case: f"{_width(case)}.", "This is how much single reviews vary. The mean of n "
             "varies less, by the "
                 "root of n."),
+        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the variance "
+            "the squared mean is taken away from it."),
+        Mistake("no-root", lambda case: f"{_width(case)}.", "The variance of the differences is used. The standard "
+            "deviation is its root."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are the difference and half of the "
+            "width."),
+        Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1e-5, lambda case: f"{_gap(case)}.",
+        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
                  "It is the accuracy of the first less the accuracy of the second."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-5, lambda case: f"the difference is right, "
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: f"the difference is right, "
             f"but {_width(case)}.",
                  "Make the list of +1, 0 and -1 first; then its standard deviation."),
     ),

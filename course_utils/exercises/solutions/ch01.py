@@ -71,9 +71,27 @@ def _one_after_the_other(marked):
     return [marked, torch.tensor(spans)]
 
 
+def _from_head_to_tail(marked, done=0):
+    if "[" not in marked:
+        return marked, ()
+    head, _, rest = marked.partition("[")
+    inside, _, tail = rest.partition("]")
+    start = done + len(head)
+    text, spans = _from_head_to_tail(tail, start + len(inside))
+    return head + inside + text, ((start, start + len(inside)), *spans)
+
+
+def _places_counted(marked):
+    """How many characters other than brackets stand before each place; the spans as a generator."""
+    before = np.cumsum([0] + [sign not in "[]" for sign in marked])
+    ends = zip(np.flatnonzero([sign == "[" for sign in marked]), np.flatnonzero([sign == "]" for sign in marked]))
+    return marked.translate(str.maketrans("", "", "[]")), (before[[first, last]] for first, last in ends)
+
+
 MARKED = Answers(
     read_marked,
     variants={"expression": _reader(), "parts, as an array": _by_parts, "one after the other": _one_after_the_other,
+              "recursion": _from_head_to_tail, "places counted": _places_counted,
               "array": lambda marked: (read_marked(marked)[0], np.array(read_marked(marked)[1]))},
     mutants={
         "counted-with-brackets": _reader(lambda i, m, text: m.span(1)),
@@ -179,9 +197,19 @@ def _tensors(texts, labels, text):
     return sum((logs[1, index[word]] - logs[0, index[word]] for word in words(text) if word in index), torch.logit(share))
 
 
+def _classes(texts, labels, text):
+    """Both classes at once, as posterior probabilities; a tensor with one number."""
+    vocabulary = list(dict.fromkeys(word for review in texts for word in review.split()))
+    X = torch.tensor([[review.split().count(word) for word in vocabulary] for review in [*texts, text]]).double()
+    Y = torch.nn.functional.one_hot(torch.tensor(labels)).double()
+    counts = Y.T @ X[:-1] + 1
+    scores = (counts / counts.sum(dim=1, keepdim=True)).log() @ X[-1:].T + Y.mean(dim=0)[:, None].log()
+    return scores.log_softmax(dim=0).diff(dim=0)
+
+
 BAYES = Answers(
     review_log_odds,
-    variants={"product": _product, "arrays": _arrays, "library": _library, "tensors": _tensors},
+    variants={"product": _product, "arrays": _arrays, "library": _library, "tensors": _tensors, "classes": _classes},
     mutants={
         "no-smoothing": _bayes(add=0, grow="none"),
         "total-not-raised": _bayes(grow="none"),
@@ -242,6 +270,8 @@ def _as_a_set(train, test):
 LEAKS = Answers(
     without_leaks,
     variants={"counters": _without(lambda text: Counter(words(text))), "two loops": _two_loops, "set": _as_a_set,
+              "generator": lambda train, test: (text for text in without_leaks(train, test)),
+              "array": lambda train, test: np.array(without_leaks(train, test)),
               "joined": lambda train, test: tuple(_without(lambda text: " ".join(sorted(words(text))))(train, test))},
     mutants={
         "copies-only": _without(lambda text: " ".join(words(text))),

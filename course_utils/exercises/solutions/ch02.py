@@ -94,9 +94,19 @@ def _arrays(train, texts, min_freq):
     return tuple(np.array([ids.get(word, 1) for word in text.split()]) for text in texts)
 
 
+def _rank_by_rank(train, texts, min_freq):
+    """Counts from the largest down, the words of each in the order of the alphabet; ids as generators."""
+    counts, ids = Counter(" ".join(train).split()), {}
+    for count in range(max(counts.values()), min_freq - 1, -1):
+        for word in sorted(word for word in counts if counts[word] == count):
+            ids[word] = len(ids) + 2
+    return ((ids.get(word, 1) for word in text.split()) for text in texts)
+
+
 VOCABULARY = Answers(
     encode_texts,
-    variants={"class": _by_the_class, "sorted twice, tensors": _sorted_twice, "arrays": _arrays, "counter": _encoder()},
+    variants={"rank by rank": _rank_by_rank,
+              "class": _by_the_class, "sorted twice, tensors": _sorted_twice, "arrays": _arrays, "counter": _encoder()},
     mutants={
         "vocabulary-of-all": _encoder(of_all=True),
         "unknown-is-padding": _encoder(unknown=0),
@@ -238,9 +248,17 @@ def _as_array(rows, pad_id):
     return token_ids.numpy(), mask.numpy()
 
 
+def _scattered(rows, pad_id):
+    seq_len = max(map(len, rows))
+    mask = torch.arange(seq_len - 1, -1, -1) < torch.tensor([len(row) for row in rows])[:, None]
+    return torch.full(mask.shape, pad_id).masked_scatter(mask, torch.tensor(sum(rows, []))), mask.int()
+
+
 PADDING = Answers(
     pad_left,
-    variants={"filled": _filled, "turned": _turned, "lists": _as_lists, "pad_sequence": _by_sequence, "array": _as_array},
+    variants={"scattered": _scattered, "rows": lambda rows, pad_id: [list(part) for part in pad_left(rows, pad_id)],
+              "in one tensor": lambda rows, pad_id: torch.stack([part.long() for part in pad_left(rows, pad_id)]),
+              "filled": _filled, "turned": _turned, "lists": _as_lists, "pad_sequence": _by_sequence, "array": _as_array},
     mutants={
         "padded-right": lambda rows, pad_id: pad_batch(rows, pad_id),
         "mask-of-the-right": _padded(mask=lambda ids, right, rows, pad_id: right.flip(1)),
@@ -388,9 +406,26 @@ def _by_expression(pieces, times):
     return best, [rule.sub("".join(best), " ".join(word)).split() for word in pieces]
 
 
+def _recursive(pieces, times):
+    best = _first_of(_counted(pieces, times))
+
+    def walk(word):
+        if len(word) < 2:
+            yield from word
+        elif (word[0], word[1]) == best:
+            yield word[0] + word[1]
+            yield from walk(word[2:])
+        else:
+            yield word[0]
+            yield from walk(word[1:])
+
+    return np.array(best), map(walk, pieces)
+
+
 MERGE_STEP = Answers(
     merge_step,
-    variants={"deleting": _deleting, "sorted": _sorted_pairs, "expression": _by_expression, "notebook's merge": _step()},
+    variants={"recursive": _recursive,
+              "deleting": _deleting, "sorted": _sorted_pairs, "expression": _by_expression, "notebook's merge": _step()},
     mutants={
         "times-ignored": _step(weighted=False),
         "once-per-word": _step(once=True),

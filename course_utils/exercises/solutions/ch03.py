@@ -1,6 +1,7 @@
 """Solutions of the exercises of notebook 03, accepted variants, and the answers that known mistakes give."""
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -62,9 +63,27 @@ def _by_place(token_ids, upstream, vocab_size):
     return gradient
 
 
+def _sparse(token_ids, upstream, vocab_size):
+    embedding = nn.Embedding(vocab_size, upstream.shape[1], sparse=True)
+    embedding(token_ids).backward(upstream)
+    return embedding.weight.grad
+
+
+def _vjp(token_ids, upstream, vocab_size):
+    _, backwards = torch.func.vjp(lambda x: x[token_ids], torch.zeros(vocab_size, upstream.shape[1]))
+    return backwards(upstream)[0]
+
+
+def _word_by_word(token_ids, upstream, vocab_size):
+    """A word at a time, and handed over as a tensor that is not contiguous."""
+    return torch.vmap(lambda word: torch.where((token_ids == word)[:, None], upstream, 0.0).sum(dim=0),
+                      out_dims=1)(torch.arange(vocab_size)).T
+
+
 GRADIENT = Answers(
     embedding_gradient,
     variants={
+        "sparse": _sparse, "vjp": _vjp, "word by word": _word_by_word,
         "a loop": _row_loop, "autograd": _by_autograd, "numpy": _with_numpy,
         "index_add": lambda ids, up, n: torch.zeros(n, up.shape[1]).index_add(0, ids, up),
         "index_put": lambda ids, up, n: torch.zeros(n, up.shape[1]).index_put((ids,), up, accumulate=True),
@@ -148,9 +167,29 @@ def _pools_numpy(x, attention_mask):
                      for row, r in zip(x, real)])
 
 
+def _real_ones(x, attention_mask):
+    """The real vectors of all reviews in one row, brought back to their reviews."""
+    review, vectors = attention_mask.nonzero()[:, 0], x[attention_mask]
+    count = torch.bincount(review, minlength=len(x)).clamp(min=1)
+    mean = torch.zeros(len(x), x.shape[-1]).index_add(0, review, vectors) / count[:, None]
+    return torch.cat([mean, torch.zeros_like(mean).scatter_reduce(0, review[:, None].expand_as(vectors), vectors, "amax",
+                                                                  include_self=False)], dim=1)
+
+
+def _pools_in_place(x, attention_mask):
+    """In place, on a copy."""
+    x = x.clone()
+    x[~attention_mask] = -1e30
+    largest = x.max(dim=1)[0]
+    largest[~attention_mask.any(dim=1)] = 0
+    x[~attention_mask] = 0
+    return torch.cat((x.sum(dim=1) / (attention_mask.sum(dim=1, keepdim=True) + 1e-8), largest), dim=1)
+
+
 MEAN_AND_MAX = Answers(
     mean_and_max,
-    variants={"a loop": _review_loop, "nanmean": _pools_of_library, "einsum": _pools_einsum, "numpy": _pools_numpy,
+    variants={"the real ones": _real_ones, "in place": _pools_in_place,
+              "a loop": _review_loop, "nanmean": _pools_of_library, "einsum": _pools_einsum, "numpy": _pools_numpy,
               "a list": lambda x, mask: [row.tolist() for row in _review_loop(x, mask)]},
     mutants={
         "multiplied-only": _pools(mean="padded length", largest="zero"),
@@ -308,9 +347,27 @@ def _weighted(model, optimizer, several):
     return (values * sizes / sizes.sum()).sum()
 
 
+def _by_closure(model, optimizer, several):
+    """optimizer.step may call the forward and backward pass itself; the result is a tensor with one number."""
+    model.train()
+    losses = []
+
+    def passes(batch):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(*batch[:2]), F.one_hot(batch.labels, 2).float(), reduction="none")
+        loss.mean().backward()
+        losses.extend(loss.detach())
+        return loss.mean()
+
+    for batch in several:
+        optimizer.step(partial(passes, batch))
+    return torch.stack(losses).mean(dim=0, keepdim=True)
+
+
 EPOCH = Answers(
     train_epoch,
-    variants={"cleared after the step": _cleared_after, "review by review": _review_by_review, "by hand": _by_hand,
+    variants={"closure": _by_closure,
+              "cleared after the step": _cleared_after, "review by review": _review_by_review, "by hand": _by_hand,
               "weighted": _weighted},
     mutants={
         "never-cleared": _epoch(clear="never"),
@@ -378,9 +435,16 @@ def _turn_einsum(vectors, direction, factor):
     return torch.lerp(vectors, vectors + part, factor - 1)
 
 
+def _by_reflection(vectors, direction, factor):
+    """The mean of a vector and its mirror image is the rest, half their difference is the part."""
+    mirrored = vectors - 2 * (vectors @ direction)[..., None] * direction / (direction @ direction)
+    return (vectors + mirrored) / 2 + factor * (vectors - mirrored) / 2
+
+
 TURN = Answers(
     turn,
-    variants={"a matrix": _by_matrix, "another basis": _by_basis, "a loop": _turn_loop, "einsum": _turn_einsum,
+    variants={"a reflection": _by_reflection,
+              "a matrix": _by_matrix, "another basis": _by_basis, "a loop": _turn_loop, "einsum": _turn_einsum,
               "numpy": lambda v, d, f: v.numpy() + (f - 1) * np.tensordot(v.numpy(), d.numpy(), 1)[..., None]
               * d.numpy() / (d.numpy() @ d.numpy())},
     mutants={

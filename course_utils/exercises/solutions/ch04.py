@@ -19,7 +19,8 @@ def row_by_hand():
 
 ROW = Answers(
     row_by_hand,
-    variants={"exact": lambda: SCORES.softmax(dim=0), "two decimals": lambda: torch.tensor([0.105, 0.776, 0.105, 0.0142])},
+    variants={"exact": lambda: SCORES.softmax(dim=0), "three decimals": lambda: torch.tensor([0.105, 0.776, 0.105, 0.014]),
+              "two decimals": lambda: [0.10, 0.78, 0.10, 0.01], "two, rounded up": lambda: (0.11, 0.78, 0.11, 0.01)},
     mutants={
         "scores": lambda: SCORES,
         "no-exponential": lambda: SCORES / SCORES.abs().sum(),
@@ -83,9 +84,26 @@ def _query_scaled_first(query, key, value):
     return [weights @ value, weights]
 
 
+def _recursive(query, key, value):
+    if query.dim() > 2:                                                    # one leading dimension less each time
+        parts = [_recursive(*three) for three in zip(query, key, value)]
+        return torch.stack([part[0] for part in parts]), torch.stack([part[1] for part in parts])
+    weights = torch.softmax(query @ key.T / len(query[0]) ** 0.5, 1)
+    return weights @ value, weights
+
+
+class _Module(torch.nn.Module):
+    def forward(self, query, key, value):
+        scores = torch.matmul(query.double(), key.double().swapaxes(-1, -2)).div_(math.sqrt(key.size(-1)))
+        weights = torch.nn.Softmax(-1)(scores)
+        return torch.matmul(weights, value.double()), weights
+
+
 SCALED = Answers(
     scaled_attention,
-    variants={"loops": _loops, "einsum": _einsum, "library": _library, "query scaled first": _query_scaled_first},
+    variants={"loops": _loops, "einsum": _einsum, "library": _library, "query scaled first": _query_scaled_first,
+              "recursive": _recursive, "module in float64": _Module(),
+              "lists": lambda q, k, v: [part.tolist() for part in _recursive(q, k, v)]},
     mutants={
         "softmax-over-queries": _attention(dim=-2),
         "no-scaling": _attention(scale=lambda q, k, v: 1.0),
@@ -145,9 +163,21 @@ def _library_masked(query, key, value, mask):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask), masked_attention(query, key, value, mask)[1]
 
 
+def _log_of_mask(query, key, value, mask):
+    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5 + mask.float().log(), -1)   # log 0 is -inf
+    return weights @ value, weights
+
+
+def _indexed(query, key, value, mask):
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores[~mask.expand_as(scores)] = -1e4
+    return scores.softmax(-1) @ value, scores.softmax(-1)
+
+
 MASKED = Answers(
     masked_attention,
-    variants={"renormalised": _renormalised, "added": _added, "where": _where, "library": _library_masked},
+    variants={"renormalised": _renormalised, "added": _added, "where": _where, "library": _library_masked,
+              "log of the mask": _log_of_mask, "indexed": _indexed},
     mutants={
         "mask-after-softmax": _masked(after=True),
         "filled-with-zero": _masked(fill=0.0),
@@ -206,7 +236,10 @@ def _zeros_and_ones(attention_mask, query_len):
 
 BOTH_MASKS = Answers(
     decoder_mask,
-    variants={"positions": _positions, "loops": _mask_loops, "zeros and ones": _zeros_and_ones},
+    variants={"positions": _positions, "loops": _mask_loops, "zeros and ones": _zeros_and_ones,
+              "last rows": lambda real, n: torch.ones(2 * real.shape[1:]).tril()[-n:].bool() & real.unflatten(0, (-1, 1, 1)),
+              "smaller of two": lambda real, n: torch.minimum(torch.ones(n, real.shape[1]).tril(real.shape[1] - n),
+                                                              real[:, None, None, :].float())},
     mutants={
         "or": _mask(join="or"),
         "only-causal": _mask(padding=False),
@@ -217,6 +250,7 @@ BOTH_MASKS = Answers(
         "queries-masked": _mask(of_queries=True),
         "top-left": _mask(top_left=True),
         "one-too-many": _mask(shift=1),
+        "additive": lambda real, n: torch.zeros(()).masked_fill(~decoder_mask(real, n), -math.inf),
     },
 )
 
@@ -246,9 +280,24 @@ def _only_rows_with_keys(query, key, value, mask):
     return weights @ value, weights
 
 
+def _exponentials(query, key, value, mask):
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    exps = (scores - scores.detach().amax(-1, keepdim=True)).exp() * mask
+    weights = exps / exps.sum(-1, keepdim=True).clamp(min=1e-12)
+    return weights @ value, weights
+
+
+def _extra_key(query, key, value, mask):
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -math.inf)
+    last = torch.where(mask.any(-1, keepdim=True), -math.inf, 0.0).expand(*scores.shape[:-1], 1)  # takes what is left
+    weights = torch.cat([scores, last], -1).softmax(-1)[..., :-1]
+    return [weights @ value, weights]
+
+
 NO_KEY = Answers(
     safe_attention,
-    variants={"only rows with keys": _only_rows_with_keys, "nan to zero": _nan_after,
+    variants={"only rows with keys": _only_rows_with_keys, "nan to zero": _nan_after, "exponentials": _exponentials,
+              "one key more": _extra_key,
               "multiplied": lambda q, k, v, m: ((w := _uniform(q, k, v, m)[1] * m) @ v, w)},
     mutants={"nan": masked_attention, "uniform": _uniform},
 )

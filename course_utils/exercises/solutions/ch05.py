@@ -28,6 +28,13 @@ def _split_loops(x, num_heads):
     return out
 
 
+def _split_recursively(x, num_heads):
+    if num_heads == 1:
+        return x[:, None]
+    width = x.shape[-1] // num_heads
+    return torch.cat([x[:, None, :, :width], _split_recursively(x[..., width:], num_heads - 1)], dim=1)
+
+
 def _sizes(x, num_heads):
     batch, length, d_model = x.shape
     return batch, length, num_heads, d_model // num_heads
@@ -52,6 +59,9 @@ SPLIT = Answers(
                                             for h in range(n)]).transpose(0, 1),
         "loops": _split_loops,
         "numpy": lambda x, n: np.swapaxes(x.numpy().reshape(_sizes(x, n)), 1, 2),
+        "list of heads": lambda x, n: [list(torch.stack(t.chunk(n, dim=-1))) for t in x],
+        "cut off one by one": _split_recursively,
+        "columns looked up": lambda x, n: x[:, :, torch.arange(x.shape[-1]).view(n, -1)].movedim(2, 1),
         "columns first": lambda x, n: x.transpose(1, 2).unflatten(1, (n, -1)).transpose(2, 3),
     },
     mutants={
@@ -90,6 +100,8 @@ MERGE = Answers(
         "side by side": lambda x: torch.cat([x[:, h] for h in range(x.shape[1])], dim=-1),
         "numpy": lambda x: np.concatenate(list(x.double().numpy().swapaxes(0, 1)), axis=-1),
         "loops": _join_loops,
+        "words in tuples": lambda x: tuple(tuple(torch.cat(tuple(t[:, word])) for word in range(t.shape[1])) for t in x),
+        "vmap": torch.func.vmap(torch.func.vmap(torch.flatten, in_dims=1)),
     },
     mutants={
         "view": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
@@ -119,7 +131,8 @@ COUNT = Answers(
         "built": lambda: sum(p.numel() for p in MultiHeadAttention(512, 8).parameters()),
         "library": lambda: sum(p.numel() for p in torch.nn.MultiheadAttention(512, 8).parameters()),
         "head by head": lambda: 8 * 3 * (512 * 64 + 64) + 512 * 512 + 512,
-        "a text": lambda: "1050624",
+        "a text": lambda: "1_050_624",
+        "numpy": lambda: np.int64(1050624),
     },
     mutants={
         "no-biases": lambda: 4 * 512**2,
@@ -181,6 +194,13 @@ def _softmax_over_queries(x, W_query, W_key, W_value, W_output, num_heads, atten
     return join_heads(weights @ value) @ W_output, weights
 
 
+def _softmax_over_queries_nan(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+    query, key, value = (into_heads(x @ W, num_heads) for W in (W_query, W_key, W_value))
+    scores = (query @ key.mT / math.sqrt(query.shape[-1])).masked_fill(~attention_mask[:, None, None, :], -math.inf)
+    weights = scores.softmax(dim=-2)
+    return join_heads(weights @ value) @ W_output, weights
+
+
 def _one_head(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     return attention_in_heads(x, W_query, W_key, W_value, W_output, 1, attention_mask)
 
@@ -232,10 +252,24 @@ def _fused(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     return join_heads(context) @ W_output, weights / weights.sum(-1, keepdim=True)
 
 
+def _text_by_text(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+    contexts, maps = [], []
+    for text, real in zip(x, attention_mask):
+        words, context, rows = text[real], 0, []                           # padding is cut off, not masked
+        parts = zip(*(W.chunk(num_heads, 1) for W in (W_query, W_key, W_value)), W_output.chunk(num_heads))
+        for q, k, v, o in parts:
+            row = torch.softmax(text @ q @ (words @ k).T / q.shape[1] ** 0.5, 1)
+            context = context + row @ (words @ v) @ o
+            rows.append(torch.nn.functional.pad(row, (0, len(text) - len(words))))
+        contexts.append(context)
+        maps.append(torch.stack(rows))
+    return torch.stack(contexts), torch.stack(maps)
+
+
 HEADS = Answers(
     attention_in_heads,
     variants={"head by head": _head_by_head, "einsum": _einsum, "library": _library, "the course's class": _course,
-              "fused": _fused},
+              "fused": _fused, "text by text": _text_by_text},
     mutants={
         "views": _heads(split=_split_by_view, merge=_merge_by_view),
         "view-split": _heads(split=_split_by_view),
@@ -250,6 +284,7 @@ HEADS = Answers(
         "mask-after-softmax": _heads(mask="after"),
         "queries-masked": _heads(mask="queries"),
         "softmax-over-queries": _softmax_over_queries,
+        "softmax-over-queries-nan": _softmax_over_queries_nan,
         "matrices-transposed": _heads(transposed=True),
         "one-head": _one_head,
     },

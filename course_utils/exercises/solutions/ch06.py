@@ -57,6 +57,17 @@ def _rows_by_numpy(first, count, d_model):
     return np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
 
 
+def _rows_turned_on(first, count, d_model):
+    speed = 10000.0 ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    step = torch.polar(torch.ones_like(speed), speed)                      # one place, as a complex number for each hand
+    hands, rows = torch.ones_like(step), []
+    for place in range(first + count):
+        if place >= first:
+            rows.append(torch.stack([hands.imag, hands.real], dim=-1).flatten())
+        hands = hands * step
+    return torch.stack(rows)
+
+
 def _rows_by_module(first, count, d_model):
     return SinusoidalPositions(d_model)(torch.zeros(count, d_model), offset=first)
 
@@ -66,6 +77,8 @@ ROWS = Answers(
     variants={
         "loop": _rows_by_loop, "slices": _rows_by_slices, "numpy": _rows_by_numpy, "module": _rows_by_module,
         "cut": lambda first, count, d: sinusoidal_table(first + count, d)[first:],
+        "rows of tensors": lambda first, count, d: list(sinusoidal_rows(first, count, d)),
+        "turned on": _rows_turned_on,
         "phase": lambda first, count, d: torch.sin(
             torch.arange(first, first + count)[:, None] / 10000 ** (torch.arange(d) // 2 * 2 / d)
             + torch.arange(d) % 2 * math.pi / 2),
@@ -162,6 +175,24 @@ def _made_by_function(table):
     return TablePositions(table[None])
 
 
+class _Upright(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.register_buffer("columns", table.T.double())                  # (d_model, max_len), in float64
+
+    def forward(self, x, offset=0):
+        return x + self.columns.narrow(1, offset, x.shape[1]).T.to(x.dtype)
+
+
+class _InList(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.tables = nn.ParameterList([table]).requires_grad_(False)
+
+    def forward(self, x, offset=0):
+        return torch.stack([word + row for word, row in zip(x.unbind(1), self.tables[0][offset:])], dim=1)
+
+
 class _RolledTable(nn.Module):
     def __init__(self, table):
         super().__init__()
@@ -178,6 +209,7 @@ def _ends_at_length(table, offset, length):
 TABLE = Answers(
     TablePositions,
     variants={"frozen parameter": _positions(kind="frozen"), "embedding": _ByIndex, "rolled": _RolledTable,
+              "upright": _Upright, "in a list": _InList,
               "list of places": _positions(rows=lambda t, o, n: torch.stack([t[p] for p in range(o, o + n)]))},
     mutants={
         "as-given": _positions(kind="attribute", rows=_ends_at_length),
@@ -260,9 +292,23 @@ def _added(x, offset):
     return x + sinusoidal_rows(offset, *x.shape[-2:])
 
 
+def _by_length_and_angle(x, offset):
+    place = torch.arange(offset, offset + x.shape[-2])[:, None]
+    angle = torch.atan2(x[..., 1::2], x[..., ::2]) + place / 10000 ** (torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    length = torch.hypot(x[..., ::2], x[..., 1::2])
+    return torch.stack([length * angle.cos(), length * angle.sin()], -1).flatten(-2)
+
+
+def _sorted_into_halves(x, offset):
+    order = torch.cat([torch.arange(0, x.shape[-1], 2), torch.arange(1, x.shape[-1], 2)])
+    halves = _rotary(read_halves=True, write_halves=True)(x[..., order], offset)
+    return halves[..., order.argsort()].tolist()
+
+
 ROTARY = Answers(
     turn_pairs,
-    variants={"complex": _complex, "matrices": _matrices, "written into": _written_into, "repeated": _repeated,
+    variants={"length and angle": _by_length_and_angle, "sorted into halves": _sorted_into_halves,
+              "complex": _complex, "matrices": _matrices, "written into": _written_into, "repeated": _repeated,
               "class": lambda x, offset: RotaryPositions(x.shape[-1])(x, offset)},
     mutants={
         "halves": _rotary(read_halves=True, write_halves=True),

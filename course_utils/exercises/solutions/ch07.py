@@ -64,13 +64,27 @@ def _norm(dim=-1, correction=0, root=True, outside=False, use_eps=True, centre=T
 
 
 def _norm_loops(x, weight, bias, eps):
-    out = torch.empty_like(x)
-    for b, text in enumerate(x):
-        for i, word in enumerate(text):
-            mean = sum(word) / len(word)
-            variance = sum((value - mean) ** 2 for value in word) / len(word)
-            out[b, i] = (word - mean) / (variance + eps) ** 0.5 * weight + bias
-    return out
+    rows = []
+    for word in x.reshape(-1, x.shape[-1]):
+        mean = sum(word) / len(word)
+        variance = sum((value - mean) ** 2 for value in word) / len(word)
+        rows.append((word - mean) / (variance + eps) ** 0.5 * weight + bias)
+    return torch.stack(rows).view(x.shape)
+
+
+def _norm_in_lists(x, weight, bias, eps):
+    """Plain Python, one dimension after another; a nested list comes out."""
+    if x.dim() > 1:
+        return [_norm_in_lists(part, weight, bias, eps) for part in x]
+    mean = sum(x.tolist()) / len(x)
+    root = (sum((value - mean) ** 2 for value in x.tolist()) / len(x) + eps) ** 0.5
+    return [(value - mean) / root * w + b for value, w, b in zip(x.tolist(), weight.tolist(), bias.tolist())]
+
+
+def _norm_vmap(x, weight, bias, eps):
+    def word(values):
+        return (values - values.mean()) / (values.var(correction=0) + eps).sqrt() * weight + bias
+    return torch.func.vmap(word)(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
 
 
 def _norm_numpy(x, weight, bias, eps):
@@ -90,11 +104,15 @@ NORM = Answers(
         "loops": _norm_loops, "numpy": _norm_numpy, "module": _norm_module, "course": layer_norm, "var": _norm(),
         "two means": lambda x, w, b, eps: w * (x - x.mean(-1, True)) * torch.rsqrt(
             x.square().mean(-1, True) - x.mean(-1, True) ** 2 + eps) + b,
+        "in lists": _norm_in_lists, "vmap": _norm_vmap,
         "library": lambda x, w, b, eps: F.layer_norm(x, (x.shape[-1],), w, b, eps),
     },
     mutants={
         "over-words": _norm(dim=1),
         "over-text": _norm(dim=(1, 2)),
+        "over-words-from-the-end": _norm(dim=-2),
+        "over-text-from-the-end": _norm(dim=(-2, -1)),
+        "third-dimension": _norm(dim=2),
         "over-batch": _norm(dim=0),
         "d-minus-1": _norm(correction=1),
         "eps-outside": _norm(outside=True),
@@ -198,6 +216,12 @@ def _by_index(x, layers, last_norm, mask):
     return last_norm(residual)
 
 
+def _text_by_text(x, layers, last_norm, mask):
+    """One text at a time; an array comes out."""
+    texts = [pre_norm_stack(x[i:i + 1], layers, last_norm, mask[i:i + 1]) for i in range(len(x))]
+    return np.concatenate([text.numpy() for text in texts])
+
+
 class _StackModule(nn.Module):
     def forward(self, x, layers, last_norm, mask):
         changes = []
@@ -209,7 +233,8 @@ class _StackModule(nn.Module):
 
 STACK = Answers(
     pre_norm_stack,
-    variants={"recursive": _recursive_stack, "by index": _by_index, "module": _StackModule(), "blocks": _stack(_pre)},
+    variants={"recursive": _recursive_stack, "by index": _by_index, "module": _StackModule(),
+              "text by text": _text_by_text, "blocks": _stack(_pre)},
     mutants={
         "post-norm": _stack(_post),
         "residual-from-norm": _stack(_from_norm),
@@ -307,6 +332,18 @@ class _Listed(nn.Module):
         return _chain(self.blocks, x)
 
 
+class _Nested(nn.Module):
+    """The first block, and a stack of the others inside."""
+
+    def __init__(self, num_layers, make_block):
+        super().__init__()
+        self.first = make_block()
+        self.rest = _Nested(num_layers - 1, make_block) if num_layers > 1 else nn.Identity()
+
+    def forward(self, x):
+        return self.rest(self.first(x))
+
+
 def _made(count=lambda n: n):
     return lambda n, make_block: nn.ModuleList(make_block() for _ in range(count(n)))
 
@@ -314,6 +351,17 @@ def _made(count=lambda n: n):
 def _copies(n, make_block):
     block = make_block()
     return nn.ModuleList(copy.deepcopy(block) for _ in range(n))
+
+
+def _residual_again(blocks, x):
+    for block in blocks:
+        x = x + block(x)
+    return x
+
+
+def _without_gradient(blocks, x):
+    with torch.no_grad():
+        return _chain(blocks, x)
 
 
 def _each_on_x(blocks, x):
@@ -327,6 +375,7 @@ DEPTH = Answers(
         "sequential inside": _block_stack(lambda n, make: nn.Sequential(*[make() for _ in range(n)]),
                                           lambda blocks, x: blocks(x)),
         "copies": _block_stack(_copies), "added": _Added, "parameter list": _Listed,
+        "nested": _Nested,
         "a dict": _block_stack(lambda n, make: nn.ModuleDict({str(i): make() for i in range(n)}),
                                lambda blocks, x: _chain(blocks.values(), x)),
     },
@@ -341,6 +390,8 @@ DEPTH = Answers(
         "not-chained": _block_stack(_made(), _each_on_x),
         "only-first": _block_stack(_made(), lambda blocks, x: blocks[0](x)),
         "reversed": _block_stack(_made(), lambda blocks, x: _chain(reversed(blocks), x)),
+        "residual-again": _block_stack(_made(), _residual_again),
+        "cut-off": _block_stack(_made(), _without_gradient),
     },
 )
 

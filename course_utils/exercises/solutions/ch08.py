@@ -98,6 +98,16 @@ def _queries_nan_to_zero(queries, x, attention_mask):
     return (weights @ x.double()).view(x.size(0), -1), weights
 
 
+def _queries_vmap(queries, x, attention_mask):
+    def one(query, words, real):
+        exponentials = torch.where(real, (words @ query / len(query) ** 0.5).exp(), 0.0)
+        weights = exponentials / exponentials.sum().clamp(min=1e-9)
+        return weights @ words, weights
+    each_query = torch.func.vmap(one, in_dims=(0, None, None))
+    pooled, weights = torch.func.vmap(each_query, in_dims=(None, 0, 0))(queries, x, attention_mask)
+    return list(pooled.flatten(1)), weights
+
+
 def _queries_one_by_one(queries, x, attention_mask):
     """The class of section 1, once for each query."""
     from course_utils.classifier import AttentionPooling
@@ -124,7 +134,7 @@ QUERIES = Answers(
     pool_with_queries,
     variants={"loops": _queries_in_loops, "einsum": _queries_einsum, "the course's attention": _queries_library,
               "the library's attention": _queries_fused, "nan to zero": _queries_nan_to_zero,
-              "one by one": _queries_one_by_one},
+              "one by one": _queries_one_by_one, "vmap": _queries_vmap},
     mutants={
         "nan": _pooling(mask="-inf"),
         "uniform": _pooling(mask="uniform"),
@@ -233,6 +243,11 @@ def _loss_of_log(logits, labels):
     return F.cross_entropy(probabilities.log(), labels), probabilities    # its softmax changes nothing any more
 
 
+def _loss_gathered(logits, labels):
+    probabilities = logits.double().softmax(dim=1)
+    return -probabilities.gather(1, labels[:, None]).log().mean(dim=0), probabilities.detach().numpy()
+
+
 def _loss_loop(logits, labels):
     total = 0.0
     for row, label in zip(logits, labels):
@@ -243,7 +258,7 @@ def _loss_loop(logits, labels):
 LOSS = Answers(
     loss_and_probabilities,
     variants={"by hand": _loss_by_hand, "logarithms": _loss_of_logarithms, "one hot": _loss_one_hot,
-              "of the log": _loss_of_log, "a loop": _loss_loop},
+              "of the log": _loss_of_log, "a loop": _loss_loop, "gathered": _loss_gathered},
     mutants={
         "softmax-first": _loss(of=lambda logits: logits.softmax(-1)),
         "no-probabilities": _loss(give=lambda logits: logits),
@@ -322,6 +337,8 @@ def _share(evaluate=True, gradients=False, means=False, after="as it was", total
             model.train(was_training)
         elif after == "training":
             model.train()
+        if total == "percent":
+            return 100 * sum(right) / sum(sizes)
         if total == "count":
             return sum(right)
         if total == "wrong":
@@ -379,6 +396,16 @@ def _share_weighted(model, several):
     return sum(share * size for share, size in zip(shares, sizes)) / sum(sizes)
 
 
+@torch.no_grad()
+def _share_all_at_once(model, several):
+    """Batches of the same length put into one; the model finds the padding itself."""
+    was_training = model.training
+    model.eval()
+    chosen = model(torch.cat([batch.token_ids for batch in several])).logits.sort(dim=-1).indices[:, -1]
+    model.train(was_training)
+    return np.mean((chosen == torch.cat([batch.labels for batch in several])).tolist())
+
+
 def _global_switch(model, several):
     torch.set_grad_enabled(False)
     return _mode_only(model, several)
@@ -401,7 +428,7 @@ def _frozen(model, several):
 SHARE = Answers(
     share_right,
     variants={"inference mode": _share_inference, "a copy": _share_of_a_copy, "only if it was": _share_if,
-              "weighted": _share_weighted},
+              "weighted": _share_weighted, "all at once": _share_all_at_once},
     mutants={
         "as-given": _share(evaluate=False, gradients=True, means=True, after="training"),
         "training-mode": _share(evaluate=False),
@@ -414,6 +441,7 @@ SHARE = Answers(
         "per-batch": _share(total="batches"),
         "count": _share(total="count"),
         "share-wrong": _share(total="wrong"),
+        "percent": _share(total="percent"),
         "last-batch": _share(total="last"),
     },
 )

@@ -35,6 +35,9 @@ TFIDF = Answers(
         "divided-by-sum": lambda: _entry(divide=lambda *row: sum(row)),
         "no-plus-one": lambda: _entry(idf={name: value - 1 for name, value in IDF.items()}),
         "other-word": lambda: _entry("moving"),
+        "new-idf": lambda: _entry(idf={"dull": math.log(6 / 5) + 1, "but": math.log(6 / 4) + 1,
+                                       "moving": math.log(6 / 5) + 1}),
+        "no-root": lambda: _entry(divide=lambda *row: math.hypot(*row) ** 2),
         "but": lambda: _entry("but"),
     },
 )
@@ -69,9 +72,21 @@ def _torch_interval(accuracies, reviews):
     return [values.mean(), 1.96 * torch.hypot(sampling, values.std() / len(values) ** 0.5)]
 
 
+def _changed(how, right=seed_interval):
+    return lambda *inputs: how(*right(*inputs))
+
+
+def _rounded(accuracies, reviews):
+    """The variance from all pairs of seeds; rounded to four decimals."""
+    seeds = len(accuracies)
+    mean = statistics.fmean(accuracies)
+    pairs = sum((a - b) ** 2 for i, a in enumerate(accuracies) for b in accuracies[:i])
+    return round(mean, 4), round(1.96 * math.sqrt(mean * (1 - mean) / reviews + pairs / seeds**2 / (seeds - 1)), 4)
+
+
 INTERVAL = Answers(
     seed_interval,
-    variants={"numpy": _numpy_interval, "torch": _torch_interval,
+    variants={"numpy": _numpy_interval, "torch": _torch_interval, "rounded": _rounded,
               "statistics": _with_parts(lambda reviews, seeds, n: 1.96 * (reviews + seeds / n) ** 0.5)},
     mutants={
         "only-reviews": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews)),
@@ -83,6 +98,9 @@ INTERVAL = Answers(
         "whole-width": _with_parts(lambda reviews, seeds, n: 2 * 1.96 * math.sqrt(reviews + seeds / n)),
         "reviews-times-seeds": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews / n + seeds / n)),
         "no-root": _with_parts(lambda reviews, seeds, n: 1.96 * (reviews + seeds / n)),
+        "two-ends": _changed(lambda mean, half: (mean - half, mean + half)),
+        "swapped": _changed(lambda mean, half: (half, mean)),
+        "percent": _changed(lambda mean, half: (100 * mean, 100 * half)),
     },
 )
 
@@ -131,9 +149,26 @@ def _with_replacement(token_ids, attention_mask):
     return shuffled
 
 
+def _swaps(token_ids, attention_mask):
+    """Fisher and Yates: from the last place down, each exchanged with one at or before it."""
+    array = token_ids.numpy().copy()
+    for row, n in zip(array, attention_mask.sum(dim=1).tolist()):
+        for last in range(n - 1, 0, -1):
+            other = random.randint(0, last)
+            row[last], row[other] = row[other], row[last]
+    return array
+
+
+def _joined(token_ids, attention_mask):
+    """A list of rows: the words in a new order, then the padding."""
+    return [torch.cat([row[real][torch.randperm(int(real.sum()))], row[~real]])
+            for row, real in zip(token_ids, attention_mask)]
+
+
 SHUFFLE = Answers(
     shuffle_words,
-    variants={"by sorting": _by_sorting, "lists": _lists},
+    variants={"by sorting": _by_sorting, "lists": _lists, "swaps": _swaps, "joined": _joined,
+              "int32": lambda ids, mask: shuffle_words(ids, mask).int()},
     mutants={
         "columns": lambda ids, mask: ids[:, torch.randperm(ids.shape[1])],
         "rows": lambda ids, mask: ids[torch.randperm(ids.shape[0])],
@@ -173,13 +208,19 @@ def _numpy_compare(first_right, second_right):
     return difference.mean(), 1.96 * difference.std() / len(difference) ** 0.5
 
 
+def _compare_vmap(first_right, second_right):
+    difference = torch.func.vmap(lambda one, other: one.float() - other.float())(first_right, second_right)
+    mean = difference.mean()
+    return torch.stack([mean, 1.96 * (difference.square().mean() - mean**2).sqrt() * len(difference) ** -0.5])
+
+
 def _two_intervals(difference, a, b):
     return 1.96 * math.sqrt((a.mean() * (1 - a.mean()) + b.mean() * (1 - b.mean())) / len(a))
 
 
 PAIRED = Answers(
     compare,
-    variants={"counting": _by_counting, "numpy": _numpy_compare},
+    variants={"counting": _by_counting, "vmap": _compare_vmap, "numpy": _numpy_compare},
     mutants={
         "unpaired": _compare(width=_two_intervals),
         "turned-round": _compare(gap=lambda d: -d.mean()),
@@ -187,6 +228,10 @@ PAIRED = Answers(
         "of-differing": _compare(gap=lambda d: d.sum() / d.abs().sum()),
         "counted-not-shared": _compare(gap=lambda d: d.sum()),
         "one-standard-error": _compare(width=lambda d, a, b: d.std(correction=0) / math.sqrt(len(d))),
+        "not-centred": _compare(width=lambda d, a, b: 1.96 * d.square().mean().sqrt() / math.sqrt(len(d))),
+        "no-root": _compare(width=lambda d, a, b: 1.96 * d.var(correction=0) / math.sqrt(len(d))),
+        "two-ends": _changed(lambda gap, half: (gap - half, gap + half), compare),
+        "swapped": _changed(lambda gap, half: (half, gap), compare),
         "no-root-of-n": _compare(width=lambda d, a, b: 1.96 * d.std(correction=0)),
     },
 )
