@@ -24,6 +24,7 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 COPIES = NOTEBOOKS / "my_copies"
+PAGES = ["notation_and_glossary.md"]                      # that the notebooks' readers want beside their copies
 
 
 def find(numbers: list[str]) -> list[Path]:
@@ -78,8 +79,9 @@ def copy() -> None:
                 continue
             if copied != fingerprint(nbformat.read(path, as_version=4)):
                 changed.append(path.name[:2])
-    for page in sorted(NOTEBOOKS.glob("*.md")):           # pages to read: always the newest
-        shutil.copyfile(page, COPIES / page.name)
+    for page in PAGES:                                    # always the newest
+        if (NOTEBOOKS / page).exists():
+            shutil.copyfile(NOTEBOOKS / page, COPIES / page)
     if made:
         print(f"copied into {COPIES.relative_to(ROOT)}: {', '.join(made)}")
     if changed:

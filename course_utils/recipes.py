@@ -16,8 +16,9 @@ import torch
 
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
+from course_utils.results import scores
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, FitResult, accuracy_by, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import BatchOptions, FitResult, encode_reviews, evaluate, fit, seed_everything
 
 
 class Recipe(NamedTuple):
@@ -79,13 +80,11 @@ def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, pr
 
 
 def score(trained: TrainedClassifier, split, recipe: Recipe) -> dict:
-    """Accuracy of a trained classifier on one split, overall and by kind where there are kinds."""
+    """Accuracy of a trained classifier on one split, overall and by kind where there are kinds (see `results.scores`)."""
     model, tokenizer = trained.classifier.model, trained.classifier.tokenizer
     scored = evaluate(model, encode_reviews(split, tokenizer), BatchOptions(**recipe.batches))
-    result = {"accuracy": scored.accuracy}
-    if "kind" in split.column_names:
-        result["by_kind"] = accuracy_by(split["kind"], scored.predictions, split["label"])
-    return result
+    groups = {"kind": split["kind"]} if "kind" in split.column_names else {}
+    return scores(scored.predictions, split["label"], **groups)
 
 
 def main(arguments=None) -> int:

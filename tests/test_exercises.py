@@ -5,12 +5,14 @@ import time
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 
 from course_utils import exercises
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
-from course_utils.exercises.engine import judge, readings
+from course_utils.exercises.engine import judge
+from course_utils.exercises.outputs import readings
 
 EVERY = list_exercises()
 IDS = [exercise.id for exercise in EVERY]
@@ -39,14 +41,12 @@ def test_an_exercise_says_what_it_asks(exercise):
 @pytest.mark.parametrize("exercise", EVERY, ids=IDS)
 def test_the_reference_and_every_variant_are_right(exercise):
     answers = answers_to(exercise.id)
-    begun = time.perf_counter()
     for name, answer in {"reference": answers.reference, **answers.variants}.items():
         if exercise.kind == "order" and name == "reference":
             continue                                    # the reference of an order is its list of rules
         for seed in (0, 1, 20):
             verdict = judge(exercise, answers, hand_over(exercise, answer), seed)
             assert verdict.state == "right", f"{name}: {verdict.text}"
-    assert time.perf_counter() - begun < 60
 
 
 @pytest.mark.parametrize("exercise", EVERY, ids=IDS)
@@ -57,15 +57,11 @@ def test_every_known_mistake_gets_its_own_name_and_message(exercise):
     for name, answer in answers.mutants.items():
         for seed in (0, 1):
             verdict = judge(exercise, answers, hand_over(exercise, answer), seed)
-            assert verdict.state in ("wrong", "other") and name in verdict.names, f"{name}: {verdict.text}"
-            assert len(verdict.names) == 1 or verdict.names in SAME, f"{name}: told apart from {verdict.names}?"
+            assert verdict.state in ("wrong", "other") , f"{name}: {verdict.text}"
+            assert verdict.names == (name,), f"told apart from {verdict.names}?"
         texts.add(verdict.text)
         assert 60 < len(verdict.text) < 700 and "nan" not in verdict.text and "\n" not in verdict.text, verdict.text
-    assert len(texts) + sum(len(names) - 1 for names in SAME if set(names) <= set(answers.mutants)) == len(answers.mutants)
-
-
-# Mistakes that no behaviour can tell apart: both are named.
-SAME: set[tuple[str, ...]] = set()
+    assert len(texts) == len(answers.mutants)
 
 
 def endless(*inputs):
@@ -93,6 +89,12 @@ def leaving(*inputs):
     raise SystemExit(3)
 
 
+def holding_itself(*inputs):
+    rows: list = []
+    rows.append(rows)
+    return rows
+
+
 ODD = {
     "None": lambda *inputs: [None][0], "a text": lambda *inputs: "0.5", "an object": lambda *inputs: object(),
     "a number": lambda *inputs: 0.123456, "an empty tensor": lambda *inputs: torch.zeros(0),
@@ -100,6 +102,8 @@ ODD = {
     "a wrong shape": lambda *inputs: torch.zeros(3, 1, 4, 1, 5), "NaN": lambda *inputs: torch.full((2, 3), math.nan),
     "its input": lambda *inputs: inputs[0] if inputs else 0, "raising": raising, "leaving": leaving, "recursive": recursive,
     "no arguments": lambda: 1, "a nested list": lambda *inputs: [[1], [2, 3]], "a dict": lambda *inputs: {"a": 1},
+    "an array of objects": lambda *inputs: np.array([object(), None]), "a list that holds itself": holding_itself,
+    "a number beyond floats": lambda *inputs: 10**400, "an array of texts": lambda *inputs: np.array(["a", "b"]),
     "a function": lambda *inputs: lambda: 1, "complex": lambda *inputs: torch.zeros(2, dtype=torch.complex64),
 }
 
@@ -112,7 +116,8 @@ def test_nothing_that_an_answer_does_makes_the_check_crash(exercise, marks, caps
             verdict = judge(exercise, answers_to(exercise.id), answer)
             assert verdict.state in ("wrong", "open"), f"{name}: {verdict.text}"
             assert verdict.names == () or name == "its input", f"{name}: {verdict.text}"
-    for thing in (None, 3, "x", [], {}, object(), ..., math.nan, torch.zeros(2), len, int):
+    for thing in (None, 3, "x", [], {}, object(), ..., math.nan, torch.zeros(2), len, int, holding_itself(), 10**400,
+                  np.array([object()])):
         verdict = judge(exercise, answers_to(exercise.id), thing)
         assert verdict.state in ("wrong", "open"), f"{thing!r}: {verdict.text}"
     exercises.exercise(exercise.id).check(None)
@@ -231,7 +236,7 @@ def test_numbers_are_read_as_people_write_them(written, number):
 @pytest.mark.parametrize("text", ["", "a lot", "1/0", "0.1.2"])
 def test_a_text_that_is_no_number_is_said_so(text):
     verdict = judge(find_exercise("9.2"), answers_to("9.2"), text)
-    assert verdict.state == "wrong" and "cannot be read as a number" in verdict.text
+    assert verdict.state == "wrong" and "which is no number" in verdict.text
 
 
 @pytest.mark.parametrize("written", ["{}", "{}.", "[{}]", "\n{}"])
@@ -251,3 +256,9 @@ def test_rows_one_by_one_and_a_number_in_brackets_are_read():
     assert judge(find_exercise("9.2"), answers_to("9.2"), torch.tensor([0.783])).state == "right"
     sparse = judge(find_exercise("4.2"), answers_to("4.2"), lambda *inputs: torch.eye(3).to_sparse())
     assert sparse.state == "wrong"
+
+
+def test_a_prediction_may_be_a_tensor_a_text_or_anything_else(marks, capsys):
+    for yours in (torch.tensor(0.5), "about a half", np.float64(0.5), [1, 2], object):
+        exercises.predict("04-test", yours).compare(torch.tensor(0.3, requires_grad=True))
+    assert capsys.readouterr().out.count("measured: 0.3") == 5

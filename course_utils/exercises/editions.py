@@ -5,6 +5,7 @@ or touch the notebooks or anybody's copies.
 """
 
 import ast
+import os
 import re
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def write_solutions(folder: Path | None = None) -> list[Path]:
 def main() -> int:
     """Write the solved edition; return the exit status."""
     written = write_solutions()
-    print(f"{len(written)} notebooks with solutions in {written[0].parent.name}/ under the output folder")
+    print(f"{len(written)} notebooks with their solutions: {os.path.relpath(written[0].parent)}")
     return 0
 
 

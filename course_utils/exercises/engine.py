@@ -14,147 +14,15 @@ import graphlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
+from course_utils.exercises.outputs import Unfit, article, close, joined, named_tensors, readings
 from course_utils.exercises.running import Run, run
 
 SEED = 0  # of the inputs; grading takes another
-
-
-class Case(NamedTuple):
-    """One input with what came out: `inputs` as the function got them, `got` and `right` as named tensors."""
-
-    inputs: tuple
-    got: dict
-    right: dict
-
-
-class Mistake(NamedTuple):
-    """A known mistake: `seen(case)` says what was seen, with a number of the learner's; `why` it matters, where to look."""
-
-    name: str
-    seen: Callable[[Case], str]
-    why: str
-    convention: bool = False  # no error, but another convention than the one that is asked for
-
-
-class Property(NamedTuple):
-    """What a right answer has: `fails(case)` is true if it has not, `seen(case)` then says so, `why` as for a mistake."""
-
-    fails: Callable[[Case], object]
-    seen: Callable[[Case], str]
-    why: str
-
-
-class Exercise(NamedTuple):
-    """What is asked, and how an answer is looked at.
-
-    `probes(generator)` makes the inputs, a list of tuples; `observe(answer, *inputs)` is what is compared, by default
-    answer(*inputs). `kind` is 'function', 'number' or 'order'. For 'order' `lines` are the given lines by letter.
-    """
-
-    id: str
-    title: str
-    objective: str
-    minutes: tuple[int, int]
-    signature: str
-    probes: Callable[[torch.Generator], list[tuple]]
-    mistakes: tuple[Mistake, ...]
-    properties: tuple[Property, ...]
-    hints: tuple[str, ...]
-    observe: Callable | None = None
-    kind: str = "function"
-    tolerance: float = 1e-4
-    lines: tuple[str, ...] = ()
-    given: str = ""  # of a repair: the known mistake that the code to be repaired makes
-
-
-class Answers(NamedTuple):
-    """The course's answer to an exercise, other right ones, and what each known mistake would write."""
-
-    reference: Callable
-    variants: dict
-    mutants: dict
-
-
-class Verdict(NamedTuple):
-    """`state` is 'open', 'right', 'wrong' or 'other' (another valid convention); `names` the known mistakes that fit."""
-
-    state: str
-    names: tuple[str, ...]
-    text: str
-
-
-class _Unfit(Exception):
-    """An output that is no number, tensor or collection of them."""
-
-
-def named_tensors(output) -> dict:
-    """Any right way to hand over numbers, as {name: tensor in float64}: tensors, arrays, numbers, lists, tuples, dicts.
-
-    Texts stay as they are. Raises _Unfit for anything else.
-    """
-    if isinstance(output, torch.Tensor):
-        if output.is_complex():
-            raise _Unfit("tensor of complex numbers")
-        dense = output.to_dense() if output.layout != torch.strided else output
-        return {"": dense.detach().to(torch.float64)}
-    if isinstance(output, (bool, int, float, np.number, np.bool_)):
-        return {"": torch.tensor(float(output), dtype=torch.float64)}
-    if isinstance(output, np.ndarray):
-        return named_tensors(torch.as_tensor(output))
-    if isinstance(output, str):
-        return {"": output}
-    if isinstance(output, dict):
-        parts = {str(key): value for key, value in output.items()}
-    elif isinstance(output, (list, tuple)):
-        try:
-            bare = [part.detach() if isinstance(part, torch.Tensor) else part for part in output]
-            return {"": torch.tensor(bare, dtype=torch.float64)}
-        except (TypeError, ValueError, RuntimeError):
-            parts = {str(i): value for i, value in enumerate(output)}
-    elif isinstance(output, (set, frozenset)):
-        return named_tensors(sorted(output, key=repr))
-    else:
-        raise _Unfit(type(output).__name__)
-    found = {}
-    for key, value in parts.items():
-        for name, tensor in named_tensors(value).items():
-            found[f"{key}.{name}" if name else key] = tensor
-    return found
-
-
-def joined(got: dict, right: dict) -> dict:
-    """Rows handed over one by one, or a single number in brackets, in the form of the right answer; else `got` as it is."""
-    if list(right) != [""] or isinstance(right[""], str):
-        return got
-    if list(got) == [str(i) for i in range(len(got))] and got:
-        rows = list(got.values())
-        if all(isinstance(row, torch.Tensor) and row.shape == rows[0].shape for row in rows):
-            got = {"": torch.stack(rows)}
-    value = got.get("")
-    if isinstance(value, torch.Tensor) and right[""].dim() == 0 and value.numel() == 1:
-        return {"": value.reshape(())}
-    return got
-
-
-def close(one: dict, other: dict, tolerance: float) -> bool:
-    """Whether two named outputs agree in names, shapes and values."""
-    if one.keys() != other.keys():
-        return False
-    for name, value in one.items():
-        expected = other[name]
-        if isinstance(value, str) or isinstance(expected, str):
-            if value != expected:
-                return False
-        elif value.shape != expected.shape or not torch.allclose(value, expected, rtol=tolerance, atol=tolerance):
-            return False
-    return True
 
 
 def observed(exercise: Exercise, answer, inputs: tuple) -> Run:
@@ -168,9 +36,9 @@ def judge(exercise: Exercise, answers: Answers, answer, seed: int = SEED) -> Ver
     if exercise.kind != "function":
         return _judge_value(exercise, answers, answer)
     if not callable(answer):
-        return _wrong(exercise, f"check() got {_article(type(answer).__name__)}. Hand over the function itself, without "
-            f"calling it: "
-                      f'exercise("{exercise.id}").check({exercise.signature.partition("(")[0].strip()}).')
+        name = exercise.signature.partition("(")[0].strip()
+        return _wrong(exercise, f"check() got {article(type(answer).__name__)}. Hand over the function itself, without "
+                      f'calling it: exercise("{exercise.id}").check({name}).')
     if _is_stub(answer):
         return _open(exercise)
     cases = []
@@ -185,7 +53,7 @@ def judge(exercise: Exercise, answers: Answers, answer, seed: int = SEED) -> Ver
             return _wrong(exercise, f"it changes its input in place (argument {result.changed[0] + 1}): the caller's own is "
                           "another one afterwards. Work on a copy; for tensors, use operations without '_' at the end.")
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
-        return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
+        return _right(exercise)
     fitting = [mistake for mistake in exercise.mistakes if mistake.name in answers.mutants
                and _fits(exercise, answers.mutants[mistake.name], cases)]
     if fitting:
@@ -201,7 +69,7 @@ def _fits(exercise: Exercise, mutant: Callable, cases: Sequence[Case]) -> bool:
             return False
         try:
             output = named_tensors(result.output)
-        except _Unfit:
+        except Unfit:
             return False
         if not close(_with_nan_marked(case.got), _with_nan_marked(output), exercise.tolerance):
             return False
@@ -276,11 +144,10 @@ def _largest_difference(exercise: Exercise, cases: Sequence[Case]) -> str:
                 worst = gap.max().item()
                 place = [int(i) for i in np.unravel_index(int(gap.argmax()), tuple(gap.shape))] if gap.dim() else []
                 where = f" at {place}" if place else ""
-                text = (f"{int((gap > exercise.tolerance).sum())} of {gap.numel()} values{_of(name)} differ; the "
-                    f"furthest{where} is "
-                        f"{got[tuple(place)].item():.4f}, expected {right[tuple(place)].item():.4f}. It is none of the "
-                        f"mistakes "
-                        "known here: compare with the computation by hand, one entry at a time.")
+                count, value, wanted = int((gap > exercise.tolerance).sum()), got[tuple(place)], right[tuple(place)]
+                text = (f"{count} of {gap.numel()} values{_of(name)} differ; the furthest{where} is {value.item():.4f}, "
+                        f"expected {wanted.item():.4f}. It is none of the mistakes known here: compare with the "
+                        "computation by hand, one entry at a time.")
     return text
 
 
@@ -288,8 +155,7 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
     """The verdict for an answer that did not come to an output that can be compared."""
     if result.timed_out:
         return _wrong(exercise, "it does not come to an end within a few seconds; it was stopped. Look for a loop whose "
-            "condition "
-                      "never becomes false.")
+                      "condition never becomes false.")
     if isinstance(result.error, RecursionError):
         return _wrong(exercise, "it calls itself without end (RecursionError). Which input should stop it?")
     if result.error is not None:
@@ -297,14 +163,14 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
         where = f" in the line `{result.line}`" if result.line else ""
         if said and not result.line and said[0].startswith("expected"):
             return _wrong(exercise, f"{said[0].rstrip('.')}.")  # said by the exercise's own look at the answer
-        return _wrong(exercise, f"{type(result.error).__name__}{where}: {said[0] if said else 'no message'}. "
-            f"{_shapes(inputs)}".rstrip())
+        message = said[0].rstrip(".") if said else "no message"
+        return _wrong(exercise, f"{type(result.error).__name__}{where}: {message}. {_shapes(inputs)}".rstrip())
     if result.output is None:
         return _wrong(exercise, f"it returns None. The last line must be `return …`: {exercise.signature}.")
     try:
         named_tensors(result.output)
-    except _Unfit as error:
-        return _wrong(exercise, f"it returns {_article(str(error))}, expected {exercise.signature}.")
+    except Unfit as error:
+        return _wrong(exercise, f"it returns {error}, expected {exercise.signature}.")
     return None
 
 
@@ -312,24 +178,20 @@ def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
     """Numbers and orders: the answer itself is compared, with the value that each known mistake leads to."""
     if answer is None or answer is ...:
         return _open(exercise)
-    expected = answers.reference()
     if exercise.kind == "order":
         return _judge_order(exercise, answers, answer)
-    right = named_tensors(expected)
+    right = named_tensors(answers.reference())
     try:
         meanings = [joined(named_tensors(value), right) for value in readings(answer)]
-    except ValueError:
-        return _wrong(exercise, f"{str(answer)[:40]!r} cannot be read as a number, expected {exercise.signature}.")
-    except _Unfit as error:
-        return _wrong(exercise, f"it is {_article(str(error))}, expected {exercise.signature}.")
-    known = [right, *(named_tensors(mutant()) for mutant in answers.mutants.values())]
-    fitting = (meaning for value in known for meaning in meanings if close(meaning, value, exercise.tolerance))
-    got = next(fitting, meanings[0])
-    case = Case((), got, right)
+    except Unfit as error:
+        return _wrong(exercise, f"it is {error}, expected {exercise.signature}.")
+    values = {name: named_tensors(mutant()) for name, mutant in answers.mutants.items()}
+    got = next((meaning for value in [right, *values.values()] for meaning in meanings
+                if close(meaning, value, exercise.tolerance)), meanings[0])
     if close(got, right, exercise.tolerance):
-        return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
-    fitting = [mistake for mistake in exercise.mistakes
-               if close(got, named_tensors(answers.mutants[mistake.name]()), exercise.tolerance)]
+        return _right(exercise)
+    case = Case((), got, right)
+    fitting = [mistake for mistake in exercise.mistakes if close(got, values[mistake.name], exercise.tolerance)]
     if fitting:
         return _named(exercise, fitting, [case])
     shapes = [{name: getattr(value, "shape", None) for name, value in part.items()} for part in (got, right)]
@@ -338,46 +200,8 @@ def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
     seen = _failing_property(exercise, [case])
     if seen:
         return _wrong(exercise, seen)
-    return _wrong(exercise, "it is not the expected value, and none of the mistakes known here leads to it. Go through "
-        "the "
+    return _wrong(exercise, "it is not the expected value, and none of the mistakes known here leads to it. Go through the "
                   "computation step by step; `.hint(1)` helps.")
-
-
-def readings(answer) -> list:
-    """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', Fraction, Decimal, lists.
-
-    A text with two meanings gives both ('1,094' is 1.094 or 1094). What is no text or exact number is handed back as it
-    is. Raises ValueError for a text that is no number.
-    """
-    if isinstance(answer, (list, tuple)):
-        return [[readings(part)[0] for part in answer]]
-    if isinstance(answer, (Fraction, Decimal)):
-        return [float(answer)]
-    if not isinstance(answer, str):
-        return [answer]
-    text = answer.strip().strip("[]()").strip()
-    found = []
-    for single in (text.replace(",", "."), re.sub(r"[\s,](?=\d{3}(\D|$))", "", text)):
-        try:
-            found.append(_number_in(single))
-        except (ValueError, ZeroDivisionError):
-            continue
-    parts = [part for part in re.split(r"[;\s]+|,\s+", text) if part]
-    if len(parts) > 1:
-        try:
-            found.append([_number_in(part.replace(",", ".")) for part in parts])
-        except (ValueError, ZeroDivisionError):
-            pass
-    if not found:
-        raise ValueError(f"{answer!r} is no number")
-    return found
-
-
-def _number_in(text: str) -> float:
-    text = text.strip().replace("−", "-")
-    if text.endswith("%"):
-        return _number_in(text[:-1]) / 100
-    return float(Fraction(text)) if "/" in text else float(text)
 
 
 def _judge_order(exercise: Exercise, answers: Answers, answer) -> Verdict:
@@ -392,15 +216,15 @@ def _judge_order(exercise: Exercise, answers: Answers, answer) -> Verdict:
     if len(given) == 1:                                 # "BDAC" in one word
         given = list(given[0])
     if sorted(given) != letters:
-        return _wrong(exercise, f"expected each of the letters {' '.join(letters)} once, such as "
-            f"\"{' '.join(letters)}\"; got {answer!r}.")
+        shown = " ".join(letters)
+        return _wrong(exercise, f'expected each of the letters {shown} once, such as "{shown}"; got {str(answer)[:60]!r}.')
     place = {letter: i for i, letter in enumerate(given)}
     for before, after, name in answers.reference():
         if place[before] > place[after]:
             mistake = next(mistake for mistake in exercise.mistakes if mistake.name == name)
             case = Case((), {"": " ".join(given)}, {})
             return _wrong(exercise, f"{mistake.seen(case)} {mistake.why}", (name,))
-    return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
+    return _right(exercise)
 
 
 def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
@@ -431,16 +255,16 @@ def _open(exercise: Exercise) -> Verdict:
     return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not tried yet ({low}–{high} minutes).")
 
 
+def _right(exercise: Exercise) -> Verdict:
+    return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
+
+
 def _wrong(exercise: Exercise, text: str, names: tuple[str, ...] = ()) -> Verdict:
     return Verdict("wrong", names, f"✗ {exercise.id} {exercise.title}: {text}")
 
 
 def _of(name: str) -> str:
     return f" of {name!r}" if name else ""
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def _parts(named: dict) -> str:

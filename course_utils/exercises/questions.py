@@ -103,7 +103,8 @@ class Prediction:
     def __init__(self, name: str, yours=None):
         self.name = name
         if yours is not None and yours is not ...:
-            record.mark("predictions", name, yours)
+            yours = yours.item() if hasattr(yours, "item") else yours
+            record.mark("predictions", name, yours if isinstance(yours, (int, float)) else str(yours))
         self.yours = record.read()["predictions"].get(name)
         if self.yours is None:
             print("○ no prediction yet: put yours in place of None and run the cell again.")

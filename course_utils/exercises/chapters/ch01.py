@@ -6,17 +6,8 @@ from collections import Counter
 
 import torch
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
-
-def _drawn(generator: torch.Generator, bank: list[str], how_many: int) -> list[str]:
-    """Different words of a bank, in a random order."""
-    return [bank[i] for i in torch.randperm(len(bank), generator=generator)[:how_many].tolist()]
-
+from course_utils.exercises.chapters.common import drawn, what
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "gripping", "stale", "graceful"]
 
@@ -25,7 +16,7 @@ OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "
 
 def _marked_probes(generator: torch.Generator) -> list[tuple]:
     """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all."""
-    a, b, c, d = _drawn(generator, OPINIONS, 4)
+    a, b, c, d = drawn(generator, OPINIONS, 4)
     return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
             (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",)]
 
@@ -36,16 +27,16 @@ def _observe_marked(function, marked):
     if output is None:
         return None
     if not isinstance(output, (tuple, list)) or len(output) != 2:
-        raise TypeError(f"expected a text and a list of spans, got {_what(output)}")
+        raise TypeError(f"expected a text and a list of spans, got {what(output)}")
     swapped = isinstance(output[1], str) and not isinstance(output[0], str)
     text, spans = reversed(output) if swapped else output
     if not isinstance(text, str):
-        raise TypeError(f"expected a str as the text, got {_what(text)}")
+        raise TypeError(f"expected a str as the text, got {what(text)}")
     try:
         spans = list(spans)
         written = " ".join(f"{_whole(start)}-{_whole(end)}" for start, end in spans)
     except (TypeError, ValueError):
-        raise TypeError(f"expected a list of pairs of whole numbers as the spans, got {_what(spans)}") from None
+        raise TypeError(f"expected a list of pairs of whole numbers as the spans, got {what(spans)}") from None
     return {"text": text, "spans": written, "swapped": swapped}
 
 
@@ -64,12 +55,7 @@ def _one_number(output, asked: str) -> float:
     try:
         return float(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"expected {asked}, got {_what(output)}") from None
-
-
-def _what(thing) -> str:
-    """A thing for an error message: its type and its beginning."""
-    return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
+        raise TypeError(f"expected {asked}, got {what(output)}") from None
 
 
 def _as_pairs(spans: str) -> list[tuple[int, int]]:
@@ -154,7 +140,7 @@ MARKED = Exercise(
                  "The text must be the review as it was before it was marked."),
         Property(lambda case: case.got["text"] != case.right["text"],
                  lambda case: _first_difference(case.got["text"], case.right["text"]), "Only the brackets go; every "
-                 "other character stays where it is."),
+                     "other character stays where it is."),
         Property(lambda case: len(case.got["spans"].split()) != len(case.right["spans"].split()), _counts,
                  "Each pair of brackets gives one span, and a text without brackets gives an empty list."),
         Property(lambda case: sorted(case.got["spans"].split()) == sorted(case.right["spans"].split())
@@ -163,7 +149,7 @@ MARKED = Exercise(
                  "They are to stand as in the text, from left to right: `mark` relies on it."),
         Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is {}.".format(
                  _first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "The same words stand at both. Count from the "
-                 "beginning of the text without brackets, and let each pair of brackets give its own place."),
+                     "beginning of the text without brackets, and let each pair of brackets give its own place."),
         Property(lambda case: case.got["spans"] != case.right["spans"], _wrong_span,
                  "`start` and `end` count in the text without brackets, and `end` no longer belongs."),
     ),
@@ -190,7 +176,7 @@ def _error_of(case: Case) -> str:
 
 
 HOW_MANY = Exercise(
-    id="1.2", title="How many reviews?", kind="number", minutes=(4, 8), tolerance=2e-3, probes=_no_probes,
+    id="1.2", title="How many reviews?", kind="number", minutes=(4, 8), tolerance=2e-3,
     objective="A program is right on nine of ten reviews. How many independent reviews must a test have, so that two "
     "standard errors of this accuracy are 2 points? Use the formula of section 7.",
     signature="one number: how many reviews",
@@ -228,7 +214,7 @@ TINY = (["moving", "moving not dull", "dull but moving", "dull", "not moving", "
 
 def _bayes_probes(generator: torch.Generator) -> list[tuple]:
     """The six tiny reviews; then one with repeats, more positive reviews, and words of one class only; then the reverse."""
-    a, b, c, d, e, f, _ = _drawn(generator, OPINIONS, 7)
+    a, b, c, d, e, f, _ = drawn(generator, OPINIONS, 7)
     extra = int(torch.randint(1, 3, (1,), generator=generator))
     texts = [f"{a} {a} {b}", f"{f} {a} {f}", f"{a} {c}", f"{b} {d} {a}", f"{c} {f}", e] + [f"{e} {a}"] * extra
     labels = [1, 0, 1, 1, 0, 1] + [1] * extra
@@ -248,7 +234,7 @@ def _observe_bayes(function, texts, labels, text):
             if each:
                 raise
             raise TypeError("expected the prior alone for the text '', which has no words; there it stops with "
-                            f"{type(error).__name__}: {error}") from None
+                f"{type(error).__name__}: {error}") from None
         if output is None and name == "text":
             return None
         found[name] = _one_number(output, f"one number for the text {each!r}")
@@ -293,8 +279,9 @@ BAYES = Exercise(
                 "more, so a total grows by the number of different words."),
         Mistake("own-vocabulary", _said, "Each total grew by the number of different words of its own class. The "
                 "vocabulary is that of both classes together: 7 + 4 and 6 + 4 in section 8."),
-        Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give {case.got['no words']:+.3f}, "
-                f"though {_prior(case)}.", "The prior is missing: add the logarithm of positive over negative reviews."),
+        Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give "
+                f"{case.got['no words']:+.3f}, though "
+                f"{_prior(case)}.", "The prior is missing: add the logarithm of positive over negative reviews."),
         Mistake("prior-of-words", lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of "
                 "the numbers of words. The prior counts reviews, positive over negative."),
         Mistake("upside-down", _said, "Your sign is the other way round: negative over positive. Above zero must mean "
@@ -310,17 +297,18 @@ BAYES = Exercise(
     properties=(
         Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4,
                  lambda case: "the same words in the other order move your log odds by "
-                 f"{_gap(case, 'turned round', 'text'):+.3f}.",
+                     f"{_gap(case, 'turned round', 'text'):+.3f}.",
                  "A product does not depend on the order of its factors; yours does."),
         Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4,
                  lambda case: "the word 'unheard', which no training review has, moves your log odds by "
-                 f"{_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
+                     f"{_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
         Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4,
                  lambda case: f"{_said(case, 'no words')} {_prior(case).capitalize()}.",
                  "Only the prior is left there, ln of positive over negative reviews."),
         Property(lambda case: abs(_gap(case, "twice", "no words") - 2 * _gap(case, "text", "no words")) > 1e-3,
                  lambda case: f"the words of {case.inputs[2]!r} add {_gap(case, 'text', 'no words'):+.3f}, written "
-                 f"twice {_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so "
+                     "twice "
+                     f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so "
                  "twice the text adds twice as much."),
         Property(lambda case: (case.got["text"] - case.right["text"]).abs() > 1e-4, _said,
                  "Prior, order, repeats and unknown words are as they should be, so look at the numbers of the single "
@@ -347,7 +335,7 @@ def _leak_probes(generator: torch.Generator) -> list[tuple]:
 
     In the second case two training texts are twins of each other and of no test: both may stay.
     """
-    a, b, c, d, e, f = _drawn(generator, OPINIONS, 6)
+    a, b, c, d, e, f = drawn(generator, OPINIONS, 6)
     test = [f"{a.capitalize()}, not {b}.", f"It was {c} but {d}!", f"{e} {e} film", "No star here", f"A {f} end"]
     train = [f"{e} film film", f"{b.capitalize()}, not {a}.", f"It  was {c}  but {d.upper()}!", f"It was {d} but {c}!",
              f"A {f} end, {a}", f"It was {c}!", "No arts here", f"film {e} {e}", f"It was {c}, but {d}!", f"A {f} end"]
@@ -361,11 +349,11 @@ def _observe_leaks(function, train, test):
     if output is None:
         return None
     if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected a list of texts, got {_what(output)}")
+        raise TypeError(f"expected a list of texts, got {what(output)}")
     output = list(output)
     if not all(isinstance(text, str) for text in output):
         raise TypeError("expected a list of texts, got a list that holds "
-            f"{_what(next(t for t in output if not isinstance(t, str)))}")
+            f"{what(next(t for t in output if not isinstance(t, str)))}")
     counts = Counter(output)
     return {"kept": torch.tensor([counts[text] for text in train]),
             "others": sum(counts[text] for text in counts if text not in train)}

@@ -5,34 +5,21 @@ from collections import Counter
 import numpy as np
 import torch
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
-
-def _drawn(generator: torch.Generator, bank: list[str], how_many: int) -> list[str]:
-    """Different words of a bank, in a random order."""
-    return [bank[i] for i in torch.randperm(len(bank), generator=generator)[:how_many].tolist()]
-
-
-def _what(thing) -> str:
-    """A thing for an error message: its type and its beginning."""
-    return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
+from course_utils.exercises.chapters.common import drawn, what
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
 def _items(output, expected: str) -> list:
     """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
     if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected {expected}, got {_what(output)}")
+        raise TypeError(f"expected {expected}, got {what(output)}")
     return list(output)
 
 
 def _pair(output, expected: str) -> list:
     items = _items(output, expected)
     if len(items) != 2:
-        raise TypeError(f"expected {expected}, got {_what(output)}")
+        raise TypeError(f"expected {expected}, got {what(output)}")
     return items
 
 
@@ -43,7 +30,7 @@ def _id(number) -> int:
             return int(number)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"expected whole numbers as ids, got {_what(number)}")
+    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
 
 
 # ---------------------------------------------------------------- 2.1 how many tokens
@@ -54,7 +41,7 @@ def _count(case: Case) -> str:
 
 
 HOW_MANY = Exercise(
-    id="2.1", title="How many tokens?", kind="number", minutes=(3, 5), tolerance=1e-3, probes=_no_probes,
+    id="2.1", title="How many tokens?", kind="number", minutes=(3, 5), tolerance=1e-3,
     objective="How many tokens does our own pattern make of \"A well-made film, isn't it?<br />Great!! Fun.\"? Count "
     "on paper.",
     signature="one number: how many tokens",
@@ -94,7 +81,7 @@ NOUNS = ["actor", "camera", "drama", "ending", "film", "genre", "hero", "joke", 
 
 def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
     """(training texts, texts, min_freq): ties, words at and below min_freq, and words that only the texts have."""
-    a, b, c, d, e, f, g, h = sorted(_drawn(generator, NOUNS, 8))
+    a, b, c, d, e, f, g, h = sorted(drawn(generator, NOUNS, 8))
     one = ([f"{f} {d} {b} {f}", f"{b} {f} {d} {c}", f"{g} {g} {g} {g}", f"{e} {h} {e} {h}"],
            [f"{a} {g} {d} {a} {f}", f"{b} {c} {h}", f"{e} {a}"], 2)
     two = ([f"{e} {c} {g} {e}", f"{a} {c} {a} {c} {g}", f"{b} {b} {b} {b} {b} {e} {h}"],
@@ -111,7 +98,7 @@ def _observe_ids(function, train, texts, min_freq):
     asked = f"one list of ids for each of {len(texts)} texts"
     given = _items(output, asked)
     if isinstance(output, torch.Tensor) or len(given) != len(texts):
-        raise TypeError(f"expected {asked}, got {_what(output)}")
+        raise TypeError(f"expected {asked}, got {what(output)}")
     rows, width = [], max(len(text.split()) for text in texts)
     given = [[_id(i) for i in _items(row, "a list of ids for each text")] for row in given]
     for row in given:
@@ -208,7 +195,7 @@ VOCABULARY = Exercise(
 
 def _coder_probes(generator: torch.Generator) -> list[tuple]:
     """(texts to learn from, new texts): words in several spellings, whose counts differ; new texts have a new word."""
-    a, b, c, d, e = _drawn(generator, NOUNS, 5)
+    a, b, c, d, e = drawn(generator, NOUNS, 5)
     A, B, C, D = (word.capitalize() for word in (a, b, c, d))
     one = ([f"{A} and {b}! {B}, {B} or {C}?", f"{c.upper()}: {a} and {C}, {c} and {C.swapcase()}.", f"The {d} IS the {d}"],
            [f"{C} and the {e}", f"{D} or {b.upper()}, {A}!"])
@@ -224,7 +211,7 @@ def _observe_coder(function, texts, new):
         return None
     encode, decode = _pair(output, "two functions, encode and decode")
     if not callable(encode) or not callable(decode):
-        raise TypeError(f"expected two functions, encode and decode, got {_what(output)}")
+        raise TypeError(f"expected two functions, encode and decode, got {what(output)}")
     small = [text.lower() for text in new]
     rows = [" ".join(str(_id(i)) for i in _items(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
     return {"training": "|".join(rows[: len(texts)]), "new": "|".join(rows[len(texts) : -len(small)]),
@@ -337,7 +324,7 @@ def _rectangle(part, name: str) -> torch.Tensor:
             return torch.stack([torch.as_tensor(row) for row in part])
         return torch.as_tensor(part)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {_what(part)}") from None
+        raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {what(part)}") from None
 
 
 def _odd_values(case: Case) -> torch.Tensor:
@@ -380,8 +367,8 @@ PADDING = Exercise(
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
         Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All places of the empty row count as real. "
-                "[-n:] does that: for n = 0 it means all places, not none (section 8 shows the trap). "
-                "Count from the front: [seq_len - n:]."),
+                "[-n:] does that: for n = 0 it means all places, not none (section 8 shows the trap). Count from the "
+                "front: [seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
         Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding changes "
                 "its place."),
@@ -390,7 +377,7 @@ PADDING = Exercise(
     properties=(
         Property(lambda case: torch.equal(case.got["token_ids"], case.right["attention_mask"]),
                  lambda case: f"your first tensor holds {int(case.got['token_ids'].sum())} ones and else zeros: it is "
-                 "the mask.",
+                     "the mask.",
                  "Return token_ids first, then attention_mask."),
         Property(lambda case: (case.got["token_ids"] != case.right["token_ids"]).any(), lambda case: _row(case,
             "token_ids"),
@@ -428,7 +415,7 @@ def _order(case: Case) -> str:
 
 
 BATCH = Exercise(
-    id="2.5", title="From lists to a batch", kind="order", minutes=(3, 6), probes=_no_probes, lines=LINES,
+    id="2.5", title="From lists to a batch", kind="order", minutes=(3, 6), lines=LINES,
     objective="These six lines make a batch of `rows`, lists of ids, of which some are longer than max_len. Put them "
     "in an order that works and gives the right mask. There is more than one.",
     signature="the six letters in order, such as \"A B C D E F\"",
@@ -457,7 +444,7 @@ BATCH = Exercise(
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
     """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
     equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours."""
-    p, q, r, s = sorted(_drawn(generator, list("bdfgkmnprstz"), 4))
+    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
         ([[p, p, p, q], [r, q, p, p, p, p, p], [q, s], [q, r], [r, s, s]], [3, 2, 1, 2, 4]),
@@ -478,7 +465,7 @@ def _observe_merge(function, pieces, times):
     pair, after = _pair(output, "the pair and the pieces after the merge")
     parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
     if not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {_what(pair)}")
+        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {what(pair)}")
     asked = "a list of pieces for each word"
     pair, after = parts, [_items(word, asked) for word in _items(after, asked)]
     return {"pair": " + ".join(pair), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}

@@ -2,43 +2,31 @@
 
 import torch
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
+from course_utils.exercises.chapters.common import listed, spread
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 4.1 a row by hand
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
-
-def _listed(case: Case) -> str:
-    return ", ".join(f"{value:.3f}" for value in case.got[""].tolist())
 
 
 ROW = Exercise(
     id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=5.2e-3,
     objective="Another word, 'bland' with the numbers (-2, 0, 0), asks the four words of section 3. Work out its four "
-        "weights, "
-    "as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
+    "weights, as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
     signature="a list of four numbers: the weights on not, dull, but, moving",
-    probes=_no_probes,
     mistakes=(
-        Mistake("scores", lambda case: f"{_listed(case)}: these are the scores.", "They still have to go through "
-            "softmax: e to "
-                "the power of each, then divide by their sum."),
-        Mistake("no-exponential", lambda case: f"{_listed(case)} are the scores divided by the sum of their sizes.",
-            "Weights must "
-                "not be negative; take e to the power of each score first."),
+        Mistake("scores", lambda case: f"{listed(case.got[''])}: these are the scores.", "They still have to go "
+                "through softmax: e to the power of each, then divide by their sum."),
+        Mistake("no-exponential", lambda case: f"{listed(case.got[''])} are the scores divided by the sum of their sizes.",
+            "Weights must not be negative; take e to the power of each score first."),
         Mistake("not-divided", lambda case: f"your numbers sum to {case.got[''].sum():.3f}.", "Weights sum to one: "
-            "divide each "
-                "exponential by the sum of all four."),
+                "divide each exponential by the sum of all four."),
         Mistake("scaled", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: the scores were divided by √3.",
                 "Section 3 does not scale yet; section 7 does, and says why."),
         Mistake("wrong-sign", lambda case: f"'moving' gets {case.got[''][3]:.3f} and 'dull' {case.got[''][1]:.3f}: a "
-            f"sign was lost.",
+                "sign was lost.",
                 "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
         Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: that is the row of 'dull' "
-            f"from the table.",
+                "from the table.",
                 "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
     ),
     properties=(
@@ -80,11 +68,6 @@ def _sums(case: Case, dim: int) -> torch.Tensor:
     return case.got["1"].sum(dim=dim)
 
 
-def _spread(values: torch.Tensor) -> str:
-    low, high = values.min().item(), values.max().item()
-    return f"{low:.3f}" if abs(high - low) < 5e-4 else f"{low:.3f} to {high:.3f}"
-
-
 def _weight_gap(case: Case) -> float:
     return (case.got["1"] - case.right["1"]).abs().max().item()
 
@@ -103,46 +86,38 @@ def _small(number) -> str:
 SCALED = Exercise(
     id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
     objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
-        "the context "
-    "and the weights. Four or five lines.",
-    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) "
-    "-> context (..., query, d_value), weights (..., query, key)",
+    "the context and the weights. Four or five lines.",
+    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context "
+    "(..., query, d_value), weights (..., query, key)",
     probes=_attention_probes,
     mistakes=(
-        Mistake("softmax-over-queries", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, your columns to "
-                f"{_spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
-                "among "
-                "the keys, so it must run over the last dimension."),
+        Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
+                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
+                "among the keys, so it must run over the last dimension."),
         Mistake("no-scaling", lambda case: f"your largest weight is {case.got['1'].max():.3f}, with scaling it is "
                 f"{case.right['1'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
                 "(section 7)."),
         Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
-                f"{case.right['1'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is its "
-                "root: "
-                "divide by √d_k."),
+                f"{case.right['1'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
+                "its root: divide by √d_k."),
         Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
                 f"{case.right['1'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
-                "of queries and "
-                "keys: use query.shape[-1]."),
+                "of queries and keys: use query.shape[-1]."),
         Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
                 f"{case.right['1'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
-                "scores large: "
-                "use query.shape[-1]."),
-        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}.", "The division "
-            "stands "
-                "after the softmax. It belongs to the scores, before."),
+                "scores large: use query.shape[-1]."),
+        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The division "
+                "stands after the softmax. It belongs to the scores, before."),
         Mistake("multiplied", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
                 f"{case.right['1'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
-        Mistake("no-softmax", lambda case: f"your weights go from {_spread(case.got['1'])}.", "These are scores. "
-            "Weights are "
-                "positive and sum to one in each row: softmax is missing."),
-        Mistake("hard", lambda case: f"{int((case.got['1'] == 1).sum())} of your weights are exactly 1.", "The best key "
-            "takes "
-                "everything. That cannot be trained (section 2); use softmax."),
+        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.got['1'])}.", "These are scores. "
+                "Weights are positive and sum to one in each row: softmax is missing."),
+        Mistake("hard", lambda case: f"{int((case.got['1'] == 1).sum())} of your weights are exactly 1.", "The best "
+                "key takes everything. That cannot be trained (section 2); use softmax."),
         Mistake("keys-for-values", lambda case: f"your context is {case.got['0'].shape[-1]} wide, as the keys are.",
                 "The weights are multiplied with the keys. What is handed over are the values."),
         Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['0'].shape)} and "
-            f"{tuple(case.got['1'].shape)}.",
+                f"{tuple(case.got['1'].shape)}.",
                 "Context and weights stand the wrong way round: return context, weights."),
     ),
     properties=(
@@ -150,11 +125,11 @@ SCALED = Exercise(
                  lambda case: f"{int((case.got['1'] < 0).sum())} of your weights are negative.",
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one: look at the dim of the softmax, and at what follows it."),
         Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
                  lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
-                 f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+                     f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
                  "context = weights @ value, with nothing in between."),
         Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "The rows sum to one, but they come from other scores than query · key / √d_k."),
@@ -194,47 +169,42 @@ def _largest_score(case: Case) -> float:
 MASKED = Exercise(
     id="4.3", title="A mask that leaks", minutes=(10, 15), given="mask-after-softmax",
     objective="This function runs, its outputs look reasonable, and it is wrong. Find what is wrong with the weights, "
-        "and repair "
-    "it. Every query of these inputs has at least one key.",
+    "and repair it. Every query of these inputs has at least one key.",
     signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
-        "may attend) "
-    "-> context (..., query, d_value), weights (..., query, key)",
+    "may attend) -> context (..., query, d_value), weights (..., query, key)",
     probes=_masked_probes,
     mistakes=(
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}.", "The mask is "
-            "applied after the "
-                "softmax: forbidden keys have already taken their share of the sum. Put it on the scores, before."),
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
+                "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "
+                "scores, before."),
         Mistake("filled-with-zero", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-            "Its score is 0, "
-                "and e⁰ = 1 is no small number. Fill with -inf."),
+            "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
         Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-            "Its score "
-                "is low, but not low enough. Fill with -inf, or with a number like -1e9."),
+            "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
         Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed "
-            f"ones get "
-                f"{case.got['1'][case.inputs[3].expand(case.got['1'].shape)].abs().max():.3f} at most.", "The mask is "
-                "the wrong way "
-                "round: here True means may attend, so fill where it is False."),
+                f"ones get {case.got['1'][case.inputs[3].expand(case.got['1'].shape)].abs().max():.3f} at "
+                "most.", "The mask is "
+                "the wrong way round: here True means may attend, so fill where it is False."),
         Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
-            "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
-        Mistake("no-scaling", lambda case: f"forbidden keys get nothing, which is right, but your largest weight is "
+                "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
+        Mistake("no-scaling", lambda case: "forbidden keys get nothing, which is right, but your largest weight is "
                 f"{case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.", "The division by √d_k was lost."),
-        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, and a forbidden "
-            f"key gets "
+        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden "
+                "key gets "
                 f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
     ),
     properties=(
         Property(lambda case: _on_masked(case) > 1e-5,
                  lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
-                 f"scores is {_largest_score(case):.1f}.",
+                     f"scores is {_largest_score(case):.1f}.",
                  "Where the mask is False the weight must be 0, however low the other scores are: put -inf on the "
                  "score, before the softmax."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one, over the keys it may look at."),
         Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
                  lambda case: "your context is not weights @ value: it differs by up to "
-                 f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+                     f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
                  "The context must be made with the masked weights that you return."),
         Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
@@ -279,48 +249,41 @@ def _count(case: Case) -> str:
 BOTH_MASKS = Exercise(
     id="4.4", title="Two masks in one", minutes=(15, 25),
     objective="A model that writes text in batches needs both masks at once: no word may look at what comes later, and "
-        "none at "
-    "padding. The last query sees the last key (aligned at the bottom right), also where there are fewer queries than "
-    "keys. "
-    "Build one boolean mask, True = may attend.",
+    "none at padding. The last query sees the last key (aligned at the bottom right), also where there are fewer "
+    "queries than keys. Build one boolean mask, True = may attend.",
     signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
-        "boolean",
+    "boolean",
     probes=_mask_probes,
     mistakes=(
         Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair "
-            "must be allowed "
-                "by both: use &."),
+                "must be allowed by both: use &."),
         Mistake("only-causal", lambda case: _first_wrong(case), "The padding has no effect; only the triangle is there."),
         Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is "
-            "missing."),
+                "missing."),
         Mistake("without-itself", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle leaves out the "
-            "diagonal, so the "
-                "first word has no key at all. A word may look at itself."),
-        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words see "
-            "what comes "
-                "later and not what came before. Use tril."),
+                "diagonal, so the first word has no key at all. A word may look at itself."),
+        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words "
+                "see what comes later and not what came before. Use tril."),
         Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. "
-            "Here True means "
-                "may attend."),
+                "Here True means may attend."),
         Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is "
-            "the keys "
-                "(columns) that must not be looked at: attention_mask[:, None, None, :]."),
+                "the keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
         Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
-            f"{_first_wrong(case)}",
+                f"{_first_wrong(case)}",
                 "The triangle is aligned at the top left. The queries are the last positions, so query i may see keys "
-                "up to "
-                "i + key_len - query_len."),
+                "up to i + key_len - query_len."),
         Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too "
-            "far: each "
-                "word sees the next one."),
+                "far: each word sees the next one."),
         Mistake("additive", lambda case: f"{int(case.got[''].isinf().sum())} entries are -inf and "
-            f"{int((case.got[''] == 0).sum())} are 0.", "That is a mask to be added to the scores, and its pairs are the "
-                "right ones. Asked for is the boolean one: True where yours has 0."),
+                f"{int((case.got[''] == 0).sum())} are "
+                "0.", "That is a mask to be added to the scores, and its pairs are "
+            "the right ones. Asked for is the boolean one: True where yours has 0."),
     ),
     properties=(
         Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(),
-                 lambda case: f"your mask holds numbers other than 0 and 1, such as "
-            f"{case.got[''][(case.got[''] != 0) & (case.got[''] != 1)][0]:.3g}.", "It must be boolean: True = may attend."),
+                 lambda case: "your mask holds numbers other than 0 and 1, such as "
+                 f"{case.got[''][(case.got[''] != 0) & (case.got[''] != 1)][0]:.3g}.",
+                 "It must be boolean: True = may attend."),
         Property(lambda case: (case.got[""] != case.right[""]).any(),
                  lambda case: _first_wrong(case),
                  "Write down by hand which keys this query may see, and compare."),
@@ -355,7 +318,7 @@ def _observe_with_gradient(function, query, key, value, mask):
     context, weights = output
     if not isinstance(context, torch.Tensor) or not context.requires_grad:
         raise ValueError("expected a context through which a gradient can flow back to the queries: no NumPy, no "
-                         "detach() and no no_grad() on the way")
+            "detach() and no no_grad() on the way")
     gradient = torch.autograd.grad(context.square().sum(), query)[0]
     return {"context": context, "weights": weights, "gradient": gradient}
 
@@ -379,18 +342,16 @@ def _gap(case: Case, name: str) -> float:
 NO_KEY = Exercise(
     id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
     objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
-        "query gets "
-    "zeros, for weights and context, and so that the gradient stays finite too.",
-    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
-        "attend) "
-    "-> context (..., query, d_value), weights (..., query, key)",
+    "query gets zeros, for weights and context, and so that the gradient stays finite too.",
+    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
+    "may attend) -> context (..., query, d_value), weights (..., query, key)",
     probes=_no_key_probes, observe=_observe_with_gradient,
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
-            f"context are NaN.",
+                "context are NaN.",
                 "A row of -inf has no largest number; its softmax is 0 divided by 0."),
-        Mistake("uniform", lambda case: f"the query without a key gives each forbidden key a weight of "
-            f"{_empty_row(case)[0]:.3f}.",
+        Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
+                f"{_empty_row(case)[0]:.3f}.",
                 "With one large negative number everywhere, softmax sees equal scores. Set the forbidden weights to "
                 "zero afterwards."),
     ),
@@ -403,14 +364,14 @@ NO_KEY = Exercise(
                  "It has nothing to look at: all its weights must be 0."),
         Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
                  lambda case: "the queries that have keys changed as well: their weights differ by up to "
-                 f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
+                     f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
                  "Only the row without a key needs care."),
         Property(lambda case: _gap(case, "context") > 1e-3,
                  lambda case: f"your weights are right, but your context is off by up to {_gap(case, 'context'):.3f}.",
                  "Make the context from the weights that you return, after they were mended."),
         Property(lambda case: _gap(case, "gradient") > 1e-3,
                  lambda case: "weights and context are right, but the gradient at the queries is off by up to "
-                 f"{_gap(case, 'gradient'):.3f}.",
+                     f"{_gap(case, 'gradient'):.3f}.",
                  "Something cuts it on its way back or changes it: look for detach(), no_grad() or .data."),
     ),
     hints=(

@@ -1,25 +1,9 @@
 """Exercises of notebook 05, multi-head attention. Their solutions are in solutions/ch05.py."""
 
-import numpy as np
 import torch
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
-
-def _in_one_piece(answer, *inputs):
-    """What an answer gives; rows in a list or tuple, of tensors or arrays, put together to one tensor."""
-    def together(output):
-        if not isinstance(output, (list, tuple)) or not output:
-            return output
-        rows = [torch.as_tensor(row) if isinstance(row, np.ndarray) else together(row) for row in output]
-        fit = all(isinstance(row, torch.Tensor) for row in rows) and len({row.shape for row in rows}) == 1
-        return torch.stack([row.detach() for row in rows]) if fit else output
-
-    return together(answer(*inputs))
+from course_utils.exercises.chapters.common import spread
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
 def _place(index) -> str:
@@ -58,7 +42,7 @@ SPLIT = Exercise(
     objective="Complete the line: split the width of x into heads and make the heads a dimension of their own, so that "
     "out[b, h, l, d] is x[b, l, h * d_head + d].",
     signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
-    probes=_split_probes, observe=_in_one_piece,
+    probes=_split_probes,
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents "
                 "are not: view only cuts the row of numbers anew, and pieces of other words get into a head (the "
@@ -103,7 +87,7 @@ MERGE = Exercise(
     objective="Here `x.transpose(1, 2).view(…)` raised an error about strides, so somebody took the transpose out. Now "
     "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d].",
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
-    probes=_merge_probes, observe=_in_one_piece,
+    probes=_merge_probes,
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of "
                 "one word is filled from several words of one head. Put the transpose back; view cannot follow it, but "
@@ -158,7 +142,6 @@ COUNT = Exercise(
     id="5.3", title="How many parameters?", kind="number", minutes=(5, 10), tolerance=1e-7,
     objective="A layer is 512 wide and has 8 heads. Count its parameters, weights and biases, without building it.",
     signature="one whole number, such as 123_456",
-    probes=_no_probes,
     mistakes=(
         Mistake("no-biases", lambda case: f"{_count(case)} are the weights alone.", "Each of the maps also adds a "
                 "vector of biases, one number for each column that comes out."),
@@ -182,8 +165,9 @@ COUNT = Exercise(
                  lambda case: f"{_count(case)} is no multiple of 512.",
                  "A map holds 512 rows of 512 weights, and 512 biases: a multiple, and so is the sum of several."),
         Property(lambda case: abs(_maps(case) - round(_maps(case))) > 1e-9,
-                 lambda case: f"{_count(case)} is {abs(_left_over(case)):,.0f} {'more' if _left_over(case) > 0 else 'less'} "
-                     f"than {round(_maps(case))} maps of 512 × 512 with biases.",
+                 lambda case: f"{_count(case)} is {abs(_left_over(case)):,.0f} "
+                     f"{'more' if _left_over(case) > 0 else 'less'} than {round(_maps(case))} maps of 512 × 512 with "
+                     "biases.",
                  "The layer consists of whole maps, each with its 512 biases, and of nothing else."),
         Property(lambda case: abs(_maps(case) - 4) > 1e-9,
                  lambda case: f"{_count(case)} is as much as {_maps(case):.0f} maps of 512 × 512 with biases.",
@@ -220,11 +204,6 @@ def _heads_probes(generator: torch.Generator) -> list[tuple]:
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
     return case.got["1"].sum(dim=dim)
-
-
-def _spread(values: torch.Tensor) -> str:
-    low, high = values.min().item(), values.max().item()
-    return f"{low:.3f}" if abs(high - low) < 5e-4 else f"{low:.3f} to {high:.3f}"
 
 
 def _padding(case: Case) -> torch.Tensor:
@@ -290,16 +269,16 @@ HEADS = Exercise(
                 "7)."),
         Mistake("mask-ignored", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.", "The mask has "
                 "no effect. If you used masked_fill, keep what it returns."),
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {_spread(_sums(case, -1))}.", "Padding was taken "
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "Padding was taken "
                 "away after the softmax, when it had already taken its share. Mask the scores, before."),
         Mistake("queries-masked", lambda case: f"{int(case.got['1'].isnan().sum())} of {case.got['1'].numel()} weights "
                 "are not numbers.", "The mask was put on the queries: rows of padding have no key left, and real words "
                 "still look at padding. It belongs to the keys: attention_mask[:, None, None, :]."),
-        Mistake("softmax-over-queries", lambda case: f"your rows sum to {_spread(_sums(case, -1))}, your columns to "
-                f"{_spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its "
-                "attention among the keys: the last dimension."),
-        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['1'].isnan().sum())} weights are not numbers: all "
-                "those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a "
+        Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
+                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
+                "among the keys: the last dimension."),
+        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['1'].isnan().sum())} weights are not numbers: "
+                "all those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a "
                 "padded key holds nothing but -inf. Each query shares out its attention among the keys: the last "
                 "dimension."),
         Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The "
@@ -317,7 +296,7 @@ HEADS = Exercise(
                  "Where attention_mask is False the key must get nothing, in every head, for every query and however "
                  "low the other scores are."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {_spread(_sums(case, -1))}.",
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one in each head: look at the dim of the softmax, and at what follows it."),
         Property(lambda case: (case.got["1"] - case.right["1"]).abs().max() > 1e-4,
                  lambda case: f"the weights of head {_first_wrong_head(case)} differ by up to "
@@ -354,7 +333,6 @@ BLIND = Exercise(
     objective="Two heads are as sharp as can be: each puts all its weight on one word. Which word, each draws blindly, "
     "one of five with equal chance. Work out their difference D, in bits, on average.",
     signature="one number",
-    probes=_no_probes,
     mistakes=(
         Mistake("always-apart", lambda case: f"{_value(case)} would be right if they never met.", "Sometimes both draw "
                 "the same word; their rows are then equal, and D is 0."),

@@ -2,27 +2,11 @@
 
 import math
 
-import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
-
-def _in_one_piece(answer, *inputs):
-    """What an answer gives; rows in a list or tuple, of tensors or arrays, put together to one tensor."""
-    def together(output):
-        if not isinstance(output, (list, tuple)) or not output:
-            return output
-        rows = [torch.as_tensor(row) if isinstance(row, np.ndarray) else together(row) for row in output]
-        fit = all(isinstance(row, torch.Tensor) for row in rows) and len({row.shape for row in rows}) == 1
-        return torch.stack([row.detach() for row in rows]) if fit else output
-
-    return together(answer(*inputs))
+from course_utils.exercises.chapters.common import listed, no_module
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
 def _number(low: int, high: int, generator: torch.Generator) -> int:
@@ -100,7 +84,7 @@ ROWS = Exercise(
     objective="Write the formula as a function that gives the rows of the places first, first + 1, … (count of them), "
     "sines and cosines side by side. d_model is even.",
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
-    probes=_row_probes, observe=_in_one_piece,
+    probes=_row_probes,
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it "
                 "already is the 2i of the formula: divide i by d_model, not 2 * i. Section 6 shows this mistake in "
@@ -158,10 +142,6 @@ ROWS = Exercise(
 # ---------------------------------------------------------------- 6.2 a step by hand
 
 
-def _listed(case: Case) -> str:
-    return ", ".join(f"{value:.3f}" for value in case.got[""].tolist())
-
-
 def _turn_in_degrees(case: Case) -> float:
     """The angle from the given pair to the answer, from -180 to 180."""
     sine, cosine = case.got[""].tolist()
@@ -173,27 +153,26 @@ STEP = Exercise(
     objective="At some place a hand reads sine 0.28 and cosine 0.96. Five places add an angle θ with cos θ = 0.6 and "
     "sin θ = 0.8. What does it read five places further on? No place and no angle is needed.",
     signature="a list of two numbers: the sine and the cosine five places further on",
-    probes=_no_probes,
     mistakes=(
-        Mistake("backwards", lambda case: f"{_listed(case)}: that is five places back.", "The minus stands in the "
-                "wrong place: the lower row of the matrix is (-sin θ, cos θ)."),
+        Mistake("backwards", lambda case: f"{listed(case.got[''])}: that is five places back.", "The minus stands in "
+                "the wrong place: the lower row of the matrix is (-sin θ, cos θ)."),
         Mistake("no-minus", lambda case: f"the squares of your numbers add up to {case.got[''].square().sum():.3f}, "
                 "not to "
                 "1.", "The sine is right. In the cosine a minus was lost: cos(a + θ) = cos a cos θ - sin a sin θ."),
-        Mistake("minus-on-cosine", lambda case: f"{_listed(case)}: the sine is right, the cosine has the wrong sign.",
+        Mistake("minus-on-cosine", lambda case: f"{listed(case.got[''])}: the sine is right, the cosine has the wrong sign.",
             "In its formula the minus belongs to the product of the sines, not to that of the cosines."),
-        Mistake("swapped", lambda case: f"{_listed(case)}: these are the right numbers, the other way round.", "The "
+        Mistake("swapped", lambda case: f"{listed(case.got[''])}: these are the right numbers, the other way round.", "The "
                 "sine comes first, as in the table."),
-        Mistake("added", lambda case: f"{_listed(case)}: a sine above 1 does not exist.", "Sines of two angles may not "
-                "be added up; the addition formulas of section 5 turn the pair."),
+        Mistake("added", lambda case: f"{listed(case.got[''])}: a sine above 1 does not exist.", "Sines of two angles "
+                "may not be added up; the addition formulas of section 5 turn the pair."),
         Mistake("diagonal", lambda case: f"the squares of your numbers add up to {case.got[''].square().sum():.3f}, "
                 "not to "
                 "1.", "Each number was only multiplied by cos θ. The matrix also mixes the two: its other diagonal "
                 "holds sin θ."),
-        Mistake("not-moved", lambda case: f"{_listed(case)}: that is where the hand stood before.", "Multiply the "
-                "matrix of section 5 with this pair."),
-        Mistake("angle-alone", lambda case: f"{_listed(case)}: that is the angle θ itself, as if the hand had started "
-                "at 0.", "Turn the given pair by it."),
+        Mistake("not-moved", lambda case: f"{listed(case.got[''])}: that is where the hand stood before.", "Multiply "
+                "the matrix of section 5 with this pair."),
+        Mistake("angle-alone", lambda case: f"{listed(case.got[''])}: that is the angle θ itself, as if the hand had "
+                "started at 0.", "Turn the given pair by it."),
     ),
     properties=(
         Property(lambda case: abs(case.got[""].square().sum() - 1) > 0.02,
@@ -201,8 +180,8 @@ STEP = Exercise(
                  "A turned pair keeps sin² + cos² = 1."),
         Property(lambda case: abs(_turn_in_degrees(case) - 53.13) > 0.2,
                  lambda case: f"from (0.28, 0.96) to your pair the hand turns by {_turn_in_degrees(case):.1f}°.",
-                 "It must turn by θ, once and forwards; cos θ = 0.6 and sin θ = 0.8 belong to 53.1°. Look at the signs, "
-                 "and at which number is the sine."),
+                 "It must turn by θ, once and forwards; cos θ = 0.6 and sin θ = 0.8 belong to 53.1°. Look at the "
+                 "signs, and at which number is the sine."),
     ),
     hints=(
         "Section 5 has the matrix that turns (sin a, cos a) into the pair k places on.",
@@ -225,11 +204,6 @@ def _holds(tensors, table: torch.Tensor) -> int:
     own = table.flatten().sort().values
     return int(any(t.numel() == own.numel() and torch.equal(t.detach().flatten().sort().values.to(own.dtype), own)
                    for t in tensors))
-
-
-def no_module(made):
-    """What to hand to the engine if an answer made no module: None, or a thing whose type says what it was."""
-    return made if made is None else type(f"{type(made).__name__}, not a module", (), {})()
 
 
 def _observe_module(answer, table, x, offset):
@@ -314,8 +288,8 @@ TABLE = Exercise(
                  lambda case: f"tables among the parameters and buffers: {case.got['moved']:.0f}.",
                  "The table would not be moved with the model (section 7)."),
         Property(lambda case: (case.got["loaded"] - case.right["loaded"]).abs().max() > 1e-4,
-                 lambda case: "a second module, moved to float64, loaded this one's state_dict(); its results are off by "
-                     f"up to {_some(case.got['loaded'] - case.right['loaded'])}.",
+                 lambda case: "a second module, moved to float64, loaded this one's state_dict(); its results are off "
+                     f"by up to {_some(case.got['loaded'] - case.right['loaded'])}.",
                  "What is saved is not what forward uses. There should be one table only, and forward should take its "
                  "rows from the one that is saved and moved."),
     ),
@@ -386,8 +360,8 @@ def _first_unalike(case: Case) -> str:
     turned = _turned_by(case, case.got[""]).flatten(0, -3)
     other, row, pair = (_unalike(case) > 1e-3).nonzero()[0].tolist()
     one, two = (round(turned[at, row, pair].item(), 3) + 0.0 for at in (0, other))                 # + 0.0: no -0.000
-    return (f"pair {pair} of the word at place {row + case.inputs[1]} is turned by {one:.3f} in one head and "
-            f"by {two:.3f} in another head or text.")
+    return (f"pair {pair} of the word at place {row + case.inputs[1]} is turned by {one:.3f} in one head and by "
+            f"{two:.3f} in another head or text.")
 
 
 def _angles_off(case: Case) -> bool:
@@ -434,8 +408,8 @@ ROTARY = Exercise(
         Property(lambda case: not _turned(case), _pair_change,
                  "Each pair of neighbours is turned for itself, so its length stays."),
         Property(lambda case: _turned(case) and (_unalike(case) > 1e-3).any(), _first_unalike,
-                 "The angle depends on the word's place and the pair only, not on text or head. Are signs and columns as in "
-                 "`turn`? And do you count along the last dimension but one?"),
+                 "The angle depends on the word's place and the pair only, not on text or head. Are signs and columns "
+                 "as in `turn`? And do you count along the last dimension but one?"),
         Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the place and i the pair."),
     ),
     hints=(

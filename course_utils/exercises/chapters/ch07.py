@@ -4,19 +4,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.chapters.ch06 import no_module
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
-
-
-def _no_probes(generator) -> list[tuple]:
-    return []
-
+from course_utils.exercises.chapters.common import listed, no_module
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 7.1 two hidden units by hand
-
-
-def _listed(case: Case) -> str:
-    return ", ".join(f"{value:g}" for value in case.got[""].tolist())
 
 
 def _led_to(case: Case) -> float:
@@ -30,25 +21,24 @@ HIDDEN = Exercise(
     objective="The two hidden units were made for opinions of +1 and -1. Now a word comes with opinion +2, not "
     "negated. Work out h_1, h_2 and the new opinion.",
     signature="a list of three numbers: h_1, h_2 and the new opinion",
-    probes=_no_probes,
     mistakes=(
-        Mistake("unchanged", lambda case: f"{_listed(case)} is what one would wish for.", "But h_1 does not only fire "
-                "for negated praise: put opinion 2 and negated 0 into its formula."),
+        Mistake("unchanged", lambda case: f"{listed(case.got[''], 'g')} is what one would wish for.", "But h_1 does "
+                "not only fire for negated praise: put opinion 2 and negated 0 into its formula."),
         Mistake("no-relu", lambda case: f"your h_2 is {case.got[''][1]:g}.", "relu keeps nothing below zero: a hidden "
                 "unit is 0 or positive. h_2 goes into the new opinion after that."),
-        Mistake("no-residual", lambda case: f"{_listed(case)}: the last number is the change alone.", "The hidden "
-                "units are right. conclude returns x + …: the change is added to the opinion that was there."),
+        Mistake("no-residual", lambda case: f"{listed(case.got[''], 'g')}: the last number is the change alone.", "The "
+                "hidden units are right. conclude returns x + …: the change is added to the opinion that was there."),
         Mistake("as-negated", lambda case: f"your h_1 is {case.got[''][0]:g}, as for a negated word.", "This one is "
                 "not negated, and the - 1 stays: opinion + 0 - 1."),
         Mistake("wrong-way", lambda case: f"your h_1 is {case.got[''][0]:g}, and the opinion went up to "
                 f"{case.got[''][2]:g}.", "The hidden units are right, but where h_1 fires, 2 is taken away (W_2 has -2 "
                 "there)."),
-        Mistake("other-unit", lambda case: f"{_listed(case)}: the wrong unit fires.", "h_1 begins with + opinion, h_2 "
-                "with - opinion. For a positive opinion only h_1 can fire here."),
-        Mistake("once", lambda case: f"{_listed(case)}: h_1 was taken away once.", "The hidden units are right; in W_2 "
-                "stands -2, so twice h_1 is taken away."),
-        Mistake("opinion-of-one", lambda case: f"{_listed(case)} is right for opinion +1, not negated.", "Here the "
-                "opinion is +2."),
+        Mistake("other-unit", lambda case: f"{listed(case.got[''], 'g')}: the wrong unit fires.", "h_1 begins with + "
+                "opinion, h_2 with - opinion. For a positive opinion only h_1 can fire here."),
+        Mistake("once", lambda case: f"{listed(case.got[''], 'g')}: h_1 was taken away once.", "The hidden units are "
+                "right; in W_2 stands -2, so twice h_1 is taken away."),
+        Mistake("opinion-of-one", lambda case: f"{listed(case.got[''], 'g')} is right for opinion +1, not negated.", "Here "
+                "the opinion is +2."),
     ),
     properties=(
         Property(lambda case: (case.got[""][:2] < 0).any(),
@@ -130,8 +120,8 @@ NORM = Exercise(
         Mistake("eps-outside", _moments, "eps was added to the root. It belongs under it: √(variance + eps)."),
         Mistake("std-plus-eps", _moments, "Two things differ: x.std() divides by d - 1 and not by d, and eps was added "
                 "to the root instead of under it."),
-        Mistake("no-eps", _moments, "The eps that is handed over has no effect. It stands under the root, "
-                "√(variance + eps), and keeps a word of equal numbers from a division by zero."),
+        Mistake("no-eps", _moments, "The eps that is handed over has no effect. It stands under the root, √(variance + "
+                "eps), and keeps a word of equal numbers from a division by zero."),
         Mistake("no-root", _moments, "You divide by the variance. Divide by its root, so that the variance becomes 1."),
         Mistake("not-centred", _moments, "The mean was never taken away: you divide by the root of the mean square. "
                 "That is another norm, RMSNorm; layer norm subtracts the mean first."),
@@ -180,7 +170,6 @@ POST_NORM = Exercise(
     id="7.3", title="A post-norm block in order", kind="order", minutes=(5, 10),
     objective="Put the six lines of a post-norm block in order: attention first, then the feed-forward layer.",
     signature='a text such as "A B C D E F"',
-    probes=_no_probes,
     lines=(
         "x = norm_2(x)",
         "x = x + change",
@@ -418,8 +407,8 @@ DEPTH = Exercise(
     mistakes=(
         Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of list "
                 "(section 8)? And how many times is make_block called?"),
-        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: no "
-                "optimiser would train them and no file would keep them. See section 8."),
+        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: "
+                "no optimiser would train them and no file would keep them. See section 8."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
                 f"{case.got['again'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
@@ -432,13 +421,13 @@ DEPTH = Exercise(
                 "range(n) already gives n numbers, from 0 to n - 1."),
         Mistake("one-too-many", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.", "One too many: "
                 "range(n) gives n numbers, from 0 to n - 1."),
-        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what "
-                "the others make is lost, if they run at all. Each must work on what the one before has made."),
+        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what the "
+                "others make is lost, if they run at all. Each must work on what the one before has made."),
         Mistake("only-first", _output, "All blocks are kept but only the first one runs: the others would never "
                 "receive a gradient. If `return` stands inside the loop, move it out."),
-        Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. That "
-                "trains as well; but a file of weights that was saved with the usual order would be read the wrong way "
-                "round.", convention=True),
+        Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. "
+                "That trains as well; but a file of weights that was saved with the usual order would be read the "
+                "wrong way round.", convention=True),
         Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the "
                 "blocks: here x = block(x) is all."),
         Mistake("cut-off", lambda case: "numbers and output are right, but a gradient reaches "
@@ -457,9 +446,9 @@ DEPTH = Exercise(
         Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks that PyTorch sees must run one after "
                  "another, each once, on what the one before has made, and nothing else may run."),
         Property(lambda case: case.got["trained"].item() != case.right["trained"].item(),
-                 lambda case: "numbers and output are right, but a gradient reaches "
-                     f"{case.got['trained'].item():.0f} of {case.right['trained'].item():.0f} parameters.", "Something "
-                 "between the blocks cuts it off: detach(), .data or no_grad()."),
+                 lambda case: f"numbers and output are right, but a gradient reaches {case.got['trained'].item():.0f} "
+                     f"of {case.right['trained'].item():.0f} parameters.", "Something "
+                     "between the blocks cuts it off: detach(), .data or no_grad()."),
     ),
     hints=(
         "Count the parameters of stacks of one, two and three blocks.",

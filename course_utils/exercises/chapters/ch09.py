@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.engine import Case, Exercise, Mistake, Property
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 9.2 an entry of TF-IDF
 
@@ -14,32 +14,25 @@ def _one(case: Case) -> str:
 TFIDF = Exercise(
     id="9.2", title="One entry by hand", kind="number", minutes=(5, 10), tolerance=2e-3,
     objective="A fifth review, 'dull dull but moving', is read with the idf of section 6. Work out its entry for "
-        "'dull', to two or "
-    "three decimals.",
+    "'dull', to two or three decimals.",
     signature="a number between 0 and 1: the entry for 'dull'",
-    probes=lambda generator: [],
     mistakes=(
         Mistake("counted-once", lambda case: f"{_one(case)}: the word was counted once.", "'dull' stands twice in this "
-            "review, so its "
-                "tf is 2."),
+                "review, so its tf is 2."),
         Mistake("not-divided", lambda case: f"{_one(case)} is tf times idf.", "The row still has to be divided by its "
-            "length, so that "
-                "no entry is above one."),
-        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with the "
-            "idf of its word "
-                "before the row is divided by its length."),
+                "length, so that no entry is above one."),
+        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with "
+                "the idf of its word before the row is divided by its length."),
         Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.", "The "
-            "length of a row is "
-                "the root of the sum of the squares."),
+                "length of a row is the root of the sum of the squares."),
         Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 6 it is "
-            "ln((1 + n) / (1 + df)) "
-                "+ 1; without the 1, a word of every review would count for nothing."),
+                "ln((1 + n) / (1 + df)) + 1; without the 1, a word of every review would count for nothing."),
         Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' "
-            "occurs twice."),
+                "occurs twice."),
         Mistake("new-idf", lambda case: f"{_one(case)}: the idf was worked out anew, with the fifth review among the "
-            "others.", "It is read with the idf that the first four have given."),
-        Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.", "The length of "
-            "a row is the root of that."),
+                "others.", "It is read with the idf that the first four have given."),
+        Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.", "The length "
+                "of a row is the root of that."),
         Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
     ),
     properties=(
@@ -75,36 +68,31 @@ def _both(case: Case) -> str:
 INTERVAL = Exercise(
     id="9.1", title="An interval over seeds", minutes=(10, 20),
     objective="Section 2 adds two variances: that of the reviews that were drawn, and that of the mean over the seeds. "
-        "Write the "
-    "function that returns the mean accuracy and half of its 95 per cent interval, without calling the course's.",
-    signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
-        "interval",
+    "Write the function that returns the mean accuracy and half of its 95 per cent interval, without calling the "
+    "course's.",
+    signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of "
+    "the interval",
     probes=_interval_probes, tolerance=1e-4,
     mistakes=(
         Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
-            "counted."),
+                "counted."),
         Mistake("only-seeds", lambda case: f"{_half(case)}.", "The reviews are missing: only the spread between the "
-            "seeds is counted."),
+                "seeds is counted."),
         Mistake("divided-by-seeds", lambda case: f"{_half(case)}.", "The variance between seeds was divided by their "
-            "number. With the "
-                "mean taken from the same values it is divided by one less."),
-        Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of several "
-            "varies less: "
-                "divide its variance by their number."),
+                "number. With the mean taken from the same values it is divided by one less."),
+        Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of "
+                "several varies less: divide its variance by their number."),
         Mistake("standard-deviations-added", lambda case: f"{_half(case)}.", "Two standard deviations were added. "
-            "Independent chances "
-                "add their variances: add the squares, then take the root."),
+                "Independent chances add their variances: add the squares, then take the root."),
         Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 of 100 draws "
-            "lie within "
-                "1.96 of them."),
+                "lie within 1.96 of them."),
         Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width; asked is half, the number "
-            "after ±."),
+                "after ±."),
         Mistake("reviews-times-seeds", lambda case: f"{_half(case)}.", "All seeds were scored on the same reviews, so "
-            "more seeds do not "
-                "make more reviews: divide by `reviews`, not by reviews times seeds."),
+                "more seeds do not make more reviews: divide by `reviews`, not by reviews times seeds."),
         Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval is made of its root."),
-        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half of "
-            "its width."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half "
+                "of its width."),
         Mistake("swapped", _both, "The two stand the wrong way round: the mean first."),
         Mistake("percent", _both, "The accuracies come as shares, from 0 to 1. Leave both results like that."),
     ),
@@ -113,9 +101,9 @@ INTERVAL = Exercise(
                  lambda case: f"your first result is {case.got[''][0]:.4f}, expected {case.right[''][0]:.4f}, the mean.",
                  "Add the accuracies, and divide by how many there are."),
         Property(lambda case: case.got[""][1] < 0, lambda case: f"half the interval is {case.got[''][1]:.4f}.", "A "
-            "width is positive."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: f"the mean is right, but "
-            f"{_half(case)}.",
+                 "width is positive."),
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the mean is right, but "
+                 f"{_half(case)}.",
                  "Work out the two variances apart and compare each with section 2."),
     ),
     hints=(
@@ -187,33 +175,28 @@ def _often(count: int) -> float:
 SHUFFLE = Exercise(
     id="9.4", title="Shuffle the words, not the padding", minutes=(15, 30), given="columns",
     objective="The test of section 8 needs the words of each review in random order, with the padding left at the end. "
-        "This function "
-    "shuffles something else. Find out what, and repair it; each row needs an order of its own length.",
+    "This function shuffles something else. Find out what, and repair it; each row needs an order of its own length.",
     signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> "
-        "token_ids (batch, seq_len)",
+    "token_ids (batch, seq_len)",
     probes=_shuffle_probes, observe=_observe_shuffle,
     mistakes=(
         Mistake("columns", lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is "
-            f"padding between the "
-                "words.", "All positions were shuffled, padding included. Then the mask no longer says which tokens are "
-                "words."),
+                "padding between the "
+                "words.", "All positions were shuffled, padding included. Then the mask no longer says which tokens "
+                "are words."),
         Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have "
-            f"their own words.",
+                "their own words.",
                 "The reviews were exchanged, not their words: the labels now belong to other reviews."),
         Mistake("reversed", lambda case: "in 40 calls your first row came out in one order only.", "Turning a review "
-            "round is not "
-                "shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving not'."),
+                "round is not shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving not'."),
         Mistake("sorted", lambda case: "in 40 calls your first row came out in one and the same order, sorted.",
-            "Sorted ids are no "
-                "random order: frequent words have small ids, so the model sees a new regularity."),
+            "Sorted ids are no random order: frequent words have small ids, so the model sees a new regularity."),
         Mistake("unchanged", lambda case: "your first row came out as it went in, in each of 40 calls.", "Nothing is "
-            "shuffled. If you "
-                "shuffle a copy of a row, write it back."),
+                "shuffled. If you shuffle a copy of a row, write it back."),
         Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows "
-            f"still have all of "
-                "their words.", "Words are drawn with replacement, so some occur twice and some are lost. Use a "
-                "permutation: "
-                "torch.randperm."),
+                "still have all of their "
+                "words.", "Words are drawn with replacement, so some occur twice and some are lost. Use a "
+                "permutation: torch.randperm."),
     ),
     properties=(
         Property(lambda case: case.got["rows with their own words"] < 1,
@@ -221,21 +204,23 @@ SHUFFLE = Exercise(
                  "Each row must keep exactly its own real words, at its beginning."),
         Property(lambda case: case.got["rows with padding inside"] > 0,
                  lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
-                     f"between the words.",
+                     "between the words.",
                  "Padding stays at the end."),
         Property(lambda case: case.got["rows with their padding"] < 1,
-                 lambda case: f"in {100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after the "
-                     "words no longer hold what they held.", "Where the mask is False, everything stays as it is."),
+                 lambda case: f"in {100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after "
+                     "the words no longer hold what they held.", "Where the mask is False, everything stays as it is."),
         Property(lambda case: case.got["unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
                  "With seven words that should happen once in five thousand times."),
         Property(lambda case: case.got["orders"] < 3, lambda case: "in 40 calls your first row came out in "
-                 f"{'one order' if case.got['orders'] == 1 else 'a few orders'} only.", "Each call needs a fresh random "
-                 "order, and all orders must be possible."),
-        Property(lambda case: case.got["stuck rows"] > 0, lambda case: "in 40 calls some words never came to some places, "
-                 f"in {case.got['stuck rows']:.0f} of 4 rows.", "In every row each of its words must be able to come to "
-                 "each of its places, the first and the last included."),
-        Property(lambda case: case.got["sorted"] > 0 or case.got["turned round"] > 0, lambda case: "your first row often "
-                 f"comes out {'sorted' if case.got['sorted'] > 0 else 'turned round'}.", "All orders should be equally "
+                 f"{'one order' if case.got['orders'] == 1 else 'a few orders'} only.", "Each call needs a fresh "
+                 "random order, and all orders must be possible."),
+        Property(lambda case: case.got["stuck rows"] > 0, lambda case: "in 40 calls some words never came to some "
+                 f"places, in {case.got['stuck rows']:.0f} of 4 "
+                 "rows.", "In every row each of its words must be able to come "
+                 "to each of its places, the first and the last included."),
+        Property(lambda case: case.got["sorted"] > 0 or case.got["turned round"] > 0, lambda case: "your first row "
+                 "often comes out "
+                 f"{'sorted' if case.got['sorted'] > 0 else 'turned round'}.", "All orders should be equally "
                  "likely."),
     ),
     hints=(
@@ -265,44 +250,37 @@ def _width(case: Case) -> str:
 PAIRED = Exercise(
     id="9.3", title="Two models on the same reviews", minutes=(10, 20),
     objective="Section 7 compares two models review by review. For each review the difference is +1 if only the first "
-        "is right, -1 if "
-    "only the second is, else 0. Return the mean of these differences and half of its 95 per cent interval: 1.96 times "
-    "their "
-    "standard deviation, divided by the root of n.",
+    "is right, -1 if only the second is, else 0. Return the mean of these differences and half of its 95 per cent "
+    "interval: 1.96 times their standard deviation, divided by the root of n.",
     signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     probes=_paired_probes, tolerance=1e-4,
     mistakes=(
         Mistake("unpaired", lambda case: f"{_width(case)}.", "This is the interval for models scored on *different* "
-            "reviews. Here most "
-                "reviews are judged alike and say nothing about the difference."),
+                "reviews. Here most reviews are judged alike and say nothing about the difference."),
         Mistake("turned-round", lambda case: f"{_gap(case)}.", "The sign is turned round: +1 is for the first model."),
         Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. "
-            "Who is right gives "
-                "the sign."),
+                "Who is right gives the sign."),
         Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they "
-            "differ. Asked is the "
-                "difference in accuracy: divide by all reviews."),
-        Mistake("counted-not-shared", lambda case: f"your difference is {case.got[''][0]:.0f} reviews.", "Divide by the "
-            "number of reviews: "
-                "a difference in accuracy is a share."),
-        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws lie "
-            "within 1.96."),
+                "differ. Asked is the difference in accuracy: divide by all reviews."),
+        Mistake("counted-not-shared", lambda case: f"your difference is {case.got[''][0]:.0f} reviews.", "Divide by "
+                "the number of reviews: a difference in accuracy is a share."),
+        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws "
+                "lie within 1.96."),
         Mistake("no-root-of-n", lambda case: f"{_width(case)}.", "This is how much single reviews vary. The mean of n "
-            "varies less, by the "
-                "root of n."),
-        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the variance "
-            "the squared mean is taken away from it."),
+                "varies less, by the root of n."),
+        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the "
+                "variance the squared mean is taken away from it."),
         Mistake("no-root", lambda case: f"{_width(case)}.", "The variance of the differences is used. The standard "
-            "deviation is its root."),
+                "deviation is its root."),
         Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are the difference and half of the "
-            "width."),
+                "width."),
         Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
     ),
     properties=(
         Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
                  "It is the accuracy of the first less the accuracy of the second."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: f"the difference is right, "
-            f"but {_width(case)}.",
+        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the difference is right, "
+                 f"but {_width(case)}.",
                  "Make the list of +1, 0 and -1 first; then its standard deviation."),
     ),
     hints=(

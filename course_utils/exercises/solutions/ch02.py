@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 from course_utils.tokenization import WordTokenizer, merge, pad_batch
 
 pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 3.1
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 4.1
 

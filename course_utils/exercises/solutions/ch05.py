@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 from course_utils.multi_head_attention import MultiHeadAttention
 
 # ---------------------------------------------------------------- 5.1

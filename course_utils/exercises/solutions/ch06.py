@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 from course_utils.positional_encoding import RotaryPositions, SinusoidalPositions, sinusoidal_table
 
 # ---------------------------------------------------------------- 6.1

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import torch
 
-from course_utils.exercises.engine import Answers
+from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 9.2
 

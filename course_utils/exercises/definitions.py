@@ -1,0 +1,74 @@
+"""What an exercise is made of: the question, its known mistakes and properties, its answers, and the verdict.
+
+Does: name the parts. Does not: judge (see `engine`) or fill them (see `chapters` and `solutions`).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+
+class Case(NamedTuple):
+    """One input with what came out: `inputs` as the function got them, `got` and `right` as named tensors."""
+
+    inputs: tuple
+    got: dict
+    right: dict
+
+
+class Mistake(NamedTuple):
+    """A known mistake: `seen(case)` says what was seen, with a number of the learner's; `why` it matters, where to look."""
+
+    name: str
+    seen: Callable[[Case], str]
+    why: str
+    convention: bool = False  # no error, but another convention than the one that is asked for
+
+
+class Property(NamedTuple):
+    """What a right answer has: `fails(case)` is true if it has not, `seen(case)` then says so, `why` as for a mistake."""
+
+    fails: Callable[[Case], object]
+    seen: Callable[[Case], str]
+    why: str
+
+
+class Exercise(NamedTuple):
+    """What is asked, and how an answer is looked at.
+
+    `kind` is 'function', 'number' or 'order'. Of a function, `probes(generator)` makes the inputs, a list of tuples, and
+    `observe(answer, *inputs)` is what is compared, by default answer(*inputs). For 'order' `lines` are the given lines by
+    letter.
+    """
+
+    id: str
+    title: str
+    objective: str
+    minutes: tuple[int, int]
+    signature: str
+    mistakes: tuple[Mistake, ...]
+    properties: tuple[Property, ...]
+    hints: tuple[str, ...]
+    probes: Callable[[torch.Generator], list[tuple]] | None = None
+    observe: Callable | None = None
+    kind: str = "function"
+    tolerance: float = 1e-4
+    lines: tuple[str, ...] = ()
+    given: str = ""  # of a repair: the known mistake that the code to be repaired makes
+
+
+class Answers(NamedTuple):
+    """The course's answer to an exercise, other right ones, and what each known mistake would write."""
+
+    reference: Callable
+    variants: dict
+    mutants: dict
+
+
+class Verdict(NamedTuple):
+    """`state` is 'open', 'right', 'wrong' or 'other' (another valid convention); `names` the known mistakes that fit."""
+
+    state: str
+    names: tuple[str, ...]
+    text: str
