@@ -3,13 +3,13 @@
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results rewrite the result files that README and notebooks quote
-# make solutions  every notebook with its exercises solved, in outputs/solutions
 # make fresh NB=04   a new copy of one notebook; yours is kept beside it
+# make update NB=04  the same, with your answers to its exercises carried over
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
-# make data (the course's reviews), make lint.
+# make data (the course's reviews), make models (those under data/checkpoints that are missing), make lint.
 
-.PHONY: lab test course imdb results solutions fresh setup export save data lint
+.PHONY: lab test course imdb results fresh update setup export save data lint models
 PY := .venv/bin/python
 
 lab: setup
@@ -25,14 +25,17 @@ course: setup
 fresh: setup
 	@$(PY) -m course_utils.notebooks fresh $(NB)
 
+update: setup
+	@$(PY) -m course_utils.notebooks update $(NB)
+
 imdb: setup
 	@$(PY) data/results/imdb.py
 
 results: setup
 	@$(PY) data/results/scoreboard.py
 
-solutions: setup
-	@$(PY) -m course_utils.exercises.editions
+models: setup
+	@$(PY) -m course_utils.trained_models
 
 export: setup
 	@$(PY) -m course_utils.export
@@ -48,3 +51,5 @@ lint: setup
 
 setup:
 	@sh .ci/setup.sh
+
+-include .ci/instructors.mk

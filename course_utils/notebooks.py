@@ -2,6 +2,7 @@
 
     python -m course_utils.notebooks copy          copies in notebooks/my_copies, made once, never overwritten
     python -m course_utils.notebooks fresh 04      a new copy of one; the old one is kept beside it
+    python -m course_utils.notebooks update 04     the same, with the answers to its exercises carried over
     python -m course_utils.notebooks run [04 …]    execute notebooks; executed copies in outputs/notebooks
     python -m course_utils.notebooks save [04 …]   execute notebooks in place (for maintainers)
 
@@ -38,8 +39,16 @@ def find(numbers: list[str]) -> list[Path]:
 
 def fingerprint(notebook) -> str:
     """Changes when a cell's source changes, whatever its outputs."""
-    sources = "\0".join(f"{cell.cell_type}\0{cell.source}" for cell in notebook.cells)
-    return hashlib.sha256(sources.encode()).hexdigest()[:16]
+    return _digest("\0".join(f"{cell.cell_type}\0{cell.source}" for cell in notebook.cells))
+
+
+def is_exercise(cell) -> bool:
+    """Whether the learner writes into this cell."""
+    return "exercise" in cell.metadata.get("tags", [])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_copy(path: Path, target: Path) -> None:
@@ -49,6 +58,8 @@ def write_copy(path: Path, target: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+        if is_exercise(cell):
+            cell.metadata["course_source"] = _digest(cell.source)  # so that an answer can be told from a stub
     notebook.metadata["course_version"] = version
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
@@ -86,7 +97,8 @@ def copy() -> None:
         print(f"copied into {COPIES.relative_to(ROOT)}: {', '.join(made)}")
     if changed:
         newer = ", ".join(changed)
-        print(f"the course has newer versions of {newer}; yours are untouched. make fresh NB={changed[0]} gets one")
+        print(f"the course has newer versions of {newer}; yours are untouched. make update NB={changed[0]} gets one, with "
+              "your answers carried over")
 
 
 def fresh(number: str) -> None:
@@ -103,6 +115,27 @@ def fresh(number: str) -> None:
         print(f"your old copy is now {kept.relative_to(ROOT)}")
     write_copy(path, target)
     print(f"a new copy is {target.relative_to(ROOT)}")
+
+
+def update(number: str) -> None:
+    """`fresh`, with the exercise cells that the learner wrote into carried over to the new copy, by cell id."""
+    target = COPIES / find([number])[0].name
+    try:
+        old = nbformat.read(target, as_version=4).cells
+    except Exception:                                     # none there, or none that can be read: nothing to carry over
+        old = []
+    answers = {cell.id: cell.source for cell in old
+               if is_exercise(cell) and _digest(cell.source) != cell.metadata.get("course_source")}
+    fresh(number)
+    if not answers:
+        return
+    notebook = nbformat.read(target, as_version=4)
+    carried = [cell for cell in notebook.cells if is_exercise(cell) and cell.id in answers]
+    for cell in carried:
+        cell.source = answers[cell.id]
+    nbformat.write(notebook, target)
+    trust(target)
+    print(f"{len(carried)} of your {len(answers)} answers are in it; everything else you wrote is in the old copy")
 
 
 def tidy(notebook) -> None:
@@ -171,15 +204,15 @@ def run(numbers: list[str], in_place: bool) -> int:
 def main() -> int:
     """Read the command line; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the course's notebooks, and hand out working copies of them.")
-    parser.add_argument("action", choices=["copy", "fresh", "run", "save"])
+    parser.add_argument("action", choices=["copy", "fresh", "update", "run", "save"])
     parser.add_argument("numbers", nargs="*", help="the first digits of a notebook's name, such as 04")
     arguments = parser.parse_args()
     if arguments.action == "copy":
         copy()
-    elif arguments.action == "fresh":
+    elif arguments.action in ("fresh", "update"):
         if len(arguments.numbers) != 1:
-            sys.exit("which one? For example: make fresh NB=04")
-        fresh(arguments.numbers[0])
+            sys.exit(f"which one? For example: make {arguments.action} NB=04")
+        (fresh if arguments.action == "fresh" else update)(arguments.numbers[0])
     else:
         return int(run(arguments.numbers, in_place=arguments.action == "save") > 0)
     return 0

@@ -83,7 +83,7 @@ def test_a_newer_course_notebook_is_announced_and_the_copy_untouched(course, cap
     capsys.readouterr()
     notebooks.copy()
     said = capsys.readouterr().out
-    assert "newer versions of 01;" in said and "make fresh NB=01" in said
+    assert "newer versions of 01;" in said and "make update NB=01" in said
     assert (course / "01_second.ipynb").read_bytes() == before
 
 
@@ -137,6 +137,61 @@ def test_fresh_needs_the_number_of_one_notebook(course, number, message):
 def test_notebooks_are_found_in_order_by_the_start_of_their_names(course):
     assert [path.stem for path in notebooks.find([])] == ["00_first", "01_second"]
     assert [path.stem for path in notebooks.find(["01"])] == ["01_second"]
+
+
+def lesson(stub, extra=()):
+    """A notebook with two exercise cells, the first of them open."""
+    cells = [nbformat.v4.new_markdown_cell("# A lesson", id="title")]
+    for name, source in (("first", stub), ("second", "def double(x): ...\nexercise('1.2').check(double)"), *extra):
+        cells.append(nbformat.v4.new_code_cell(source, id=name, metadata={"tags": ["exercise"]}))
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_half_solved_and_then_updated_loses_nothing(course, monkeypatch, capsys):
+    from course_utils.exercises import record
+
+    course_file, mine = notebooks.NOTEBOOKS / "01_second.ipynb", course / "01_second.ipynb"
+    nbformat.write(lesson("def half(x): ...\nexercise('1.1').check(half)"), course_file)
+    notebooks.copy()
+    monkeypatch.setenv("COURSE_PROGRESS", str(course / "progress.json"))
+    record.mark("exercises", "1.1", True)
+    record.mark("exercises", "1.99", True)                                 # an exercise that the newer version has not
+    half_solved = nbformat.read(mine, as_version=4)
+    half_solved.cells[1].source = "def half(x): return x / 2\nexercise('1.1').check(half)"
+    half_solved.cells.append(nbformat.v4.new_code_cell("my_own_notes = 1", id="mine"))
+    nbformat.write(half_solved, mine)
+    before = mine.read_bytes()
+
+    newer = lesson("def half(x): ...\nexercise('1.1').check(half)  # said better",
+                   extra=[("third", "exercise('1.3').check(None)")])
+    newer.cells[2].source = "def twice(x): ...\nexercise('1.2').check(twice)"
+    nbformat.write(newer, course_file)
+    notebooks.copy()
+    assert mine.read_bytes() == before                                     # the update alone changes nothing of theirs
+    assert "make update NB=01" in capsys.readouterr().out
+
+    notebooks.update("01")
+    assert (course / "01_second.kept-1.ipynb").read_bytes() == before
+    updated = nbformat.read(mine, as_version=4)
+    nbformat.validate(updated)
+    sources = {cell.id: cell.source for cell in updated.cells}
+    assert sources["first"] == half_solved.cells[1].source                 # the answer is carried over,
+    assert "twice" in sources["second"] and "1.3" in sources["third"]      # stubs nobody touched are the newer ones
+    assert "1 of your 1 answers" in capsys.readouterr().out
+    marks = record.read()["exercises"]
+    assert marks == {"1.1": True, "1.99": True}
+    notebooks.copy()
+    assert "newer" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{ cut"])
+def test_an_update_without_a_readable_copy_is_a_fresh_one(course, damage):
+    course.mkdir()
+    if damage is not None:
+        (course / "01_second.ipynb").write_bytes(damage)
+    notebooks.update("01")
+    assert nbformat.read(course / "01_second.ipynb", as_version=4).cells[1].source == "1 + 1"
+    assert damage is None or (course / "01_second.kept-1.ipynb").read_bytes() == damage
 
 
 # running

@@ -6,13 +6,15 @@
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
 Does: what a notebook calls. Does not: judge (see `engine`), define exercises (see `chapters`), solve them (see
-`solutions`). `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong answer.
+`solutions`). `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong answer; `COURSE_SEED=7` takes other inputs.
 """
 
+import os
+
 from course_utils.exercises import record
-from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
 from course_utils.exercises.engine import SEED, judge, right_order, strict
-from course_utils.exercises.questions import Prediction, Quiz, load_quiz
+from course_utils.exercises.questions import Prediction, Quiz, list_quizzes, load_quiz
 
 __all__ = ["exercise", "predict", "progress", "quiz"]
 
@@ -23,8 +25,12 @@ class exercise:
     def __init__(self, number: str):
         self._exercise = find_exercise(str(number))
 
-    def check(self, answer, seed: int = SEED) -> None:
-        """Print one verdict on an answer: a function, a number, or an order of letters. `seed` chooses the inputs."""
+    def check(self, answer, seed: int | None = None) -> None:
+        """Print one verdict on an answer: a function, a number, or an order of letters.
+
+        `seed` chooses the inputs; by default the usual ones, or those that COURSE_SEED names.
+        """
+        seed = int(os.environ.get("COURSE_SEED", SEED)) if seed is None else seed
         verdict = judge(self._exercise, answers_to(self._exercise.id), answer, seed)
         print(verdict.text)
         if verdict.state == "right":
@@ -33,9 +39,9 @@ class exercise:
             raise AssertionError(verdict.text)
 
     def use(self, answer):
-        """The answer itself if it is right, else the course's: so that the next cells run either way."""
+        """The answer itself if it is right, else the course's; an edition without solutions hands back what it got."""
         answers = answers_to(self._exercise.id)
-        if judge(self._exercise, answers, answer).state == "right":
+        if not has_solutions() or judge(self._exercise, answers, answer).state == "right":
             return answer
         if self._exercise.kind == "order":
             return right_order(answers.reference())
@@ -50,10 +56,12 @@ class exercise:
             print(f"{self._exercise.id}, hint {n} of {len(hints)}: {hints[n - 1]}")
 
     def solution(self) -> None:
-        """Print the course's answer, and how other right ones were written."""
-        from course_utils.exercises.catalogue import source_of_solution
-
-        print(source_of_solution(self._exercise.id))
+        """Print the course's answer."""
+        if has_solutions():
+            print(source_of_solution(self._exercise.id))
+        else:
+            print(f"This edition comes without solutions. {self._exercise.id} has {len(self._exercise.hints)} hints: "
+                  f'exercise("{self._exercise.id}").hint(1) is the first.')
 
     def __repr__(self) -> str:
         low, high = self._exercise.minutes
@@ -75,11 +83,12 @@ def quiz(number: str) -> Quiz:
 def progress() -> None:
     """Print what is done, a line a notebook: exercises solved, questions answered rightly."""
     marks = record.read()
-    numbers = sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()})
+    numbers = sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()} | set(list_quizzes()))
     for number in numbers:
         ids = [exercise.id for exercise in list_exercises() if exercise.id.partition(".")[0].zfill(2) == number]
         done = [bool(marks["exercises"].get(name)) for name in ids]
         questions = [f"{number}/{asked.name}" for asked in load_quiz(number)]
         right = sum(bool(marks["quizzes"].get(name, {}).get("right")) for name in questions)
         boxes = "".join("■" if each else "□" for each in done)
-        print(f"{number}  {boxes:<6} {sum(done)} of {len(ids)} exercises   {right} of {len(questions)} questions")
+        solved = f"{sum(done)} of {len(ids)} exercises" if ids else "no exercises"
+        print(f"{number}  {boxes:<6} {solved:<16} {right} of {len(questions)} questions")

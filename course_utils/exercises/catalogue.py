@@ -1,7 +1,11 @@
-"""All exercises by number. Does: find an exercise and its answers. Does not: define them (see `chapters`, `solutions`)."""
+"""All exercises by number. Does: find an exercise and its answers. Does not: define them (see `chapters`, `solutions`).
+
+An edition that is handed out has no `solutions`; it has sealed keys in their place (see `keys`).
+"""
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import textwrap
@@ -10,6 +14,7 @@ from functools import lru_cache
 from course_utils.exercises import chapters
 from course_utils.exercises.definitions import Answers, Exercise
 from course_utils.exercises.engine import right_order
+from course_utils.exercises.keys import Key, read_key
 
 
 @lru_cache
@@ -29,9 +34,14 @@ def find_exercise(number: str) -> Exercise:
     raise ValueError(f"there is no exercise {number!r}; did you mean {', '.join(near)}?")
 
 
-def answers_to(number: str) -> Answers:
-    """The course's answer to an exercise, accepted variants, and what each known mistake would write."""
-    return _solutions(number).ANSWERS[number]
+def has_solutions() -> bool:
+    """Whether this edition of the course holds the solutions."""
+    return importlib.util.find_spec("course_utils.exercises.solutions") is not None
+
+
+def answers_to(number: str) -> Answers | Key:
+    """The course's answer to an exercise, accepted variants and what each known mistake would write; else the key."""
+    return _solutions(number).ANSWERS[number] if has_solutions() else read_key(find_exercise(number))
 
 
 def source_of_solution(number: str) -> str:

@@ -1,22 +1,36 @@
-"""Other editions of the notebooks: `python -m course_utils.exercises.editions` fills in the solutions (`make solutions`).
+"""Other editions of the course, for instructors.
 
-Does: write outputs/solutions/NN_name.ipynb, each exercise cell with the course's answer in it. Does not: execute them,
-or touch the notebooks or anybody's copies.
+    python -m course_utils.exercises.editions solutions    outputs/solutions: each exercise cell with the course's answer
+    python -m course_utils.exercises.editions handout      outputs/handout and handout.zip: the course without solutions
+
+Does: write them. Does not: execute them, or touch the notebooks or anybody's copies.
 """
 
 import ast
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import nbformat
 import torch
 
-from course_utils.exercises.catalogue import answers_to, find_exercise, source_of_solution
-from course_utils.exercises.engine import right_order
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
+from course_utils.exercises.engine import SEED, right_order
+from course_utils.exercises.keys import write_keys
 from course_utils.figures import output_folder
-from course_utils.notebooks import find
+from course_utils.notebooks import ROOT, find
+
+HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "course_utils", "data", "notebooks",
+              "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
+FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "for_instructors.md",
+                   "instructors.mk"]
+
+
+def exercise_numbers(cell) -> list[str]:
+    """The numbers in a cell's exercise("4.2").check(…), in order; none in a cell of prose."""
+    return re.findall(r"exercise\([\"']([\d.]+)[\"']\)\.check\(", cell.source) if cell.cell_type == "code" else []
 
 
 def exercise_number(source: str) -> str:
@@ -64,10 +78,44 @@ def write_solutions(folder: Path | None = None) -> list[Path]:
     return written
 
 
+def write_handout(folder: Path | None = None) -> Path:
+    """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
+
+    What `check` compares with stands in course_utils/exercises/sealed: outputs of the solutions, no line of them; numbers
+    and orders as fingerprints. Learners' copies, marks and outputs stay where they are.
+    """
+    folder = folder or output_folder() / "handout"
+    shutil.rmtree(folder, ignore_errors=True)
+    left_out = shutil.ignore_patterns(*FOR_INSTRUCTORS, "my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints",
+                                      "*.lock", "*.partial", "*.state.safetensors")
+    for name in HANDED_OUT:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=left_out)
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+    for path in (folder / "tests").glob("*.py"):        # what tests the solutions has none to test
+        if re.search(r"answers_to|instructors|exercises\.(editions|grading|sheets)", path.read_text(encoding="utf-8")):
+            path.unlink()
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
+    (folder / "README.md").write_text(kept, encoding="utf-8", newline="\n")
+    every = [(exercise, answers_to(exercise.id)) for exercise in list_exercises()]
+    write_keys(every, lambda exercise: exercise.probes(torch.Generator().manual_seed(SEED)) if exercise.probes else [],
+               folder / "course_utils" / "exercises" / "sealed")
+    return Path(shutil.make_archive(str(folder), "zip", folder.parent, folder.name))
+
+
 def main() -> int:
-    """Write the solved edition; return the exit status."""
-    written = write_solutions()
-    print(f"{len(written)} notebooks with their solutions: {os.path.relpath(written[0].parent)}")
+    """Write the edition that is asked for; return the exit status."""
+    asked = sys.argv[1:]
+    if asked == ["solutions"]:
+        written = write_solutions()
+        print(f"{len(written)} notebooks with their solutions: {os.path.relpath(written[0].parent)}")
+    elif asked == ["handout"]:
+        print(f"the course without its solutions: {os.path.relpath(write_handout())}")
+    else:
+        sys.exit(f"got {' '.join(asked) or 'nothing'}; expected 'solutions' or 'handout'")
     return 0
 
 

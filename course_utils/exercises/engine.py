@@ -13,28 +13,27 @@ import dis
 import graphlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
+from course_utils.exercises.keys import RIGHT, Key, Solved
 from course_utils.exercises.outputs import Unfit, article, close, joined, named_tensors, readings
-from course_utils.exercises.running import Run, run
+from course_utils.exercises.running import Run, observed
 
 SEED = 0  # of the inputs; grading takes another
 
 
-def observed(exercise: Exercise, answer, inputs: tuple) -> Run:
-    """Run the exercise's look at an answer on one input."""
-    observe = exercise.observe or (lambda function, *given: function(*given))
-    return run(lambda *given: observe(answer, *given), inputs)
-
-
-def judge(exercise: Exercise, answers: Answers, answer, seed: int = SEED) -> Verdict:
-    """What to say about an answer; never raises for anything the answer does."""
+def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
+    """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only."""
+    known = answers if isinstance(answers, Key) else Solved(exercise, answers)
     if exercise.kind != "function":
-        return _judge_value(exercise, answers, answer)
+        return _judge_value(exercise, known, answer)
+    if seed != SEED and isinstance(known, Key):
+        return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
+                       f"judge the usual inputs only (seed={SEED}), not seed={seed}.")
     if not callable(answer):
         name = exercise.signature.partition("(")[0].strip()
         return _wrong(exercise, f"check() got {article(type(answer).__name__)}. Hand over the function itself, without "
@@ -42,36 +41,30 @@ def judge(exercise: Exercise, answers: Answers, answer, seed: int = SEED) -> Ver
     if _is_stub(answer):
         return _open(exercise)
     cases = []
-    for inputs in exercise.probes(torch.Generator().manual_seed(seed)):
+    for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
         result = observed(exercise, answer, inputs)
         trouble = _trouble(exercise, result, inputs)
         if trouble:
             return trouble
-        right = named_tensors(observed(exercise, answers.reference, inputs).output)
+        right = known.gives(RIGHT, index, inputs)
         cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
         if result.changed:
             return _wrong(exercise, f"it changes its input in place (argument {result.changed[0] + 1}): the caller's own is "
                           "another one afterwards. Work on a copy; for tensors, use operations without '_' at the end.")
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
         return _right(exercise)
-    fitting = [mistake for mistake in exercise.mistakes if mistake.name in answers.mutants
-               and _fits(exercise, answers.mutants[mistake.name], cases)]
+    fitting = [mistake for mistake in exercise.mistakes if mistake.name in known.names
+               and _fits(exercise, known, mistake.name, cases)]
     if fitting:
         return _named(exercise, fitting, cases)
     return _wrong(exercise, _by_property(exercise, cases))
 
 
-def _fits(exercise: Exercise, mutant: Callable, cases: Sequence[Case]) -> bool:
+def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
     """Whether a known mistake gives what the learner's answer gives, on every input."""
-    for case in cases:
-        result = observed(exercise, mutant, case.inputs)
-        if result.error is not None or result.timed_out:
-            return False
-        try:
-            output = named_tensors(result.output)
-        except Unfit:
-            return False
-        if not close(_with_nan_marked(case.got), _with_nan_marked(output), exercise.tolerance):
+    for index, case in enumerate(cases):
+        output = known.gives(name, index, case.inputs)
+        if output is None or not close(_with_nan_marked(case.got), _with_nan_marked(output), exercise.tolerance):
             return False
     return True
 
@@ -174,27 +167,26 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
     return None
 
 
-def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
+def _judge_value(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
     """Numbers and orders: the answer itself is compared, with the value that each known mistake leads to."""
     if answer is None or answer is ...:
         return _open(exercise)
     if exercise.kind == "order":
-        return _judge_order(exercise, answers, answer)
-    right = named_tensors(answers.reference())
+        return _judge_order(exercise, known, answer)
+    form = known.form()
     try:
-        meanings = [joined(named_tensors(value), right) for value in readings(answer)]
+        meanings = [joined(named_tensors(value), form) for value in readings(answer)]
     except Unfit as error:
         return _wrong(exercise, f"it is {error}, expected {exercise.signature}.")
-    values = {name: named_tensors(mutant()) for name, mutant in answers.mutants.items()}
-    got = next((meaning for value in [right, *values.values()] for meaning in meanings
-                if close(meaning, value, exercise.tolerance)), meanings[0])
-    if close(got, right, exercise.tolerance):
+    got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),
+               meanings[0])
+    if known.is_value(RIGHT, got):
         return _right(exercise)
-    case = Case((), got, right)
-    fitting = [mistake for mistake in exercise.mistakes if close(got, values[mistake.name], exercise.tolerance)]
+    case = Case((), got, form)
+    fitting = [mistake for mistake in exercise.mistakes if known.is_value(mistake.name, got)]
     if fitting:
         return _named(exercise, fitting, [case])
-    shapes = [{name: getattr(value, "shape", None) for name, value in part.items()} for part in (got, right)]
+    shapes = [{name: getattr(value, "shape", None) for name, value in part.items()} for part in (got, form)]
     if shapes[0] != shapes[1]:
         return _wrong(exercise, f"it has {_parts(got)}, expected {exercise.signature}.")
     seen = _failing_property(exercise, [case])
@@ -204,7 +196,7 @@ def _judge_value(exercise: Exercise, answers: Answers, answer) -> Verdict:
                   "computation step by step; `.hint(1)` helps.")
 
 
-def _judge_order(exercise: Exercise, answers: Answers, answer) -> Verdict:
+def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
     """Given lines to be put in order: any order that keeps every 'before' of the reference is right."""
     letters = [chr(ord("A") + i) for i in range(len(exercise.lines))]
     if isinstance(answer, np.ndarray):
@@ -218,13 +210,11 @@ def _judge_order(exercise: Exercise, answers: Answers, answer) -> Verdict:
     if sorted(given) != letters:
         shown = " ".join(letters)
         return _wrong(exercise, f'expected each of the letters {shown} once, such as "{shown}"; got {str(answer)[:60]!r}.')
-    place = {letter: i for i, letter in enumerate(given)}
-    for before, after, name in answers.reference():
-        if place[before] > place[after]:
-            mistake = next(mistake for mistake in exercise.mistakes if mistake.name == name)
-            case = Case((), {"": " ".join(given)}, {})
-            return _wrong(exercise, f"{mistake.seen(case)} {mistake.why}", (name,))
-    return _right(exercise)
+    name = known.broken_rule(given)
+    if name is None:
+        return _right(exercise)
+    mistake = next(mistake for mistake in exercise.mistakes if mistake.name == name)
+    return _wrong(exercise, f"{mistake.seen(Case((), {'': ' '.join(given)}, {}))} {mistake.why}", (name,))
 
 
 def right_order(rules: Sequence[tuple[str, str, str]]) -> str:

@@ -32,11 +32,16 @@ class Question(NamedTuple):
     options: tuple[Option, ...]
 
 
+def list_quizzes() -> list[str]:
+    """The numbers of the notebooks that have a quiz, such as "04"."""
+    return sorted(found.stem for found in FOLDER.glob("*.yaml"))
+
+
 def load_quiz(number: str) -> tuple[Question, ...]:
     """The questions of a notebook, such as "04". Raises ValueError for a number without a quiz or a damaged file."""
     path = FOLDER / f"{number}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(found.stem for found in FOLDER.glob("*.yaml")))
+        known = ", ".join(list_quizzes())
         raise ValueError(f"there is no quiz {number!r}; there are {known}")
     questions = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):

@@ -85,6 +85,12 @@ def run(function: Callable, inputs: tuple, seconds: float = SECONDS, seed: int =
     return Run(box.get("output"), changed=changed)
 
 
+def observed(exercise, answer: Callable, inputs: tuple) -> Run:
+    """Run an exercise's look at an answer (see `definitions.Exercise`) on one input."""
+    observe = exercise.observe or (lambda function, *given: function(*given))
+    return run(lambda *given: observe(answer, *given), inputs)
+
+
 def same(old, new) -> bool:
     """Whether an input still holds what it held: tensors, arrays, lists and dicts of them; others are not looked into."""
     if isinstance(old, torch.nn.Module):

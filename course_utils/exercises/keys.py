@@ -1,0 +1,167 @@
+"""What an answer is compared with: the course's solutions, or, in an edition without them, a key made from them.
+
+A key holds what the solutions and the known mistakes gave on the usual inputs. Of a number or an order it holds only
+fingerprints: it can say whether an answer is right, as `check` does, and cannot be read.
+
+Does: compare, make keys, write and read them. Does not: judge (see `engine`) or know a solution.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from course_utils.exercises.definitions import Answers, Exercise
+from course_utils.exercises.outputs import Unfit, close, named_tensors
+from course_utils.exercises.running import observed
+
+FOLDER = Path(__file__).resolve().parent / "sealed"
+RIGHT = "right"                                         # the solution among the names of the mistakes
+STEPS = 20                                              # a number's fingerprints lie this close, in shares of the tolerance
+
+
+class Solved:
+    """An exercise with its solutions at hand: any input can be tried."""
+
+    def __init__(self, exercise: Exercise, answers: Answers):
+        self.exercise, self.answers = exercise, answers
+        self.names = tuple(answers.mutants)
+
+    def gives(self, name: str, index: int, inputs: tuple) -> dict | None:
+        """What the solution ('right') or a known mistake gives on an input, as named tensors; None if it fails there."""
+        answer = self.answers.reference if name == RIGHT else self.answers.mutants[name]
+        result = observed(self.exercise, answer, inputs)
+        if result.error is not None or result.timed_out:
+            return None
+        try:
+            return named_tensors(result.output)
+        except Unfit:
+            return None
+
+    def form(self) -> dict:
+        """The parts and shapes of the right value, without the value."""
+        return {part: torch.full_like(tensor, math.nan) for part, tensor in self._value(RIGHT).items()}
+
+    def is_value(self, name: str, got: dict) -> bool:
+        """Whether `got` is the right value, or the one that a known mistake leads to."""
+        return close(got, self._value(name), self.exercise.tolerance)
+
+    def broken_rule(self, order: list[str]) -> str | None:
+        """The name of the first rule 'one line before another' that an order breaks."""
+        place = {letter: i for i, letter in enumerate(order)}
+        broken = (name for before, after, name in self.answers.reference() if place[before] > place[after])
+        return next(broken, None)
+
+    def _value(self, name: str) -> dict:
+        return named_tensors((self.answers.reference if name == RIGHT else self.answers.mutants[name])())
+
+
+class Key(NamedTuple):
+    """The same for an edition without solutions: `entry` is one exercise's part of a file in sealed/."""
+
+    exercise: Exercise
+    entry: dict
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The known mistakes."""
+        return tuple(name for name in self.entry.get("gives", {}) if name != RIGHT)
+
+    def gives(self, name: str, index: int, inputs: tuple) -> dict | None:
+        """As `Solved.gives`, of the usual inputs only: what was given then."""
+        found = self.entry["gives"][name][index]
+        return None if found is None else {part: _tensor(value) for part, value in found.items()}
+
+    def form(self) -> dict:
+        """As `Solved.form`."""
+        return {part: torch.full(shape, math.nan, dtype=torch.float64) for part, shape in self.entry["form"].items()}
+
+    def is_value(self, name: str, got: dict) -> bool:
+        """As `Solved.is_value`, exact to a fortieth of the tolerance."""
+        sealed = self.entry["gives"][name]
+        if sealed.keys() != got.keys():
+            return False
+        for part, (shape, step, prints) in sealed.items():
+            value = got[part]
+            if isinstance(value, str) or list(value.shape) != shape:
+                return False
+            for i, number in enumerate(value.flatten().tolist()):
+                if not math.isfinite(number):
+                    return False
+                if _print(self.exercise.id, name, part, i, round(number / step[i])) not in prints[i]:
+                    return False
+        return True
+
+    def broken_rule(self, order: list[str]) -> str | None:
+        """As `Solved.broken_rule`."""
+        for name, sealed in self.entry["rules"]:
+            for i, early in enumerate(order):
+                if any(_print(self.exercise.id, late, early) == sealed for late in order[i + 1:]):
+                    return name
+        return None
+
+
+def make_key(exercise: Exercise, answers: Answers, inputs: Iterable[tuple]) -> dict:
+    """The entry of an exercise: what solution and mistakes give on `inputs`, or fingerprints of values and rules."""
+    solved = Solved(exercise, answers)
+    if exercise.kind == "order":
+        return {"rules": [[name, _print(exercise.id, before, after)] for before, after, name in answers.reference()]}
+    if exercise.kind == "number":
+        return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
+                "gives": {name: {part: _sealed(exercise, name, part, tensor) for part, tensor in solved._value(name).items()}
+                          for name in (RIGHT, *solved.names)}}
+    gives: dict = {}
+    for name in (RIGHT, *solved.names):
+        outcomes = [solved.gives(name, index, given) for index, given in enumerate(inputs)]
+        gives[name] = [found and {part: _plain(value) for part, value in found.items()} for found in outcomes]
+    return {"gives": gives}
+
+
+def write_keys(exercises: Iterable[tuple[Exercise, Answers]], inputs_of, folder: Path) -> list[Path]:
+    """Write one file a chapter, chNN.json; `inputs_of(exercise)` gives the usual inputs. Returns the files."""
+    chapters: dict = {}
+    for exercise, answers in exercises:
+        number = exercise.id.partition(".")[0].zfill(2)
+        chapters.setdefault(number, {})[exercise.id] = make_key(exercise, answers, inputs_of(exercise))
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, entries in chapters.items():
+        (folder / f"ch{number}.json").write_text(json.dumps(entries), encoding="utf-8", newline="\n")
+    return sorted(folder.glob("ch*.json"))
+
+
+def read_key(exercise: Exercise, folder: Path = FOLDER) -> Key:
+    """The key of an exercise. Raises FileNotFoundError where the edition has neither solutions nor keys."""
+    path = folder / f"ch{exercise.id.partition('.')[0].zfill(2)}.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"this copy of the course has neither solutions nor {path.name} for exercise {exercise.id}; "
+                                "unpack it again")
+    return Key(exercise, json.loads(path.read_text(encoding="utf-8"))[exercise.id])
+
+
+def _plain(value):
+    return value if isinstance(value, str) else [list(value.shape), value.flatten().tolist()]
+
+
+def _tensor(value):
+    return value if isinstance(value, str) else torch.tensor(value[1], dtype=torch.float64).reshape(value[0])
+
+
+def _sealed(exercise: Exercise, name: str, part: str, tensor: torch.Tensor) -> list:
+    """[shape, step of each number, fingerprints of all the steps that are within the tolerance of each number]."""
+    steps, prints = [], []
+    for i, value in enumerate(tensor.flatten().tolist()):
+        reach = exercise.tolerance * (1 + abs(value))
+        step = 2.0 ** math.floor(math.log2(reach / STEPS))  # a power of two, so that it does not give the value away
+        first, last = math.ceil((value - reach) / step), math.floor((value + reach) / step)
+        steps.append(step)
+        prints.append(sorted(_print(exercise.id, name, part, i, k) for k in range(first, last + 1)))
+    return [list(tensor.shape), steps, prints]
+
+
+def _print(*parts) -> str:
+    """A fingerprint of ten hexadecimal digits."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]

@@ -1,0 +1,171 @@
+"""What instructors hand out and take in: an edition without solutions that judges as before, and grading on fresh inputs."""
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import zipfile
+
+import nbformat
+import pytest
+import torch
+
+from course_utils.exercises import grading
+from course_utils.exercises.catalogue import answers_to, list_exercises
+from course_utils.exercises.editions import exercise_numbers, write_handout
+from course_utils.exercises.engine import judge
+from course_utils.exercises.keys import read_key
+
+EVERY = list_exercises()
+IDS = [exercise.id for exercise in EVERY]
+
+
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory):
+    """The folder of the edition without solutions."""
+    folder = tmp_path_factory.mktemp("edition") / "handout"
+    write_handout(folder)
+    return folder
+
+
+def run_there(folder, code: str) -> str:
+    """What a program prints that uses the handed-out package."""
+    there = {"PYTHONPATH": str(folder), "COURSE_PROGRESS": str(folder.parent / "progress.json")}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=folder, env={**os.environ, **there},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
+def test_without_solutions_every_answer_gets_the_same_verdict(exercise, handout):
+    answers, key = answers_to(exercise.id), read_key(exercise, handout / "course_utils" / "exercises" / "sealed")
+    tried = {**answers.variants, **answers.mutants, "nothing like it": lambda *inputs: torch.full((2, 3), 0.1)}
+    if exercise.kind != "order":
+        tried["reference"] = answers.reference
+    for name, answer in tried.items():
+        given = answer if exercise.kind == "function" else answer()
+        assert judge(exercise, key, given) == judge(exercise, answers, given), name
+
+
+def test_no_solution_is_handed_out(handout):
+    """Not even two lines of one; a single line may stand in a hint."""
+    package = handout / "course_utils" / "exercises"
+    texts = {path.name: path.read_text(encoding="utf-8").split() for path in package.rglob("*") if path.is_file()}
+    assert not (package / "solutions").exists() and len(texts) > 20
+    joined = {name: " ".join(words) for name, words in texts.items()}
+    compared = 0
+    for exercise in EVERY:
+        if exercise.kind == "function":
+            lines = inspect.getsource(answers_to(exercise.id).reference).splitlines()[1:]
+            lines = [" ".join(line.partition("#")[0].split()) for line in lines if line.partition("#")[0].strip()]
+            for one, two in zip(lines, lines[1:]):
+                if len(one) + len(two) > 40:
+                    compared += 1
+                    assert not [name for name, text in joined.items() if f"{one} {two}" in text], (exercise.id, one, two)
+    assert compared > 50
+
+
+@pytest.mark.parametrize("exercise", [exercise for exercise in EVERY if exercise.kind != "function"], ids=lambda e: e.id)
+def test_numbers_and_orders_are_handed_out_as_fingerprints(exercise, handout):
+    entry = read_key(exercise, handout / "course_utils" / "exercises" / "sealed").entry
+    if exercise.kind == "order":
+        assert all(re.fullmatch("[0-9a-f]{10}", sealed) for _, sealed in entry["rules"])
+        return
+    for _, steps, prints in entry["gives"]["right"].values():
+        assert all(step == 2.0 ** round(torch.tensor(step).log2().item()) for step in steps)  # gives only a magnitude away
+        assert all(re.fullmatch("[0-9a-f]{10}", sealed) for row in prints for sealed in row)
+
+
+def test_the_handed_out_course_checks_and_has_no_answer_of_its_own(handout):
+    said = run_there(handout, """
+        import course_utils
+        from pathlib import Path
+        from course_utils.exercises import exercise
+        print(Path(course_utils.__file__).resolve().is_relative_to(Path.cwd().resolve()))
+        def mine(query, key, value):
+            weights = (query @ key.mT).softmax(-1)
+            return weights @ value, weights
+        def stub(query, key, value): ...
+        exercise("4.2").check(mine)
+        exercise("4.2").check(stub)
+        print(exercise("4.2").use(mine) is mine)
+        exercise("4.2").solution()
+        exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+        exercise("4.2").check(mine, seed=7)
+        """).splitlines()
+    assert said[0] == "True" and said[3] == "True"
+    assert "not divided by √d_k" in said[1] and "not tried yet" in said[2]
+    assert "without solutions" in said[4] and said[5].startswith("✓ 4.1") and "not judged" in said[6]
+
+
+def test_the_handed_out_course_is_whole_and_holds_nothing_for_instructors(handout):
+    names = {str(path.relative_to(handout)) for path in handout.rglob("*")}
+    assert not [name for name in names if re.search(r"instructors|my_copies|progress|__pycache__|sheets\.py|grading", name)]
+    assert len([name for name in names if re.fullmatch(r"notebooks/\d\d_\w+\.ipynb", name)]) >= 10
+    readme = (handout / "README.md").read_text(encoding="utf-8")
+    assert "make solutions" not in readme and "for_instructors" not in readme and "make lab" in readme
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", readme):
+        assert (handout / link).exists(), link
+    with zipfile.ZipFile(handout.with_suffix(".zip")) as packed:
+        assert {name.partition("/")[2] for name in packed.namelist()} - {""} >= {name for name in names if "." in name[1:]}
+
+
+# grading
+
+ANSWERS = {
+    "4.2": """
+        def scaled_attention(query, key, value):
+            weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+            return weights @ value, weights
+        exercise("4.2").check(scaled_attention)""",
+    "4.1": "exercise('4.1').check(None)",
+    "4.4": "1 / 0\nexercise('4.4').check(None)",
+}
+
+
+@pytest.fixture
+def handed_in(tmp_path):
+    """A notebook with one right answer, one that recites the usual inputs' results, one open, one never reached."""
+    right = answers_to("4.3").reference
+    exercise = next(exercise for exercise in EVERY if exercise.id == "4.3")
+    outputs = [right(*inputs) for inputs in exercise.probes(torch.Generator().manual_seed(0))]
+    torch.save(outputs, tmp_path / "recited.pt")
+    recited = """
+        import itertools, torch
+        results = itertools.cycle(torch.load("recited.pt", weights_only=False))
+        def masked_attention(*inputs):
+            return next(results)
+        exercise("4.3").check(masked_attention)"""
+    sources = ["from course_utils.exercises import exercise", *map(textwrap.dedent, [*ANSWERS.values(), recited])]
+    cells = [nbformat.v4.new_code_cell(source.strip(), id=f"cell-{i}") for i, source in enumerate(sources)]
+    path = tmp_path / "04_of_somebody.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_grading_takes_fresh_inputs_and_goes_on_after_an_error(handed_in):
+    before = handed_in.read_bytes()
+    assert grading.grade(handed_in, seed=2024) == {"4.1": "open", "4.2": "right", "4.3": "wrong", "4.4": "not reached"}
+    assert handed_in.read_bytes() == before
+    assert grading.grade(handed_in, seed=0)["4.3"] == "right"      # on the usual inputs it would have passed
+
+
+def test_grading_says_what_it_cannot_read(tmp_path, monkeypatch, capsys):
+    (tmp_path / "broken.ipynb").write_text(json.dumps({"cells": 3}), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["grading", str(tmp_path)])
+    assert grading.main() == 0
+    assert "broken.ipynb: cannot be graded" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["grading", str(tmp_path / "nothing")])
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(SystemExit, match="no notebooks"):
+        grading.main()
+
+
+def test_the_numbers_of_a_cells_exercises_are_found():
+    cell = nbformat.v4.new_code_cell("exercise(\"4.2\").check(f)\nexercise('4.10').check(3)\nexercise('4.3').hint(1)")
+    assert exercise_numbers(cell) == ["4.2", "4.10"]
+    assert exercise_numbers(nbformat.v4.new_markdown_cell(cell.source)) == []
