@@ -7,7 +7,9 @@ import json
 import re
 
 import pytest
+import yaml
 
+from course_utils.exercises import questions
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.editions import solved, write_solutions
 from course_utils.exercises.engine import right_order
@@ -158,6 +160,20 @@ def test_a_quiz_explains_every_option_and_asks_again_what_was_taught_before(numb
     if number != "00":
         assert any(asked.taught < number for asked in questions), "no question from an earlier notebook"
     assert any("quiz(" in source(cell) and number in source(cell) for cell in NOTEBOOKS[number]["cells"])
+
+
+@pytest.mark.parametrize("change", [
+    lambda options: options[0].update(right=True) or options[1].update(right=True),     # two right ones
+    lambda options: [option.pop("right", None) for option in options],                  # none
+    lambda options: options[0].pop("remark"),
+])
+def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
+    entries = yaml.safe_load((FOLDER / "04.yaml").read_text(encoding="utf-8"))
+    change(entries[0]["options"])
+    (tmp_path / "04.yaml").write_text(yaml.safe_dump(entries), encoding="utf-8")
+    monkeypatch.setattr(questions, "FOLDER", tmp_path)
+    with pytest.raises(ValueError, match="04.yaml, question"):
+        load_quiz("04")
 
 
 def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():

@@ -45,13 +45,12 @@ def load_quiz(number: str) -> tuple[Question, ...]:
         raise ValueError(f"there is no quiz {number!r}; there are {known}")
     questions = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
-        extra = set(entry) - {"name", "taught", "question", "options"}
-        options = tuple(Option(option["text"], bool(option.get("right", False)), option["remark"]) for option in entry[
-            "options"])
-        if extra or sum(option.right for option in options) != 1:
-            raise ValueError(f"{path.name}, question {entry.get('name')!r}: expected name, taught, question, options, "
-                f"one of them right")
-        questions.append(Question(entry["name"], str(entry["taught"]), entry["question"].strip(), options))
+        options = [Option(given.get("text"), bool(given.get("right")), given.get("remark")) for given in entry["options"]]
+        whole = set(entry) == {"name", "taught", "question", "options"} and all(o.text and o.remark for o in options)
+        if not whole or sum(option.right for option in options) != 1:
+            raise ValueError(f"{path.name}, question {entry.get('name')!r}: expected name, taught, question and options "
+                             "with text and remark, one of them right")
+        questions.append(Question(entry["name"], str(entry["taught"]), entry["question"].strip(), tuple(options)))
     return tuple(questions)
 
 

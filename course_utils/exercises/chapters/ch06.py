@@ -248,7 +248,7 @@ def _trained(case: Case) -> str:
 
 
 TABLE = Exercise(
-    id="6.3", title="A table that stays behind", minutes=(10, 15),
+    id="6.3", title="A table that stays behind", minutes=(10, 15), given="as-given",
     objective="This module adds the rows of a given table, from `offset` on. Two things are wrong with it, and neither "
     "raises an error here. Repair both: the table is saved and moved with the model and never trained.",
     signature="TablePositions(table (max_len, d_model)) -> a module that maps x (batch, seq_len, d_model) and offset "

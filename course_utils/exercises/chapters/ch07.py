@@ -397,7 +397,7 @@ def _output(case: Case) -> str:
 
 
 DEPTH = Exercise(
-    id="7.5", title="A stack that does not grow", minutes=(5, 10),
+    id="7.5", title="A stack that does not grow", minutes=(5, 10), given="as-given",
     objective="This stack runs, and its output has the right shape. But the number of its parameters does not grow "
     "with num_layers. Two things are wrong in one line; repair it. make_block() makes a new block each time it is "
     "called.",

@@ -510,7 +510,7 @@ def _is(name: str, value: float):
 
 
 SHARE = Exercise(
-    id="8.5", title="An honest score", minutes=(10, 20),
+    id="8.5", title="An honest score", minutes=(10, 20), given="as-given",
     objective="This function scores a model between two epochs of training. It raises no error, and four things are "
     "wrong: one with the number, three with how the model is treated. Repair it. Afterwards the model must be in the "
     "mode in which it came, whichever that was.",
@@ -518,11 +518,8 @@ SHARE = Exercise(
     "batches with token_ids, attention_mask and labels",
     probes=_share_probes, observe=_observe_share,
     mistakes=(
-        Mistake("as-given", lambda case: f"{_percent(case, 'in training mode')} ran in training mode, "
-                f"{100 * case.got['with gradients'].item():.0f} % recorded gradients; "
-                f"{_shares(case)}", "Begin with the "
-            "first: what does dropout do to a score? Then the gradients, which nobody needs here; then the mean; then "
-            "how the model is left."),
+        Mistake("as-given", _shares, "Begin with the mode: what does dropout do to a score? Then the gradients, which "
+                "nobody needs here; then the mean; then how the model is left."),
         Mistake("training-mode", lambda case: f"{_percent(case, 'in training mode')} ran in training mode.", "Dropout "
                 "and word dropout were active, so the same review can get two verdicts. model.eval() switches all "
                 "layers; no_grad() does not."),
