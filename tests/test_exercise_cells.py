@@ -14,6 +14,7 @@ from course_utils.exercises.catalogue import answers_to, find_exercise, list_exe
 from course_utils.exercises.editions import solved, write_solutions
 from course_utils.exercises.engine import right_order
 from course_utils.exercises.questions import FOLDER, load_quiz
+from course_utils.exercises.timetable import read_lesson, with_timetable
 from course_utils.notebooks import find
 
 NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
@@ -178,7 +179,7 @@ def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
 
 def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
     page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
-    lines = [line for line in page.splitlines() if line.startswith("| 0") and line.count("|") == 7]
+    lines = [line for line in page.splitlines() if re.match(r"[|] \d\d ", line) and line.count("|") == 7]
     rows = {line[2:4]: [cell.strip() for cell in line.split("|")] for line in lines}
     for number, notebook in NOTEBOOKS.items():
         core = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(notebook["cells"][0])).group(1)
@@ -186,3 +187,27 @@ def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
         low, high = sum(exercise.minutes[0] for exercise in mine), sum(exercise.minutes[1] for exercise in mine)
         expected = [core, str(len(mine)) if mine else "–", f"{low}–{high}" if mine else "–"]
         assert [rows[number][2], rows[number][4], rows[number][5]] == expected, number
+
+
+def test_its_objectives_and_minutes_by_section_are_those_of_the_notebooks():
+    page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
+    assert with_timetable(page) == page, "python -m course_utils.exercises.timetable"
+
+
+@pytest.mark.parametrize("path", find([]), ids=lambda path: path.stem)
+def test_the_minutes_of_the_sections_add_up(path):
+    lesson = read_lesson(path)
+    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(NOTEBOOKS[path.name[:2]]["cells"][0])).group(1)
+    assert sum(section.minutes for section in lesson.core) == int(stated)
+    assert all(section.minutes >= 1 for section in lesson.core + lesson.optional) and 3 <= len(lesson.objectives) <= 5
+    titles = [section.title for section in lesson.core + lesson.optional if section.title]
+    assert [int(title.split(".")[0]) for title in titles] == list(range(1, len(titles) + 1))
+
+
+def test_a_notebook_without_objectives_or_minutes_is_named(tmp_path):
+    import nbformat
+
+    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 13 Nothing yet")])
+    nbformat.write(empty, tmp_path / "13.ipynb")
+    with pytest.raises(ValueError, match="13.ipynb: the first cell must"):
+        read_lesson(tmp_path / "13.ipynb")

@@ -24,8 +24,8 @@ from course_utils.notebooks import ROOT, find
 
 HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "course_utils", "data", "notebooks",
               "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
-FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "for_instructors.md",
-                   "instructors.mk"]
+FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "timetable.py",
+                   "for_instructors.md", "instructors.mk"]
 
 
 def exercise_numbers(cell) -> list[str]:
