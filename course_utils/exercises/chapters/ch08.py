@@ -478,6 +478,7 @@ def _share_probes(generator: torch.Generator) -> list[tuple]:
 def _observe_share(function, model, several):
     """The share, how the forward passes ran, and how the model and the gradients were left."""
     model.notes = _Noted()
+    before = [tensor.clone() for tensor in model.state_dict().values()]
     with torch.enable_grad():
         share = function(model, several)
         left_on = torch.is_grad_enabled()
@@ -487,6 +488,7 @@ def _observe_share(function, model, several):
     return {"share": share, "in training mode": sum(note[0] for note in notes) / len(notes),
             "with gradients": sum(note[1] for note in notes) / len(notes),
             "left in training mode": modes.count(True) / len(modes),
+            "weights moved": sum(int((old != new).sum()) for old, new in zip(before, model.state_dict().values())),
             "gradients left on": left_on, "trainable": all(parameter.requires_grad for parameter in model.parameters())}
 
 
@@ -558,6 +560,9 @@ SHARE = Exercise(
                  "Nobody calls backward here. Switch it off: with torch.no_grad()."),
         Property(lambda case: case.got["left in training mode"] != case.right["left in training mode"], _mode_left,
                  "Remember model.training before you change it, and put that back at the end."),
+        Property(_is("weights moved", 0),
+                 lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers of the model are not as before.",
+                 "A score looks at a model and does not train it: no step, no new weights."),
         Property(_is("gradients left on", 1), lambda case: "afterwards gradients are off: the switch stands at "
                  f"{case.got['gradients left on'].item():.0f}, expected 1.", "Use with torch.no_grad(), which ends by "
                  "itself."),

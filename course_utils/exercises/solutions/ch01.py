@@ -118,10 +118,10 @@ def how_many():
 
 HOW_MANY = Answers(
     how_many,
-    variants={"computed": lambda: 0.9 * 0.1 / 0.01 ** 2, "rounded up": lambda: math.ceil(0.9 * 0.1 / 0.01 ** 2),
-              "as a text": lambda: "900", "in a list": lambda: torch.tensor(900)},
+    variants={"computed": lambda: 0.9 * 0.1 / 0.01 ** 2, "as a text": lambda: "900", "in a list": lambda: torch.tensor(900)},
     mutants={"one-error": lambda: 225, "doubled": lambda: 56.25, "no-root": lambda: 9, "root-only-above": lambda: 30,
-             "one-half": lambda: 2500, "no-wrong-ones": lambda: 9000, "points": lambda: 0.09},
+             "one-half": lambda: 2500, "no-wrong-ones": lambda: 9000, "points": lambda: 0.09,
+             "rounded-up": lambda: math.ceil(0.9 * 0.1 / 0.01 ** 2)},
 )
 
 # ---------------------------------------------------------------- 1.3
