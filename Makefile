@@ -7,9 +7,9 @@
 # make update NB=04  the same, with your answers to its exercises carried over
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
-# make data (the course's reviews), make models (those under data/checkpoints that are missing), make lint.
+# make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint.
 
-.PHONY: lab test course imdb results fresh update setup export save data lint models
+.PHONY: lab test course imdb results fresh update setup export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -33,6 +33,10 @@ imdb: setup
 
 results: setup
 	@$(PY) data/results/scoreboard.py
+	@$(PY) data/results/explanations.py
+
+gallery: setup
+	@$(PY) -m course_utils.gallery
 
 models: setup
 	@$(PY) -m course_utils.trained_models

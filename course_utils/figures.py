@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
+from matplotlib import patheffects
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection, QuadMesh
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
-from matplotlib.container import BarContainer
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from course_utils.heatmap_text import FONT, one_line
+from course_utils.figure_text import describe_axes
+from course_utils.heatmap_text import FONT, sentence
 
 SAVE_DPI = 144  # nine inches make 1296 pixels: a full screen at 1280 x 720
 # Okabe and Ito's colours, which the common forms of colour blindness keep apart.
@@ -41,10 +40,12 @@ class Sizes:
     line: float = 2.0
     max_tokens: int = 24
     ink: str = "#1a1a1a"
+    tallest: float = float("inf")  # points: a grid of heads nine inches wide gets no higher
 
 
 _SIZES = {"read": Sizes(),
-          "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000")}
+          # tallest: three quarters of the width, since a higher figure is scaled down on a wide screen
+          "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000", tallest=486)}
 
 
 def sizes() -> Sizes:
@@ -110,6 +111,20 @@ def ink_on(colour: object) -> str:
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
 
 
+def lettering(colour: object, size: float) -> dict[str, object]:
+    """Text settings for type of `size` points on `colour`: the ink and, on middle tones, near to both inks, a halo.
+
+    The ink alone has a contrast of 4.5 or more on every colour; the halo, a lighter shade under black and a darker
+    one under white, raises what touches the letters to 6.5 and more.
+    """
+    ink = ink_on(colour)
+    if contrast(ink, colour) >= 6.5:
+        return {"color": ink}
+    halo, share = ("#ffffff", 0.8) if ink == "#000000" else ("#000000", 0.4)
+    shade = [share * far + (1 - share) * near for far, near in zip(to_rgb(halo), to_rgb(colour), strict=True)]
+    return {"color": ink, "path_effects": [patheffects.withStroke(linewidth=0.18 * size, foreground=to_hex(shade))]}
+
+
 def use_style() -> None:
     """Set the course's style for every figure made from now on."""
     mpl.rcParams.update(style())
@@ -126,15 +141,15 @@ def set_alt_text(artist: Axes | Figure, text: str) -> None:
 def alt_text(artist: Axes | Figure) -> str:
     """The description in words of a figure or of one axes, computed from what is drawn on it.
 
-    Axes drawn by `course_utils.heatmaps` carry theirs. Lines, bars, points and grids of other axes are
-    described by their number, range and end values.
+    Axes drawn by `course_utils.heatmaps` carry theirs. Lines, bars, histograms, error bars, bands, points and
+    grids of other axes are described by their number, range and end values, places by the names on the axis.
     """
     if isinstance(artist, Axes):
         return _axes_text(artist)
     whole = getattr(artist, "_course_alt_text", None)
     if whole is not None:
         return whole
-    heading = one_line(artist.get_suptitle()) + ". " if artist.get_suptitle() else ""
+    heading = sentence(artist.get_suptitle()) + " " if artist.get_suptitle() else ""
     parts = [text for text in map(_axes_text, artist.axes) if text]
     if not parts:
         raise ValueError("the figure has no axes with anything drawn on them: draw first, then save")
@@ -146,44 +161,10 @@ def _axes_text(ax: Axes) -> str:
     if text == "" or ax.get_label() == "<colorbar>":
         return ""
     if text is None:
-        text = _describe_data(ax)
+        text = describe_axes(ax)
     titles = [ax.get_title(loc) for loc in ("left", "center", "right")]
-    heading = "".join(one_line(title) + ". " for title in titles if title.strip())
+    heading = "".join(sentence(title) + " " for title in titles if title.strip())
     return heading + text if text else ""
-
-
-def _describe_data(ax: Axes) -> str:
-    """A description of axes that are not a heatmap of the course's own."""
-    parts = []
-    names = [one_line(name, 80) if name.strip() else "" for name in (ax.get_xlabel(), ax.get_ylabel())]
-    for line in ax.get_lines():
-        x, y = (np.ma.masked_invalid(np.asarray(v, dtype=float)) for v in line.get_data())
-        if y.count() < 2 or line.get_transform() != ax.transData:
-            continue  # a lone marker, or a reference line across the axes
-        label = line.get_label()
-        name = "" if label.startswith("_") else f" '{one_line(label, 60)}'"
-        low, high = y.argmin(), y.argmax()
-        parts.append(f"Line{name}: {len(y)} points from ({x[0]:.4g}, {y[0]:.4g}) to ({x[-1]:.4g}, {y[-1]:.4g}), "
-                     f"lowest {y[low]:.4g} at {x[low]:.4g}, highest {y[high]:.4g} at {x[high]:.4g}.")
-    for bars in ax.containers:
-        if isinstance(bars, BarContainer):
-            sideways = getattr(bars, "orientation", "vertical") == "horizontal"
-            heights = [bar.get_width() if sideways else bar.get_height() for bar in bars]
-            parts.append(f"{len(heights)} bars: {', '.join(f'{height:.4g}' for height in heights)}.")
-    for drawn in [*ax.collections, *ax.images]:
-        if isinstance(drawn, PathCollection):
-            points = np.ma.masked_invalid(drawn.get_offsets())
-            if points.count():
-                (left, bottom), (right, top) = points.min(axis=0), points.max(axis=0)
-                parts.append(f"{len(points)} points, x from {left:.4g} to {right:.4g}, "
-                             f"y from {bottom:.4g} to {top:.4g}.")
-        elif (isinstance(drawn, QuadMesh) or drawn in ax.images) and drawn.get_array() is not None:
-            grid = np.ma.masked_invalid(drawn.get_array())
-            parts.append(f"Grid of {' x '.join(map(str, grid.shape))} values "
-                         f"from {grid.min():.4g} to {grid.max():.4g}.")
-    if parts and any(names):
-        parts.insert(0, f"Across: {names[0] or 'no label'}; up: {names[1] or 'no label'}.")
-    return " ".join(parts)
 
 
 # ---------------------------------------------------------------- files

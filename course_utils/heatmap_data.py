@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from course_utils.heatmap_text import count, display_token, one_line
+from course_utils.heatmap_text import count, display_token, one_line, spoken
 
 KINDS = ("weights", "difference")
 
@@ -240,7 +240,8 @@ def _strongest(real: np.ndarray, query_index: np.ndarray, key_index: np.ndarray,
     """The three largest weights (or changes) of real queries in words; fewer where fewer are not zero."""
     size = np.abs(real) * real_queries[query_index][:, None]
     words = []
-    for flat in np.argsort(-size, axis=None, kind="stable")[:3]:
+    # Rounded: weights that are equal but for the last bits keep their order on every machine.
+    for flat in np.argsort(-size.round(6), axis=None, kind="stable")[:3]:
         row, column = np.unravel_index(flat, size.shape)
         if size[row, column] > 0:
             query, key = int(query_index[row]), int(key_index[column])
@@ -251,10 +252,15 @@ def _strongest(real: np.ndarray, query_index: np.ndarray, key_index: np.ndarray,
 
 
 def number(value: float, decimals: int, signed: bool = False) -> str:
-    """A weight as printed in a cell: '0.25', or '+0.10' and '−0.10' in a difference; an exact zero is '0'."""
+    """A weight as printed in a cell: '0.25', or '+0.10' and '−0.10' in a difference; an exact zero is '0'.
+
+    What rounds to zero has no sign: rows of '+0.00' and '−0.00' hide the few numbers that matter.
+    """
     if value == 0:
         return "0"
-    return f"{value:{'+' if signed else ''}.{decimals}f}".replace("-", "−")
+    signed = signed and abs(value) >= 0.5 * 10.0**-decimals
+    shown = f"{value:{'+' if signed else ''}.{decimals}f}"
+    return shown.replace("-", "−") if signed or float(shown) else f"{0:.{decimals}f}"
 
 
 def nice_limit(largest: float) -> float:
@@ -297,9 +303,9 @@ def describe_view(view: View, shape: tuple[int, int], kind: str, vmin: float, vm
     what = "attention weights" if kind == "weights" else "differences between attention weights"
     largest = "Largest weights" if kind == "weights" else "Largest differences"
     text = (f"Heatmap of {what}, {count(shape[0], 'query', 'queries')} (rows, attend from) "
-            f"by {count(shape[1], 'key', 'keys')} (columns, attended to). Rows: {', '.join(view.row_labels)}. ")
+            f"by {count(shape[1], 'key', 'keys')} (columns, attended to). Rows: {spoken(view.row_labels)}. ")
     if not view.one_text or view.rest_column is not None:
-        text += f"Columns: {', '.join(view.column_labels)}. "
+        text += f"Columns: {spoken(view.column_labels)}. "
     text += f"{largest}: {'; '.join(view.strongest)}. " if view.strongest else "All values are zero. "
     text += f"Colour scale from {vmin:.4g} to {vmax:.4g}."
     if evidence:

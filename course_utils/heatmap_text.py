@@ -91,6 +91,17 @@ def one_line(text: str, max_chars: int = 300) -> str:
     return display_token(" ".join(str(text).split()), max_chars)
 
 
+def sentence(text: str, max_chars: int = 300) -> str:
+    """A title on one line that ends as a sentence does: 'Layer 0.', and 'Dull?' as it is."""
+    line = one_line(text, max_chars)
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def spoken(labels: list[str]) -> str:
+    """Labels one after another, marks in quotes: the, film, '.', '<br />'."""
+    return ", ".join(label if any(character.isalnum() for character in label) else f"'{label}'" for label in labels)
+
+
 def count(number: int, one: str, many: str) -> str:
     """'1 key', '3 keys'."""
     return f"{number} {one if number == 1 else many}"

@@ -6,6 +6,7 @@ change weights. A long text is cut to head and tail with a 'rest' column that ke
 
     ax = plot_attention(weights, tokens)                  # weights: (query, key)
     fig, axes = plot_attention_heads(weights, tokens)     # (heads, query, key) or (layers, heads, query, key)
+    shared_colorbar(axes)                                 # one bar for axes of your own, drawn on one scale
     ax = token_strip(tokens, weights)                     # weights: (token,)
     text = save_figure(fig, "04_by_hand")                 # outputs/04_by_hand.png, .svg and .txt
 """
@@ -13,6 +14,7 @@ change weights. A long text is cut to head and tail with a 'rest' column that ke
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import matplotlib as mpl
@@ -22,9 +24,11 @@ import seaborn as sns
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from course_utils.figures import (
     DIFFERENCE_MAP,
@@ -32,6 +36,7 @@ from course_utils.figures import (
     Sizes,
     alt_text,
     ink_on,
+    lettering,
     save_figure,
     set_alt_text,
     sizes,
@@ -50,9 +55,10 @@ from course_utils.heatmap_data import (
     to_tokens,
 )
 from course_utils.heatmap_strips import token_strip
-from course_utils.heatmap_text import FONT, count, display_token, one_line, text_width, wrap_text
+from course_utils.heatmap_text import FONT, count, display_token, one_line, sentence, spoken, text_width, wrap_text
 
-__all__ = ["alt_text", "plot_attention", "plot_attention_heads", "save_figure", "token_strip", "use_style"]
+__all__ = ["alt_text", "plot_attention", "plot_attention_heads", "save_figure", "shared_colorbar", "token_strip",
+           "use_style"]
 
 QUERY_LABEL, KEY_LABEL = "query (attends from)", "key (attended to)"
 VALUE_TOKENS = 12  # numbers in cells stop being legible beyond this many rows or columns
@@ -85,7 +91,8 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
         values: print the weights in the cells: 'auto' does so up to 12 tokens where they fit.
         decimals: digits of printed weights.
         check_rows: False draws rows that do not sum to one as they are.
-        colorbar: False leaves the colour bar out, for one of several axes on the same scale.
+        colorbar: False leaves the colour bar out, for one of several axes on the same scale; `shared_colorbar` then
+            draws one bar for all of them.
         ax: axes to draw on; without it a figure is made to measure.
 
     Raises:
@@ -115,10 +122,60 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
         if given and ax.figure.get_layout_engine() is not None:
             ax.figure.draw_without_rendering()  # what room the numbers have is known once the layout has run
             _label(ax, view, size)
-        _write(ax, view, faces, kind, high, values, decimals, size, spare=0.9 if given else 1.0)
+        numbers = _write(ax, view, faces, kind, high, values, decimals, size, spare=0.9 if given else 1.0)
+    ax._course_drawn = _Drawn(view, kind, low, high, numbers, decimals)
     marked = _evidence_words(evidence, key_tokens if key_tokens is not None else tokens, array.shape[1])
     set_alt_text(ax, describe_view(view, array.shape, kind, low, high, marked))
     return ax
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What `plot_attention` drew on axes, for a bar added later."""
+
+    view: View
+    kind: str
+    low: float
+    high: float
+    numbers: list[Text]
+    decimals: int
+
+
+def shared_colorbar(axes, *, label: str | None = None) -> Colorbar:
+    """Draw one colour bar for several axes that `plot_attention(..., colorbar=False, ax=...)` drew on one scale.
+
+        fig, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+        plot_attention(before, tokens, vmax=1, colorbar=False, ax=axes[0])
+        plot_attention(after, tokens, vmax=1, colorbar=False, ax=axes[1])
+        shared_colorbar(axes)
+
+    Args:
+        axes: the axes, in an array or a list, all of one figure.
+        label: a name for the scale; 'attention weight' or 'difference in weight' by default.
+
+    Raises:
+        ValueError: no axes, axes that `plot_attention` did not draw, or different scales.
+    """
+    panels = list(np.atleast_1d(np.asarray(axes, dtype=object)).flat)
+    if not panels or not all(isinstance(ax, Axes) for ax in panels):
+        raise ValueError("axes holds no axes, or something else; expected the axes that plot_attention drew on")
+    drawn = [getattr(ax, "_course_drawn", None) for ax in panels]
+    if None in drawn:
+        raise ValueError(f"axes[{drawn.index(None)}] was not drawn by plot_attention: draw on it first, with colorbar=False")
+    if len({ax.figure for ax in panels}) > 1:
+        raise ValueError("the axes are not of one figure; a bar belongs to one figure: make the axes with plt.subplots")
+    scales = list(dict.fromkeys((part.kind, part.low, part.high) for part in drawn))
+    if len(scales) > 1:
+        told = "; ".join(f"{kind} from {low:.4g} to {high:.4g}" for kind, low, high in scales)
+        raise ValueError(f"the axes have different scales ({told}); one bar needs one scale: give each the same vmax=")
+    kind, low, high = scales[0]
+    size, fig = sizes(), panels[0].figure
+    with _drawing_style():
+        bar = _colour_bar(fig, None, panels, [part.view for part in drawn], kind, low, high, size, label)
+        fig.draw_without_rendering()  # the bar takes its room from the axes: what no longer fits becomes smaller
+        for ax, part in zip(panels, drawn, strict=True):
+            _refit(ax, part, size)
+    return bar
 
 
 def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None = None,
@@ -251,8 +308,8 @@ def _draw_cells(ax: Axes, view: View, kind: str, low: float, high: float) -> dic
 
 
 def _write(ax: Axes, view: View, faces: dict[tuple[int, int], str], kind: str, high: float, values: object,
-           decimals: int, size: Sizes, spare: float = 1.0) -> None:
-    """Numbers where they fit, a dash on negative cells without one, frames around the evidence."""
+           decimals: int, size: Sizes, spare: float = 1.0) -> list[Text]:
+    """Numbers where they fit, a dash on negative cells without one, frames around the evidence. Returns the numbers."""
     rows, columns = view.cells.shape
     width, height = _points(ax)
     cell_width, cell_height = spare * width / columns, spare * height / rows
@@ -266,15 +323,15 @@ def _write(ax: Axes, view: View, faces: dict[tuple[int, int], str], kind: str, h
         points = size.smallest
     if max(rows, columns) > VALUE_TOKENS:
         points = 0.0
-    rest_points = points or min(size.small, 0.78 * cell_height, (cell_width - 1.5) / text_width(".00", 1.0))
-    signed, less = kind == "difference", []
+    rest_points = points or min(size.small, 0.78 * cell_height, (cell_width - 1.5) / _widest_rest(view, kind))
+    signed, less, numbers = kind == "difference", [], []
     for (row, column), face in faces.items():
-        value, here = view.cells[row, column], {"ha": "center", "va": "center_baseline", "color": ink_on(face)}
+        value, here = view.cells[row, column], {"ha": "center", "va": "center_baseline", **lettering(face, points or 8)}
         if points:
-            ax.text(column + 0.5, row + 0.5, number(value, decimals, signed), size=points, family=FONT, **here)
+            shown = number(value, decimals, signed)
+            numbers.append(ax.text(column + 0.5, row + 0.5, shown, size=points, family=FONT, **here))
         elif column == view.rest_column and rest_points >= 6.5:
-            short = number(value, 2, signed).replace("0.", ".", 1)
-            ax.text(column + 0.5, row + 0.5, short, size=rest_points, family=FONT, **here)
+            ax.text(column + 0.5, row + 0.5, _short(value, signed), size=rest_points, family=FONT, **here)
         elif signed and value <= -0.05 * high:
             less.append((column + 0.5, row + 0.5, ink_on(face)))
     if less:  # in grey print both ends of the scale are dark: a dash tells them apart
@@ -286,6 +343,32 @@ def _write(ax: Axes, view: View, faces: dict[tuple[int, int], str], kind: str, h
                           clip_on=False, zorder=6)
         frame.set_path_effects([patheffects.withStroke(linewidth=1.8 * line, foreground="#ffffff")])
         ax.add_patch(frame)
+    return numbers
+
+
+def _short(value: float, signed: bool) -> str:
+    """A sum of weights in a narrow cell: '.25', '1.00', '−.32'."""
+    shown = number(value, 2, signed)
+    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
+
+
+def _widest_rest(view: View, kind: str) -> float:
+    """Width of the widest number of the rest column for type of one point."""
+    sums = view.cells[np.isfinite(view.cells[:, view.rest_column]), view.rest_column] if view.rest_column is not None else []
+    return max((text_width(_short(value, kind == "difference"), 1.0) for value in sums), default=1.0)
+
+
+def _refit(ax: Axes, part: _Drawn, size: Sizes) -> None:
+    """Token labels and numbers at the size that the axes have room for now; axis names stay as they are."""
+    names = ax.get_xlabel(), ax.get_ylabel()
+    _label(ax, part.view, size, rows=bool(ax.get_yticklabels()), columns=bool(ax.get_xticklabels()))
+    ax.set_xlabel(names[0])
+    ax.set_ylabel(names[1])
+    rows, columns = part.view.cells.shape
+    width, height = _points(ax)
+    points = _value_size(0.97 * width / columns, 0.97 * height / rows, part.decimals, part.kind, size)
+    for text in part.numbers:
+        text.set_fontsize(min(text.get_fontsize(), points or size.smallest))
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
@@ -355,7 +438,7 @@ def _head(ax: Axes, title: str | None, note: str, size: Sizes, room: float) -> N
 
 
 def _colour_bar(fig: Figure, cax: Axes | None, panels: list[Axes], views: list[View], kind: str, low: float,
-                high: float, size: Sizes) -> None:
+                high: float, size: Sizes, label: str | None = None) -> Colorbar:
     """One bar for the scale that the panels share, with arrows where values lie beyond its ends."""
     shown = np.concatenate([view.cells[view.coloured] for view in views])
     over, under = (shown > high * (1 + 1e-6)).any(), (shown < low - 1e-6 * high).any()
@@ -368,8 +451,10 @@ def _colour_bar(fig: Figure, cax: Axes | None, panels: list[Axes], views: list[V
     bar.ax.tick_params(labelsize=size.small, length=2.5)
     bar.ax.minorticks_off()
     bar.outline.set_linewidth(0.6)
-    bar.set_label("attention weight" if kind == "weights" else "difference in weight (− is less)", size=size.small)
+    told = "attention weight" if kind == "weights" else "difference in weight (− is less)"
+    bar.set_label(one_line(label) if label else told, size=size.small, parse_math=False)
     set_alt_text(bar.ax, "")
+    return bar
 
 
 # ---------------------------------------------------------------- figures made to measure
@@ -434,6 +519,7 @@ def _grid_for(views: list[View], columns: int, size: Sizes, title: str | None,
     note = wrap_text(" ".join(view.notes), total - left - 10, size.small)
     lines = wrap_text(one_line(title), total - 20, size.title) if title else []
     top = len(note) * 1.3 * size.small + len(lines) * 1.35 * size.title + between + 6
+    height = min(height, max((size.tallest - top - bottom - (rows - 1) * between) / rows, 44.0))
     body = rows * height + (rows - 1) * between
     tall = bottom + body + top
     fig = plt.figure(figsize=(total / INCH, tall / INCH))
@@ -472,12 +558,12 @@ def _describe_grid(fig: Figure, panels: list[Axes], views: list[View], names: li
                    kind: str, low: float, high: float, marked: list[str], title: str | None) -> None:
     """Attach the description of the grid, panel by panel, to the figure, and of each panel to its axes."""
     arranged = f"{shape[0]} layers by {shape[1]} heads" if len(shape) == 4 else count(shape[0], "head", "heads")
-    text = f"{one_line(title)}. " if title else ""
+    text = f"{sentence(title)} " if title else ""
     text += (f"Grid of {arranged}, each a heatmap of {count(shape[-2], 'query', 'queries')} (rows, attend from) "
              f"by {count(shape[-1], 'key', 'keys')} (columns, attended to), on one colour scale "
-             f"from {low:.4g} to {high:.4g}. Rows: {', '.join(views[0].row_labels)}. ")
+             f"from {low:.4g} to {high:.4g}. Rows: {spoken(views[0].row_labels)}. ")
     if not views[0].one_text:
-        text += f"Columns: {', '.join(views[0].column_labels)}. "
+        text += f"Columns: {spoken(views[0].column_labels)}. "
     parts = []
     for ax, view, name in zip(panels, views, names, strict=True):
         set_alt_text(ax, describe_view(view, shape[-2:], kind, low, high, marked))

@@ -14,6 +14,7 @@ MODULES = {
     "tokenization": "02_tokenization", "embeddings": "03_embeddings", "attention": "04_attention",
     "multi_head_attention": "05_multi_head_attention", "positional_encoding": "06_positional_encoding",
     "transformer_blocks": "07_transformer_blocks", "classifier": "08_classifier",
+    "attention_maps": "10_attention_maps", "explain": "11_attention_as_explanation",
 }
 
 

@@ -22,7 +22,7 @@ from matplotlib.collections import QuadMesh  # noqa: E402
 from matplotlib.patches import Rectangle  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, contrast, ink_on, luminance  # noqa: E402
+from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, contrast, ink_on, lettering, luminance  # noqa: E402
 from course_utils.heatmap_data import make_view  # noqa: E402
 from course_utils.heatmap_text import display_token, text_width, wrap_text  # noqa: E402
 from course_utils.heatmaps import (  # noqa: E402
@@ -30,6 +30,7 @@ from course_utils.heatmaps import (  # noqa: E402
     plot_attention,
     plot_attention_heads,
     save_figure,
+    shared_colorbar,
     token_strip,
     use_style,
 )
@@ -104,6 +105,14 @@ def test_numbers_contrast_with_every_colour_of_both_maps():
         assert worst >= 4.5
 
 
+def test_type_on_the_middle_tones_has_a_halo_far_from_its_ink():
+    for colour in [*WEIGHT_MAP(np.linspace(0, 1, 256)), *DIFFERENCE_MAP(np.linspace(0, 1, 256))]:
+        looks = lettering(colour, 12)
+        assert looks["color"] == ink_on(colour)
+        touching = looks["path_effects"][0]._gc["foreground"] if "path_effects" in looks else colour
+        assert contrast(looks["color"], touching) >= 6.5
+
+
 def test_printed_numbers_use_the_ink_that_their_cell_asks_for():
     weights = np.array([[0.95, 0.05], [0.5, 0.5]])
     ax = plot_attention(weights, ["a", "b"])
@@ -151,6 +160,12 @@ def test_a_difference_has_a_symmetric_scale_and_its_negative_cells_are_marked():
     assert printed(small)[0, 0] == f"{difference[0, 0]:+.2f}".replace("-", "−")
 
 
+def test_a_difference_that_rounds_to_zero_has_no_sign():
+    ax = plot_attention([[0.004, -0.004], [0.2, -0.2]], ["a", "b"], kind="difference")
+    assert [printed(ax)[place] for place in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["0.00", "0.00", "+0.20", "−0.20"]
+    assert "+0.004" in alt_text(ax)  # the text has the third decimal
+
+
 def test_numbers_are_printed_up_to_twelve_tokens_and_not_beyond():
     assert len(printed(plot_attention(softmax(12, 12), WORDS[:12]))) == 144
     assert not printed(plot_attention(softmax(13, 13), WORDS[:13]))
@@ -165,6 +180,56 @@ def test_axes_that_are_given_are_drawn_on_and_returned():
     assert plot_attention(softmax(4, 4), WORDS[:4], ax=right) is right
     assert len(fig.axes) == 3
     assert token_strip(WORDS[:4], softmax(4), ax=fig.add_axes((0, 0, 1, 0.2))) in fig.axes
+
+
+def drawn_pair(**options):
+    fig, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+    for seed, ax in enumerate(axes):
+        plot_attention(softmax(6, 6, seed=seed), WORDS[:6], colorbar=False, ax=ax, **({"vmax": 1} | options))
+    return fig, axes
+
+
+def test_several_axes_on_one_scale_take_one_bar():
+    fig, axes = drawn_pair()
+    axes[1].set_ylabel("")
+    inked = [text.get_fontsize() for text in axes[0].texts]
+    bar = shared_colorbar(axes)
+    assert len(fig.axes) == 3 and fig.axes[2] is bar.ax
+    assert (bar.vmin, bar.vmax) == (0, 1) and bar.ax.get_ylabel() == "attention weight"
+    assert [ax.get_ylabel() for ax in axes] == ["query (attends from)", ""]
+    assert {mesh(ax).get_clim() for ax in axes} == {(bar.vmin, bar.vmax)}
+    assert bar.ax.get_window_extent().x0 > axes[1].get_window_extent().x1
+    for ax in axes:
+        cell = ax.get_window_extent().width / 6
+        assert all(text.get_window_extent().width < cell for text in ax.texts)
+        assert all(text.get_fontsize() <= before for text, before in zip(ax.texts, inked))
+    assert alt_text(fig).count("Heatmap") == 2 and "Colour scale from 0 to 1" in alt_text(fig)
+
+
+def test_a_shared_bar_takes_a_name_lists_grids_and_one_axes_and_shows_what_is_cut():
+    fig, axes = plt.subplots(2, 2)
+    for i, ax in enumerate(axes.flat):
+        plot_attention(softmax(5, 5, seed=i), WORDS[:5], vmax=0.5, colorbar=False, ax=ax)
+    bar = shared_colorbar(axes, label="share of $x$")
+    assert bar.ax.get_ylabel() == "share of $x$" and bar.extend == "max"
+    ax = plot_attention(softmax(4, 4), WORDS[:4], colorbar=False)
+    assert shared_colorbar([ax]).extend == "neither" and shared_colorbar(ax).ax.figure is ax.figure
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: [], ["no axes"]),
+    (lambda: [plt.figure().add_subplot()], ["axes[0]", "plot_attention", "colorbar=False"]),
+    (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False) for v in (1, 1)], ["one figure"]),
+    (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False, ax=ax) for v, ax in
+              zip((1, 0.5), plt.subplots(1, 2)[1])], ["0 to 1", "0 to 0.5", "vmax="]),
+    (lambda: [plot_attention(np.eye(2), ["a", "b"], kind=kind, vmax=1, colorbar=False, ax=ax) for kind, ax in
+              zip(("weights", "difference"), plt.subplots(1, 2)[1])], ["difference from -1 to 1", "one scale"]),
+])
+def test_a_shared_bar_asks_for_one_scale_and_one_figure(make, words):
+    axes = make()
+    with pytest.raises(ValueError) as error:
+        shared_colorbar(axes)
+    assert all(word in str(error.value) for word in words), str(error.value)
 
 
 # ---------------------------------------------------------------- long texts and padding
@@ -412,6 +477,57 @@ def test_one_sentence_takes_several_rows_of_weights_and_scores_of_either_sign():
     assert {"+0.50", "−0.50", "+0.10", "+0.20"} <= set(boxes(ax))
 
 
+def widths(ax, tokens):
+    """Widths of a strip's boxes, in points, in the order of the tokens."""
+    return [p.get_width() for p in ax.patches[:len(tokens)]]
+
+
+def test_a_strip_can_leave_its_numbers_out_and_name_its_scale():
+    weights = softmax(6)
+    plain = token_strip(WORDS[:6], weights)
+    bare = token_strip(WORDS[:6], weights, values=False, scale_label="gradient × $x$")
+    assert f"{weights[0]:.2f}" in boxes(plain) and f"{weights[0]:.2f}" not in boxes(bare)
+    assert bare.patches[0].get_height() < plain.patches[0].get_height()
+    assert mpl.colors.same_color(bare.patches[0].get_facecolor(), plain.patches[0].get_facecolor())
+    assert any(text.startswith("weight  0") for text in boxes(plain))
+    assert any(text.startswith("gradient × $x$  0") for text in boxes(bare))
+    assert "coloured by gradient × $x$" in alt_text(bare) and "coloured by weight" in alt_text(plain)
+    assert f"{weights.max():.3f}" in alt_text(bare)
+    assert min(widths(token_strip([".", ",", "a"], [0.2, 0.3, 0.5], values=False), "abc")) > 20
+    for wrong in ({"values": "auto"}, {"scale_label": " "}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            token_strip(WORDS[:6], weights, **wrong)
+
+
+def test_boxes_of_a_short_strip_are_wider_and_those_of_a_full_line_are_not():
+    few, many = WORDS[:3], WORDS * 2
+    short, long = token_strip(few, softmax(3)), token_strip(many, softmax(len(many)))
+    for wide, narrow, word in zip(widths(short, few), widths(long, many), few):
+        assert narrow + 10 < wide < text_width(word, 12) + 60
+    assert widths(token_strip(few, softmax(3), wrap=2), few) == widths(long, many)[:3]
+    for tokens in (few, WORDS[:9], WORDS[:11], WORDS[:12], WORDS):
+        ax = token_strip([tokens, few], [softmax(len(tokens)), softmax(3)])
+        assert max(p.get_x() + p.get_width() for p in ax.patches[:len(tokens) + 3]) <= ax.get_xlim()[1] + 1e-6
+
+
+def test_what_a_strip_prints_can_be_read_on_every_colour():
+    weights = np.linspace(0.001, 1, 60)
+    for kind, values in (("weights", weights), ("difference", np.r_[weights, -weights])):
+        ax = token_strip(["word"] * len(values), values, kind=kind)
+        faces = [p.get_facecolor() for p in ax.patches[:len(values)]]
+        inks = [t.get_color() for t in ax.texts if t.get_text() == "word"]
+        assert min(contrast(ink, face) for ink, face in zip(inks, faces, strict=True)) >= 4.5
+
+
+def test_a_strip_on_narrow_axes_keeps_its_scale_inside():
+    fig = plt.figure(figsize=(9, 4))
+    ax = token_strip(WORDS, softmax(len(WORDS)), evidence=[3], ax=fig.add_axes((0, 0, 0.33, 1)),
+                     scale_label="a rather long name of a scale")
+    right = ax.get_window_extent().x1
+    assert all(text.get_window_extent().x1 <= right + 1 for text in ax.texts)
+    assert any("framed, bold: evidence" in text for text in boxes(ax))
+
+
 # ---------------------------------------------------------------- files and alternative text
 
 
@@ -427,28 +543,39 @@ mask = [True] * 6
 save_figure(plot_attention(w[0], t, evidence=[1], title="one").figure, "one", folder)
 save_figure(plot_attention_heads(w, t, padding="hatch", attention_mask=mask)[0], "heads", folder)
 save_figure(token_strip(t, w[0, 0], evidence=[3]).figure, "strip", folder)
+save_figure(token_strip(t, w[0, 1], values=False, scale_label="share").figure, "bare", folder)
 fig, axes = plt.subplots(1, 2, layout="constrained")
 plot_attention(w[0], t, ax=axes[0]); axes[1].plot([1, 2, 3], [3, 1, 2], label="loss")
 save_figure(fig, "both", folder)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+for ax, head in zip(axes, w): plot_attention(head, t, vmax=1, colorbar=False, ax=ax)
+from course_utils.heatmaps import shared_colorbar
+shared_colorbar(axes)
+save_figure(fig, "shared", folder)
 """
+
+
+STYLES = ["read", "present"]
 
 
 def digests(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
-def test_two_processes_write_the_same_bytes_and_nothing_of_date_or_version(tmp_path, root):
+@pytest.mark.parametrize("style", STYLES)
+def test_two_processes_write_the_same_bytes_and_nothing_of_date_or_version(tmp_path, root, style, monkeypatch):
+    monkeypatch.setenv("COURSE_STYLE", style)
     run = subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT, str(tmp_path / "a")], cwd=root, timeout=300,
                          env=os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": "1"}, capture_output=True)
     assert run.returncode == 0 and run.stdout == run.stderr == b"", run.stderr.decode()
     exec(SCRIPT.replace("sys.argv[1]", "target"), {"target": tmp_path / "b"})
     first, second = digests(tmp_path / "a"), digests(tmp_path / "b")
-    assert first == second and len(first) == 4 * 3
+    assert first == second and len(first) == 6 * 3
     for path in (tmp_path / "a").glob("*.svg"):
         text = path.read_text(encoding="utf-8").lower()
         assert "dc:date" not in text and mpl.__version__ not in text and "<desc>" in text
     for path in (tmp_path / "a").glob("*.png"):
-        assert path.stat().st_size < 120_000
+        assert path.stat().st_size < 200_000
         with Image.open(path) as picture:
             assert set(picture.info) <= {"Description", "dpi"}
 
@@ -507,9 +634,96 @@ def test_a_figure_of_lines_or_bars_is_described_from_its_data(tmp_path):
     right.bar(["bag", "attention"], [0.62, 0.98])
     text = save_figure(fig, "curves", tmp_path)
     assert "'training': 3 points from (1, 0.7) to (3, 0.3), lowest 0.2 at 2" in text
-    assert "2 bars: 0.62, 0.98" in text and "epoch" in text
+    assert "2 bars: bag 0.62, attention 0.98" in text and "epoch" in text
     with pytest.raises(ValueError, match="nothing|anything"):
         save_figure(plt.figure(), "empty", tmp_path)
+
+
+def described(draw):
+    fig, ax = plt.subplots()
+    draw(ax)
+    return alt_text(fig)
+
+
+VALUES = [1, 2, 2, 3, 3, 3, 4.5]
+
+
+def dodged(ax):
+    ax.bar([-0.2, 0.8], [1, 2], 0.4, label="one")
+    ax.bar([0.2, 1.2], [3, 4], 0.4, label="two")
+    ax.set_xticks([0, 1], ["bag", "LSTM, mean"])
+
+
+def jittered(ax):
+    ax.scatter([-0.1, 0.1, 0.9], [1, 2, 3])
+    ax.hlines([1.5, 3], [-0.25, 0.75], [0.25, 1.25])
+    ax.set_xticks([0, 1], ["untrained", "trained"])
+
+
+@pytest.mark.parametrize(("draw", "words"), [
+    *[(lambda ax, how=how, way=way: ax.hist(VALUES, bins=4, range=(1, 5), histtype=how, orientation=way, label="runs"),
+       "Histogram 'runs': 4 bins from 1 to 5, 7 in all; the tallest, 3, from 3 to 4.")
+      for how in ("step", "stepfilled") for way in ("vertical", "horizontal")],
+    (lambda ax: ax.hist(VALUES, bins=7, range=(1, 4.5)),
+     "Histogram: 7 bins from 1 to 4.5, 7 in all; the tallest, 3, from 3 to 3.5."),
+    (lambda ax: ax.stairs([1, 4, 2], [0, 10, 20, 40]),
+     "Histogram: 3 bins from 0 to 40, 7 in all; the tallest, 4, from 10 to 20."),
+    (lambda ax: ax.errorbar([0.5, 0.7], ["order", "plain"], xerr=[0.1, 0.2], fmt="o", capsize=4),
+     "2 points with error bars: order 0.5 (0.4 to 0.6), plain 0.7 (0.5 to 0.9)."),
+    (lambda ax: ax.errorbar([1, 2], [3, 4], yerr=[[0.5, 1], [1, 2]], label="loss"),
+     "2 points with error bars 'loss': 3 (2.5 to 4) at 1, 4 (3 to 6) at 2."),
+    (lambda ax: ax.errorbar([1, 2], [3, 4], yerr=1, fmt="none"),
+     "2 points with error bars: 3 (2 to 4) at 1, 4 (3 to 5) at 2."),
+    (lambda ax: ax.bar(["bag", "all"], [0.6, 0.9], yerr=0.05), "2 bars: bag 0.6 (0.55 to 0.65), all 0.9 (0.85 to 0.95)."),
+    (lambda ax: ax.barh(["bag", "all"], [0.6, 0.9]), "2 bars: bag 0.6, all 0.9."),
+    (lambda ax: ax.bar(["bag", "all"], [0.6, np.nan]), "2 bars: bag 0.6, all no value."),
+    (lambda ax: ax.bar(range(40), range(40)), "40 bars from 0 to 39, lowest 0 at 0, highest 39 at 39."),
+    (dodged, "2 bars 'one': bag 1; LSTM, mean 2. 2 bars 'two': bag 3; LSTM, mean 4."),
+    (jittered, "3 points: untrained 1 to 2 (2 points), trained 3. 2 level lines: untrained 1.5, trained 3."),
+    (lambda ax: ax.fill_between([1, 2, 3], [0, 1, 0], [2, 2, 4], label="95 %"),
+     "Band '95 %', at 1: 0 to 2, at 3: 0 to 4; widest at 3: 0 to 4."),
+    (lambda ax: ax.fill_betweenx([1, 2], [0, 0], [1, 3]), "Band, at 1: 0 to 1, at 2: 0 to 3; widest at 2: 0 to 3."),
+    (lambda ax: ax.plot(["bag", "LSTM", "all"], [1, 3, 2]),
+     "from (bag, 1) to (all, 2), lowest 1 at bag, highest 3 at LSTM."),
+    (lambda ax: ax.plot([1, 2, 3], [np.nan, 1, 2]), "Line: 2 points from (2, 1) to (3, 2)"),
+    (lambda ax: ax.plot([0.9, 0.8], [1, 2], "o"), "2 points, x from 0.8 to 0.9, y from 1 to 2."),
+    (lambda ax: (ax.imshow([[1, 2], [3, 4]]), ax.set_yticks([0, 1], ["a", "b"])),
+     "Grid of 2 x 2 values from 1 to 4; rows: a, b."),
+])
+def test_histograms_error_bars_bands_and_categories_are_described(draw, words):
+    assert words in described(draw)
+
+
+def test_ticks_that_only_write_their_number_are_no_names_and_names_of_other_numbers_are():
+    def thousands(ax):
+        ax.plot([100, 1000], [1, 2])
+        ax.set_xticks([100, 1000], ["100", "1,000"])
+
+    def heads(ax):
+        ax.plot([0, 1, 2], [5, 6, 4])
+        ax.set_xticks([0, 1, 2], ["1", "2", "8"])
+
+    assert "from (100, 1) to (1000, 2)" in described(thousands)
+    assert "from (1, 5) to (8, 4), lowest 4 at 8, highest 6 at 2" in described(heads)
+
+
+def test_error_bars_are_described_once_and_reference_lines_not_at_all():
+    text = described(lambda ax: (ax.errorbar([1, 2], [3, 4], yerr=1, xerr=0.5, capsize=5, fmt="o-"),
+                                 ax.axhline(3), ax.axvline(1)))
+    assert text == "2 points with error bars: (1 (0.5 to 1.5), 3 (2 to 4)); (2 (1.5 to 2.5), 4 (3 to 5))."
+
+
+def test_equal_extremes_are_named_in_the_order_of_the_data():
+    x, noise = np.linspace(-1, 1, 41), np.r_[np.zeros(40), -1e-12]
+    assert "lowest 0 at 0" in described(lambda ax: ax.plot(x, x**2 + noise))
+    assert "highest 1 at -1" in described(lambda ax: ax.plot(x, x**2 - noise))
+    near = np.array([[0.5, 0.5], [0.5 - 1e-9, 0.5 + 1e-9]])
+    assert "Largest weights: 'a' (query 0) to 'a' (key 0) 0.500" in alt_text(plot_attention(near, ["a", "b"]))
+
+
+def test_marks_among_the_labels_are_quoted_and_a_title_ends_once():
+    text = alt_text(plot_attention(softmax(3, 3), ["film", ".", "<br />"], title="The film was dull."))
+    assert text.startswith("The film was dull. Heatmap") and "Rows: film, '.', <br />. " in text
 
 
 def test_figures_go_to_the_outputs_of_the_project_unless_told_otherwise(tmp_path, monkeypatch, root):
@@ -539,6 +753,29 @@ def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(m
     assert len(large.get_xticklabels()) == 14
     use_style()
     assert mpl.rcParams["font.size"] > 12
+    plt.close("all")
     monkeypatch.setenv("COURSE_STYLE", "loud")
     with pytest.raises(ValueError, match="loud.*present"):
         plot_attention(softmax(4, 4), WORDS[:4])
+
+
+@pytest.mark.parametrize(("heads", "tokens"), [((2, 2), 9), ((4, 4), 8), ((4, 4), 26), ((2, 2), 300)])
+def test_a_grid_for_presenting_fills_a_wide_screen_with_type_of_ten_points(monkeypatch, heads, tokens):
+    monkeypatch.setenv("COURSE_STYLE", "present")
+    fig, axes = plot_attention_heads(softmax(*heads, tokens, tokens), [f"word{i}" for i in range(tokens)], title="heads")
+    wide, high = fig.get_size_inches()
+    assert high <= 0.76 * 9 and wide >= 8.5
+    for ax in axes[-1]:
+        box = ax.get_window_extent()
+        shown = [label for label in [*ax.get_xticklabels(), *axes[0, 0].get_yticklabels()] if label.get_text()]
+        assert shown and all(label.get_fontsize() >= 10 for label in shown)
+        assert box.height > 40
+    places = [label.get_window_extent() for label in axes[0, 0].get_yticklabels()]
+    assert all(a.y0 >= b.y1 - 3 for a, b in zip(places, places[1:], strict=False))
+
+
+def test_an_emoji_that_the_font_lacks_is_named_by_its_code():
+    family, grin = "\N{FAMILY}", "\N{GRINNING FACE}"
+    ax = token_strip([grin, family, "not", family + family], [0.25] * 4)
+    assert {"U+1F46A", grin, "not"} <= set(boxes(ax))
+    assert any(text.startswith("U+1F46A") and text.endswith("U+1F46A") for text in boxes(ax))

@@ -297,3 +297,20 @@ def test_a_saved_notebook_is_valid_and_tidy(path):
 def test_the_notebooks_are_numbered_without_gaps():
     numbers = [int(path.name[:2]) for path in COURSE]
     assert numbers == list(range(len(COURSE)))
+
+
+@pytest.mark.parametrize("path", [*COURSE, *COURSE[0].parent.glob("*.md"), COURSE[0].parents[1] / "README.md"],
+                         ids=lambda path: path.name)
+def test_every_link_between_pages_leads_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", COURSE[0].parent.glob("*.md"), ids=lambda path: path.name)
+def test_no_page_speaks_of_a_notebook_that_there_is_not(path):
+    named = {int(number) for numbers in re.findall(r"\[(\d\d(?:, \d\d)*)\]", path.read_text(encoding="utf-8"))
+             for number in numbers.split(", ")}
+    assert named <= set(range(len(COURSE)))

@@ -19,7 +19,7 @@ def test_the_readme_quotes_what_the_result_files_say(root):
     assert quoted.strip() == readme_section().strip(), "run data/results/scoreboard.py: it rewrites the README's tables"
 
 
-NAMES = ["scoreboard", "imdb"]
+NAMES = ["scoreboard", "imdb", "explanations"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,6 +18,7 @@ from nbclient import NotebookClient
 from course_utils.exercises import record
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.exercises.editions import exercise_numbers
+from course_utils.figures import output_folder
 
 
 def grade(path: Path, seed: int) -> dict[str, str]:
@@ -28,8 +29,9 @@ def grade(path: Path, seed: int) -> dict[str, str]:
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "COURSE_SEED": str(seed), "COURSE_PROGRESS": str(Path(folder) / record.NAME),
-                       "COURSE_OUTPUTS": folder, "COURSE_STRICT": "0", "TQDM_DISABLE": "1"}
-        client = NotebookClient(notebook, timeout=1200, kernel_name="python3", allow_errors=True, record_timing=False)
+                       "COURSE_OUTPUTS": str(output_folder() / "grading"), "COURSE_STRICT": "0", "TQDM_DISABLE": "1"}
+        client = NotebookClient(notebook, timeout=1200, kernel_name="python3", allow_errors=True, record_timing=False,
+                                extra_arguments=["--log-level=ERROR"])
         client.execute(env=environment, cwd=str(path.parent))
     said = [text for cell in notebook.cells for text in _printed(cell)]
     found = {}

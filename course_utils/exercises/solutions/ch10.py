@@ -1,0 +1,315 @@
+"""Solutions of the exercises of notebook 10, accepted variants, and the answers that known mistakes give."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import torch
+
+from course_utils.exercises.definitions import Answers
+
+# ---------------------------------------------------------------- 10.1
+
+WEIGHTS, QUERY = (0.40, 0.10, 0.25, 0.05, 0.20), 3
+
+
+def distance_by_hand():
+    # 'moving' is word 3; its distances to the five keys are 3, 2, 1, 0 and 1
+    return 0.40 * 3 + 0.10 * 2 + 0.25 * 1 + 0.05 * 0 + 0.20 * 1
+
+
+def _mean_distance(of=abs, query=QUERY, weights=WEIGHTS):
+    return sum(weight * of(query - key) for key, weight in enumerate(weights))
+
+
+DISTANCE = Answers(
+    distance_by_hand,
+    variants={
+        "two decimals": lambda: 1.85,
+        "a text": lambda: "1,85",
+        "a fraction": lambda: Fraction(37, 20),
+        "torch": lambda: torch.tensor(WEIGHTS) @ (torch.arange(5) - QUERY).abs().float(),
+        "a list of one": lambda: [np.dot(WEIGHTS, np.abs(np.arange(5) - QUERY))],
+        "in per cent": lambda: "185%",
+    },
+    mutants={
+        "signed": lambda: _mean_distance(of=lambda gap: gap),
+        "signed-forward": lambda: _mean_distance(of=lambda gap: -gap),
+        "mean-position": lambda: _mean_distance(query=0),
+        "unweighted": lambda: _mean_distance(weights=(0.2,) * 5),
+        "largest-key": lambda: 3.0,
+        "query-too-far": lambda: _mean_distance(query=4),
+        "query-too-near": lambda: _mean_distance(query=2),
+        "squared": lambda: _mean_distance(of=lambda gap: gap**2),
+        "root-of-squares": lambda: math.sqrt(_mean_distance(of=lambda gap: gap**2)),
+        "divided-by-keys": lambda: _mean_distance() / 5,
+        "divided-by-longest": lambda: _mean_distance() / 3,
+        "words-between": lambda: _mean_distance(of=lambda gap: max(abs(gap) - 1, 0)),
+        "own-left-out": lambda: _mean_distance() / (1 - WEIGHTS[QUERY]),
+        "only-before": lambda: _mean_distance(of=lambda gap: max(gap, 0)),
+        "counted-from-one": lambda: _mean_distance(of=lambda gap: abs(gap) + 1),
+    },
+)
+
+# ---------------------------------------------------------------- 10.2
+
+
+def previous_token_score(weights):
+    from_previous = weights.diagonal(offset=-1, dim1=-2, dim2=-1)          # (heads, query - 1)
+    return from_previous.mean(dim=-1)
+
+
+def _score_loops(weights):
+    scores = []
+    for head in weights:
+        looked = [head[query, query - 1].item() for query in range(1, len(head))]
+        scores.append(sum(looked) / len(looked))
+    return scores
+
+
+def _score_shifted_eye(weights):
+    n = weights.shape[-1]
+    return (weights * torch.eye(n).roll(1, 0).tril()).sum(dim=(1, 2)) / (n - 1)
+
+
+def _score_indexed(weights):
+    query = torch.arange(1, weights.shape[1])
+    return weights[:, query, query - 1].mean(1)
+
+
+def _score_distances(weights):
+    gap = torch.arange(weights.shape[1])[:, None] - torch.arange(weights.shape[2])
+    return torch.stack([head[gap == 1].double().mean() for head in weights])
+
+
+def _at(weights, offset):
+    return weights.diagonal(offset=offset, dim1=-2, dim2=-1)
+
+
+def _wrapped(weights):
+    query = torch.arange(weights.shape[-1])
+    return weights[:, query, query - 1].mean(dim=-1)
+
+
+PREVIOUS = Answers(
+    previous_token_score,
+    variants={
+        "loops": _score_loops,
+        "shifted identity": _score_shifted_eye,
+        "indexed": _score_indexed,
+        "by distances": _score_distances,
+        "cut square": lambda weights: weights[:, 1:, :-1].diagonal(dim1=1, dim2=2).mean(-1),
+        "einsum": lambda weights: torch.einsum("hqq->h", weights[:, 1:, :-1]) / (weights.shape[1] - 1),
+        "numpy": lambda weights: np.diagonal(weights.numpy().astype(np.float64), -1, 1, 2).mean(axis=-1),
+        "traces": lambda weights: tuple(head[1:, :-1].trace() / (len(head) - 1) for head in weights),
+        "vmap": torch.func.vmap(lambda head: head.diagonal(-1).mean()),
+        "transposed": lambda weights: weights.mT.diagonal(1, 1, 2).mean(dim=1),
+    },
+    mutants={
+        "first-counted": lambda weights: _at(weights, -1).sum(-1) / weights.shape[-1],
+        "next": lambda weights: _at(weights, 1).mean(-1),
+        "itself": lambda weights: _at(weights, 0).mean(-1),
+        "two-before": lambda weights: _at(weights, -2).mean(-1),
+        "wrapped": _wrapped,
+        "heads-averaged": lambda weights: _at(weights, -1).mean(),
+        "not-averaged": lambda weights: _at(weights, -1),
+        "queries-kept": lambda weights: _at(weights, -1).mean(dim=0),
+        "summed": lambda weights: _at(weights, -1).sum(-1),
+        "largest-of-row": lambda weights: (
+            weights[:, 1:].argmax(-1) == torch.arange(weights.shape[-1] - 1)).double().mean(-1),
+        "all-before": lambda weights: weights.tril(-1).sum(-1)[:, 1:].mean(-1),
+        "whole-square": lambda weights: weights[:, 1:, :-1].mean(dim=(1, 2)),
+        "wrong-dimensions": lambda weights: weights.diagonal(-1).mean(-1),
+        "maximum": lambda weights: _at(weights, -1).amax(-1),
+    },
+)
+
+# ---------------------------------------------------------------- 10.3
+
+
+def rest_column(weights, head, tail):
+    first_of_tail = weights.shape[1] - tail                                # not -tail: -0 is 0
+    rest = weights[:, head:first_of_tail].sum(dim=1, keepdim=True)         # (query, 1); zeros if nothing lies between
+    return torch.cat([weights[:, :head], rest, weights[:, first_of_tail:]], dim=1)
+
+
+def _rest_loops(weights, head, tail):
+    rows = []
+    for row in weights.tolist():
+        shown = row[:head] + [0.0] + row[len(row) - tail:]
+        for key, weight in enumerate(row):
+            if head <= key < len(row) - tail:
+                shown[head] += weight
+        rows.append(shown)
+    return rows
+
+
+def _rest_matrix(weights, head, tail):
+    keys = weights.shape[1]
+    goes_to = torch.arange(keys).clamp(max=head)
+    goes_to[keys - tail:] = head + 1 + torch.arange(tail)
+    return weights @ torch.nn.functional.one_hot(goes_to, head + 1 + tail).float()
+
+
+def _rest_by_difference(weights, head, tail):
+    keys = weights.shape[1]
+    first, last = weights[:, :head], weights[:, keys - tail:]
+    return torch.hstack([first, (weights.sum(1) - first.sum(1) - last.sum(1)).unsqueeze(1), last])
+
+
+def _rest_split(weights, head, tail):
+    first, between, last = weights.split([head, weights.shape[1] - head - tail, tail], dim=1)
+    return torch.column_stack((first, between.sum(1), last))
+
+
+def _rest_numpy(weights, head, tail):
+    array = weights.double().numpy()
+    end = array.shape[1] - tail
+    return np.insert(np.delete(array, slice(head, end), axis=1), head, array[:, head:end].sum(axis=1), axis=1)
+
+
+def _rest_added(weights, head, tail):
+    n = weights.shape[1]
+    where = torch.tensor([k if k < head else head if k < n - tail else k - n + tail + head + 1 for k in range(n)])
+    return torch.zeros(len(weights), head + 1 + tail).index_add(1, where, weights)
+
+
+def _rest(middle, before=lambda w, head, end: w[:, :head], after=lambda w, head, end: w[:, end:]):
+    """The first keys, what `middle` makes of a row and of its keys between, and the last keys."""
+    def answer(weights, head, tail):
+        end = weights.shape[1] - tail
+        return torch.cat([before(weights, head, end), middle(weights, head, end), after(weights, head, end)], dim=1)
+    return answer
+
+
+def _renormalised(weights, head, tail):
+    shown = rest_column(weights, head, tail)
+    return shown / shown.sum(dim=1, keepdim=True)
+
+
+def _minus_zero(weights, head, tail):
+    return torch.cat([weights[:, :head], weights[:, head:-tail].sum(1, keepdim=True), weights[:, -tail:]], dim=1)
+
+
+def _none_between(weights, head, tail):
+    shown = rest_column(weights, head, tail)
+    return shown if head + tail < weights.shape[1] else weights
+
+
+def _rows_cut(weights, head, tail):
+    end = len(weights) - tail
+    return torch.cat([weights[:head], weights[head:end].sum(dim=0, keepdim=True), weights[end:]])
+
+
+REST = Answers(
+    rest_column,
+    variants={
+        "loops": _rest_loops,
+        "a matrix": _rest_matrix,
+        "by difference": _rest_by_difference,
+        "split": _rest_split,
+        "numpy": _rest_numpy,
+        "index_add": _rest_added,
+        "row by row": torch.func.vmap(lambda row, head, tail: torch.cat(
+            [row[:head], row[head:len(row) - tail].sum()[None], row[len(row) - tail:]]), in_dims=(0, None, None)),
+    },
+    mutants={
+        "mean": _rest(lambda w, head, end: w[:, head:end].mean(dim=1, keepdim=True)),
+        "maximum": _rest(lambda w, head, end: w[:, head:end].amax(1, keepdim=True) if end > head else w[:, :1] * 0),
+        "rest-last": lambda w, head, tail: rest_column(w, head, tail)[
+            :, [*range(head), *range(head + 1, head + 1 + tail), head]],
+        "rest-first": lambda w, head, tail: rest_column(w, head, tail)[
+            :, [head, *range(head), *range(head + 1, head + 1 + tail)]],
+        "renormalised": _renormalised,
+        "one-minus": _rest(lambda w, head, end: 1 - w[:, :head].sum(1, keepdim=True) - w[:, end:].sum(1, keepdim=True)),
+        "dropped": lambda w, head, tail: torch.cat([w[:, :head], w[:, w.shape[1] - tail:]], dim=1),
+        "empty-rest": _rest(lambda w, head, end: w[:, :1] * 0),
+        "all-in-rest": _rest(lambda w, head, end: w.sum(1, keepdim=True)),
+        "tail-twice": _rest(lambda w, head, end: w[:, head:].sum(1, keepdim=True)),
+        "head-twice": _rest(lambda w, head, end: w[:, :end].sum(1, keepdim=True)),
+        "one-lost": _rest(lambda w, head, end: w[:, head + 1:end].sum(1, keepdim=True)),
+        "one-lost-at-the-end": _rest(lambda w, head, end: w[:, head:max(head, end - 1)].sum(1, keepdim=True)),
+        "one-twice": _rest(lambda w, head, end: w[:, head:end + 1].sum(1, keepdim=True)),
+        "same-in-all-rows": _rest(lambda w, head, end: w[:, head:end].sum().expand(len(w), 1)),
+        "minus-zero": _minus_zero,
+        "minus-zero-in-rest": _rest(lambda w, head, end: w[:, head:end if end < w.shape[1] else 0].sum(1, keepdim=True)),
+        "no-column": _none_between,
+        "rows-cut": _rows_cut,
+        "swapped": lambda w, head, tail: rest_column(w, tail, head),
+        "tail-reversed": _rest(lambda w, head, end: w[:, head:end].sum(1, keepdim=True),
+                               after=lambda w, head, end: w[:, end:].flip(1)),
+        "tail-follows": _rest(lambda w, head, end: w[:, head + w.shape[1] - end:].sum(1, keepdim=True),
+                              after=lambda w, head, end: w[:, head:head + w.shape[1] - end]),
+    },
+)
+
+# ---------------------------------------------------------------- 10.4
+
+
+def gated(context, gates):
+    kept = context * gates[:, None, None]                                  # (batch, heads, query, d_head)
+    return kept.transpose(1, 2).flatten(-2)                                # (batch, query, heads * d_head)
+
+
+def _gated_loops(context, gates):
+    batch, heads, length, d_head = context.shape
+    out = torch.empty(batch, length, heads * d_head)
+    for head in range(heads):
+        out[:, :, head * d_head:(head + 1) * d_head] = gates[head].item() * context[:, head]
+    return out
+
+
+def _gated_after(context, gates):
+    merged = context.permute(0, 2, 1, 3).reshape(context.shape[0], context.shape[2], -1)
+    return merged * gates.repeat_interleave(context.shape[-1])
+
+
+def _merged_in_order(x):
+    return x.transpose(1, 2).flatten(-2)
+
+
+def _gate(how):
+    return lambda context, gates: _merged_in_order(how(context, gates[None, :, None, None]))
+
+
+GATED = Answers(
+    gated,
+    variants={
+        "loops": _gated_loops,
+        "gated after merging": _gated_after,
+        "einsum": lambda context, gates: torch.einsum("bhqd,h->bqhd", context, gates).flatten(2),
+        "side by side": lambda context, gates: torch.cat(
+            [gate * part for gate, part in zip(gates, context.unbind(1))], dim=-1),
+        "numpy": lambda context, gates: np.concatenate([float(gate) * context.numpy()[:, h].astype(float)
+                                                        for h, gate in enumerate(gates)], axis=-1),
+        "a diagonal matrix": lambda context, gates: _merged_in_order(context) @ torch.diag(
+            gates.repeat_interleave(context.shape[-1])),
+        "words in lists": lambda context, gates: [[torch.cat([g * row for g, row in zip(gates, word)]) for word in
+                                                   text.transpose(0, 1)] for text in context],
+        "vmap": torch.func.vmap(lambda text, gates: (text.movedim(0, 1) * gates.unsqueeze(1)).flatten(1), in_dims=(0, None)),
+    },
+    mutants={
+        "not-transposed": lambda context, gates: (context * gates[:, None, None]).reshape(
+            context.shape[0], context.shape[2], -1),
+        "wrong-columns": lambda context, gates: _merged_in_order(context) * gates.repeat(context.shape[-1]),
+        "interleaved": lambda context, gates: (context * gates[:, None, None]).permute(0, 2, 3, 1).flatten(-2),
+        "wrong-pair": lambda context, gates: (context * gates[:, None, None]).transpose(2, 3).reshape(
+            context.shape[0], context.shape[2], -1),
+        "added": _gate(lambda context, gates: context + gates),
+        "ignored": lambda context, gates: _merged_in_order(context),
+        "opposite": _gate(lambda context, gates: context * (1 - gates)),
+        "on-or-off": _gate(lambda context, gates: context * (gates > 0.5)),
+        "zero-or-not": _gate(lambda context, gates: context * (gates != 0)),
+        "softmax": _gate(lambda context, gates: context * gates.softmax(dim=1)),
+        "shares": _gate(lambda context, gates: context * gates / gates.sum()),
+        "sigmoid": _gate(lambda context, gates: context * gates.sigmoid()),
+        "twice": _gate(lambda context, gates: context * gates**2),
+        "summed": lambda context, gates: (context * gates[:, None, None]).sum(dim=1),
+        "averaged": lambda context, gates: (context * gates[:, None, None]).mean(dim=1),
+        "not-merged": lambda context, gates: context * gates[:, None, None],
+        "not-flattened": lambda context, gates: (context * gates[:, None, None]).transpose(1, 2),
+        "cut-out": lambda context, gates: _merged_in_order((context * gates[:, None, None])[:, gates != 0]),
+    },
+)
+
+ANSWERS = {"10.1": DISTANCE, "10.2": PREVIOUS, "10.3": REST, "10.4": GATED}
