@@ -1,5 +1,5 @@
 # make lab     open the course in JupyterLab, on your own copies of the notebooks
-# make test    run the unit tests and every notebook (make test NB=04: one notebook)
+# make test    run the unit tests and every notebook, two files at a time (make test NB=04: one notebook)
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results rewrite the result files that README and notebooks quote
@@ -17,7 +17,7 @@ lab: setup
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/my_copies/00_tensors.ipynb
 
 test: setup
-	@TQDM_DISABLE=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb))
+	@TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb),-n 2 --dist loadfile)
 
 course: setup
 	@$(PY) -m course_utils.notebooks run $(NB)
