@@ -28,7 +28,7 @@ SEED = 0  # of the inputs; grading takes another
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
     """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only."""
-    known = answers if isinstance(answers, Key) else Solved(exercise, answers)
+    known = answers if isinstance(answers, Key) else Solved(exercise, answers, seed)
     if exercise.kind != "function":
         return _judge_value(exercise, known, answer)
     if seed != SEED and isinstance(known, Key):
