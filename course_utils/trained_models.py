@@ -37,10 +37,8 @@ def trained_model(seed: int = 0, *, recipe: str = "reviews", progress: bool = Tr
     notebooks that ask for the same model at once train it once. A damaged folder is said so, put aside and made again.
     Raises ValueError for an option or recipe that there is not.
     """
-    if recipe not in RECIPES:
-        raise ValueError(f"recipe={recipe!r}; there are {', '.join(sorted(RECIPES))}")
-    settings = override(RECIPES[recipe], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
-    name = folder_name(seed, recipe, settings, changes)
+    settings = settings_of(recipe, changes)
+    name = folder_name(seed, recipe, changes)
     for kept in (CHECKPOINTS / name, output_folder() / "models" / name):
         classifier = _read(kept)
         if classifier is not None:
@@ -48,12 +46,19 @@ def trained_model(seed: int = 0, *, recipe: str = "reviews", progress: bool = Tr
     return _train(output_folder() / "models" / name, seed, settings, progress)
 
 
-def folder_name(seed: int, recipe: str, settings: Recipe, changes: dict) -> str:
+def settings_of(recipe: str, changes: dict) -> Recipe:
+    """A recipe by its name with some options changed. Raises ValueError for an option or recipe that there is not."""
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe={recipe!r}; there are {', '.join(sorted(RECIPES))}")
+    return override(RECIPES[recipe], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
+
+
+def folder_name(seed: int, recipe: str, changes: dict) -> str:
     """A name to read and a fingerprint of everything the weights depend on: 'reviews-num_layers-1-seed-0-3fa9c1d2'."""
     dataset = load_reviews("reviews")
     reviews = [fingerprint(list(dataset[split]["text"]), list(dataset[split]["label"])) for split in ("train", "validation")]
     words = [f"{option}-{value}" for option, value in sorted(changes.items())]
-    return "-".join([recipe, *words, f"seed-{seed}", fingerprint(settings, reviews, seed)[:8]])
+    return "-".join([recipe, *words, f"seed-{seed}", fingerprint(settings_of(recipe, changes), reviews, seed)[:8]])
 
 
 def _read(folder: Path) -> ReviewClassifier | None:
@@ -107,10 +112,9 @@ def _checksum(path: Path) -> str:
 def main() -> int:
     """Train what comes with the course and is missing; return the exit status."""
     for seed, changes in COMMITTED:
-        settings = override(RECIPES["reviews"], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
-        folder = CHECKPOINTS / folder_name(seed, "reviews", settings, changes)
+        folder = CHECKPOINTS / folder_name(seed, "reviews", changes)
         if _read(folder) is None:
-            _train(folder, seed, settings, progress=True)
+            _train(folder, seed, settings_of("reviews", changes), progress=True)
             folder.with_name(f"{folder.name}.lock").unlink(missing_ok=True)
         print(folder.name, flush=True)
     return 0

@@ -152,9 +152,7 @@ def test_an_option_that_there_is_not_is_refused_before_any_training(kept, monkey
 
 @pytest.mark.parametrize("seed, changes", COMMITTED)
 def test_the_models_that_come_with_the_course_are_of_its_recipe_and_reviews(seed, changes):
-    settings = trained_models.override(
-        trained_models.RECIPES["reviews"], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
-    folder = CHECKPOINTS / folder_name(seed, "reviews", settings, changes)
+    folder = CHECKPOINTS / folder_name(seed, "reviews", changes)
     assert folder.is_dir(), "the recipe or the reviews have changed: make models"
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     assert manifest["seed"] == seed and manifest["validation_accuracy"] > 0.85
@@ -167,9 +165,5 @@ def test_the_models_that_come_with_the_course_are_of_its_recipe_and_reviews(seed
 
 
 def test_no_other_model_stands_among_those_that_come_with_the_course():
-    named = set()
-    for seed, changes in COMMITTED:
-        settings = trained_models.override(
-            trained_models.RECIPES["reviews"], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
-        named.add(folder_name(seed, "reviews", settings, changes))
+    named = {folder_name(seed, "reviews", changes) for seed, changes in COMMITTED}
     assert {path.name for path in CHECKPOINTS.iterdir()} == named | {"imdb", "reviews", "reviews-without-positions"}

@@ -26,16 +26,17 @@ HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "course_u
               "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
 FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "timetable.py",
                    "for_instructors.md", "instructors.mk"]
+CHECK = re.compile(r"exercise\([\"']([\d.]+)[\"']\)\.check\(")
 
 
 def exercise_numbers(cell) -> list[str]:
     """The numbers in a cell's exercise("4.2").check(…), in order; none in a cell of prose."""
-    return re.findall(r"exercise\([\"']([\d.]+)[\"']\)\.check\(", cell.source) if cell.cell_type == "code" else []
+    return CHECK.findall(cell.source) if cell.cell_type == "code" else []
 
 
 def exercise_number(source: str) -> str:
     """The number in the cell's exercise("4.2").check(…). Raises ValueError for a cell without one."""
-    found = re.search(r"exercise\(\"([\d.]+)\"\)\.check\(", source)
+    found = CHECK.search(source)
     if found is None:
         raise ValueError("an exercise cell must hold exercise(\"…\").check(…)")
     return found.group(1)
