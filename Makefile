@@ -2,14 +2,15 @@
 # make test    run the unit tests and every notebook, two files at a time (make test NB=04: one notebook)
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
-# make results rewrite the result files that README and notebooks quote
+# make results make what is missing of the standard result files (make results SETS=ablations: all of one file)
+# make speed   measure, as ratios, what the course says about speed
 # make fresh NB=04   a new copy of one notebook; yours is kept beside it
 # make update NB=04  the same, with your answers to its exercises carried over
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint.
 
-.PHONY: lab test course imdb results fresh update setup export save data lint models gallery
+.PHONY: lab test course imdb results speed fresh update setup export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -32,8 +33,10 @@ imdb: setup
 	@$(PY) data/results/imdb.py
 
 results: setup
-	@$(PY) data/results/scoreboard.py
-	@$(PY) data/results/explanations.py
+	@$(PY) data/results/run.py $(SETS)
+
+speed: setup
+	@$(PY) data/results/speed.py
 
 gallery: setup
 	@$(PY) -m course_utils.gallery

@@ -1,7 +1,7 @@
 """Result files: what a run was, and what came out, so that no number is quoted from memory.
 
 Does: append runs to a JSON file under data/results, find a run that has been made, summarise seeds with an
-interval. Does not: run anything (the scripts in data/results do) or draw.
+interval. Does not: run anything (`experiments` does, and the scripts in data/results) or write tables (`result_tables`).
 """
 
 import hashlib
@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import torch
+from scipy import stats
 
 from course_utils.training import accuracy_by
 
@@ -29,9 +31,10 @@ def fingerprint(*parts) -> str:
 
 
 def environment() -> dict:
-    """What the digits of a run may depend on: device, threads, torch's version."""
+    """What the digits of a run may depend on: device, threads, versions."""
     device = "cuda" if torch.cuda.is_available() else f"cpu ({platform.machine()})"
-    return {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__.partition("+")[0]}
+    versions = {"torch": torch.__version__.partition("+")[0], "python": platform.python_version()}
+    return {"device": device, "threads": torch.get_num_threads(), **versions}
 
 
 def read_runs(name: str, folder: Path = FOLDER) -> list[dict]:
@@ -53,7 +56,25 @@ def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
     """Put a run into the file, in place of one of the same model and seed; written at once or not at all."""
     runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
     runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
-    path = Path(folder) / f"{name}.json"
+    _write(Path(folder) / f"{name}.json", runs)
+
+
+def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: Path = FOLDER) -> None:
+    """Take runs out of the file, so that they are made again; written at once or not at all."""
+    gone = set(models_and_seeds)
+    runs = read_runs(name, folder)
+    if any((run["model"], run["seed"]) in gone for run in runs):
+        _write(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
+
+
+def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
+    """Number the runs of the file by the order of the rows in `models`; a row that is not among them comes last."""
+    place = {model: i for i, model in enumerate(dict.fromkeys(models))}
+    runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
+    _write(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
+
+
+def _write(path: Path, runs: list[dict]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     partial.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
@@ -104,6 +125,41 @@ def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
     return interval(values, scored[f"reviews_{path[1]}"][path[-1]] if grouped else scored["reviews"])
 
 
+def right_of(run: dict, split: str = "test") -> np.ndarray:
+    """Whether each review of a split was judged right: (reviews,) bool, read from the run's hexadecimal `right`."""
+    return np.array([bit == "1" for bit in f"{int(run[split]['right'], 16):b}"[1:]])
+
+
+def difference(
+    runs: list[dict], baseline: list[dict], twins: Iterable[tuple[int, int]] = (), split: str = "test"
+) -> tuple[float, float]:
+    """Mean accuracy of `runs` minus that of `baseline`, and half the width of its 95 % interval.
+
+    All were scored on the same reviews, so what makes a review hard falls out of the difference; `twins`
+    (`data.pairs` of the split) are reviews that were not drawn independently, and count as one draw. To the chance of
+    the reviews adds that of the seeds of either side; with three seeds their spread is known badly, so the factor is
+    Student's t with Welch's degrees of freedom (Welch 1947), not 1.96. Raises ValueError for a side with one seed:
+    its spread is not known.
+    """
+    sides = [np.array([right_of(run, split) for run in side], dtype=float) for side in (runs, baseline)]  # (seeds, reviews)
+    if min(map(len, sides)) < 2:
+        raise ValueError("a difference needs two seeds or more on either side; one seed says nothing of the spread of seeds")
+    per_review = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+    draw = np.arange(len(per_review))
+    for first, second in twins:
+        draw[second] = draw[first]
+    draws = np.unique(draw)
+    per_draw = np.bincount(draw, per_review - per_review.mean())[draws]  # sums: a pair counts twice
+    sampling = len(draws) * per_draw.var(ddof=1) / len(per_review) ** 2
+    parts = [sampling, *(side.mean(axis=1).var(ddof=1) / len(side) for side in sides)]
+    degrees = [len(draws) - 1, *(len(side) - 1 for side in sides)]
+    total = sum(parts)
+    if total == 0:
+        return float(per_review.mean()), 0.0
+    freedom = total**2 / sum(part**2 / n for part, n in zip(parts, degrees))
+    return float(per_review.mean()), float(stats.t.ppf(0.975, freedom) * math.sqrt(total))
+
+
 def by_model(runs: list[dict]) -> dict[str, list[dict]]:
     """The runs of each model, in the order of the scoreboard."""
     grouped = {}
@@ -116,55 +172,3 @@ def percent(figure: tuple[float, float]) -> str:
     """A mean and half its interval in per cent: percent((0.871, 0.012)) -> '87.1 ± 1.2'."""
     mean, half = figure
     return f"{100 * mean:.1f} ± {100 * half:.1f}"
-
-
-def scoreboard_table(runs: list[dict]) -> str:
-    """The scoreboard on the course's reviews as a Markdown table: test accuracy in per cent, overall and by kind."""
-    kinds = ["plain", "negation", "order", "distant"]
-    lines = [f"| model | seeds | all kinds | {' | '.join(kinds)} | hand-written | parameters | seconds |", "|---" * 10 + "|"]
-    for model, same in by_model(runs).items():
-        cells = [percent(summarise(same, "test", "accuracy"))]
-        cells += [percent(summarise(same, "test", "by_kind", kind)) for kind in kinds]
-        cells += [percent(summarise(same, "handwritten", "accuracy"))]
-        seconds = sum(run["seconds"] for run in same) / len(same)
-        lines.append(f"| {model} | {len(same)} | {' | '.join(cells)} | {same[0]['parameters']:,} | {seconds:.0f} |")
-    return "\n".join(lines)
-
-
-def imdb_table(runs: list[dict]) -> str:
-    """The results on real reviews as a Markdown table: test accuracy in per cent."""
-    lines = ["| model on IMDb | seeds | test accuracy | parameters | seconds |", "|---" * 5 + "|"]
-    for model, same in by_model(runs).items():
-        seconds = sum(run["seconds"] for run in same) / len(same)
-        accuracy = percent(summarise(same, "test", "accuracy"))
-        lines.append(f"| {model} | {len(same)} | {accuracy} | {same[0]['parameters']:,} | {seconds:.0f} |")
-    return "\n".join(lines)
-
-
-def readme_section(folder: Path = FOLDER) -> str:
-    """What the README quotes, made from the result files; the test of the README compares it with this."""
-    scoreboard, imdb = read_runs("scoreboard", folder), read_runs("imdb", folder)
-    threads = sorted({run["threads"] for run in scoreboard + imdb})
-    counted = "accuracy in per cent, with a 95 % interval for the reviews drawn and the seeds drawn"
-    parts = [
-        f"Test accuracy on the course's reviews ({scoreboard[0]['test']['reviews']:,} of them; {counted}):",
-        scoreboard_table(scoreboard),
-    ]
-    if imdb:
-        parts += [
-            f"And on {imdb[0]['test']['reviews']:,} real test reviews (25,000 labelled ones for training and validation):",
-            imdb_table(imdb),
-        ]
-    parts.append(
-        f"Seconds are training time on a shared two-core machine without a GPU ({' or '.join(map(str, threads))} threads): "
-        "an order of magnitude, not a benchmark."
-    )
-    return "\n\n".join(parts)
-
-
-def update_readme(path: Path = FOLDER.parent.parent / "README.md") -> None:
-    """Write `readme_section` between the README's two scoreboard marks."""
-    begin, end = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"
-    text = path.read_text(encoding="utf-8")
-    head, tail = text.partition(begin)[0], text.partition(end)[2]
-    path.write_text(f"{head}{begin}\n{readme_section()}\n{end}{tail}", encoding="utf-8", newline="\n")

@@ -1,13 +1,15 @@
 """Numbers that are quoted are the numbers in the result files, and the files say how they came about."""
 
 import json
+import re
 import runpy
 
 import pandas as pd
 import pytest
 
 from course_utils.data import load_reviews
-from course_utils.results import add_run, by_model, interval, percent, read_runs, readme_section, summarise
+from course_utils.result_tables import readme_section
+from course_utils.results import add_run, by_model, interval, percent, read_runs, summarise
 from course_utils.tokenization import WordTokenizer
 
 RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
@@ -16,7 +18,7 @@ RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews":
 def test_the_readme_quotes_what_the_result_files_say(root):
     text = (root / "README.md").read_text(encoding="utf-8")
     quoted = text.partition("<!-- scoreboard: begin -->")[2].partition("<!-- scoreboard: end -->")[0]
-    assert quoted.strip() == readme_section().strip(), "run data/results/scoreboard.py: it rewrites the README's tables"
+    assert quoted.strip() == readme_section().strip(), "run data/results/run.py: it rewrites the README's tables"
 
 
 NAMES = ["scoreboard", "imdb", "explanations"]
@@ -55,6 +57,45 @@ def test_the_committed_checkpoints_score_what_their_runs_say(root):
 def test_a_checkpoint_is_small(root):
     for folder in (root / "data" / "checkpoints").iterdir():
         assert sum(file.stat().st_size for file in folder.iterdir()) < 12e6, folder.name
+
+
+def numbers_of_the_prose(notebook: dict) -> list[tuple[str, str]]:
+    """(cell id, number) of every number with a decimal point in the text: no formulas, code, tables or folded answers."""
+    found = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            other = r"<details>.*?</details>|\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`"
+            text = re.sub(other, " ", "".join(cell["source"]), flags=re.S)
+            lines = [line for line in text.splitlines() if not line.startswith("|")]
+            numbers = re.findall(r"(?<![\d.,\w])\d+(?:,\d{3})*\.\d+(?![\d.])", "\n".join(lines))
+            found += [(cell["id"], number) for number in numbers]
+    return found
+
+
+def outputs_of(notebook: dict) -> str:
+    """What the cells print and show, as text."""
+    parts = []
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            parts.append("".join(output.get("text", [])))
+            parts += ["".join(shown) for kind, shown in output.get("data", {}).items() if kind.startswith("text/")]
+    return "\n".join(parts)
+
+
+# numbers of an example that the text makes up or works out by hand, or that a reference gives
+BY_HAND = {"09_real_reviews": {"0.998", "1.96", "4.6"}, "11_attention_as_explanation": {"3.5"}, "12_ablations": set()}
+
+
+@pytest.mark.parametrize("name", sorted(BY_HAND))
+def test_a_notebook_that_reads_result_files_quotes_only_what_its_outputs_show(root, name):
+    notebook = json.loads((root / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    shown = {float(n.replace(",", "")) for n in re.findall(r"(?<![\d.,])\d+(?:,\d{3})*\.\d+", outputs_of(notebook))}
+    quoted = numbers_of_the_prose(notebook)
+    assert len(quoted) > 5
+    for cell, number in quoted:
+        digits, value = len(number.partition(".")[2]), float(number.replace(",", ""))
+        agrees = any(round(figure * scale, digits) == value for figure in shown for scale in (1, 100))
+        assert agrees or number in BY_HAND[name], f"cell {cell} of {name} says {number}, and no output does"
 
 
 def test_an_interval_adds_the_chance_of_reviews_and_of_seeds():

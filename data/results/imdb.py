@@ -27,7 +27,8 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores, update_readme
+from course_utils.result_tables import update_readme
+from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
 

@@ -1,27 +1,29 @@
-"""Every model of the scoreboard on the course's own reviews, three seeds each: `make results`.
+"""Every model of the scoreboard on the course's own reviews: a set of runs for data/results/run.py.
 
 Writes data/results/scoreboard.json and, from the seeds with the best validation accuracy, the small models under
-data/checkpoints that the notebooks look into. A second call makes only what is missing or out of date.
+data/checkpoints that the notebooks look into.
 
-    python data/results/scoreboard.py [--seeds 0 1 2]
+    python data/results/run.py scoreboard [--seeds 0 1 2]
 """
 
-import argparse
 import dataclasses
-import sys
+import functools
+import shutil
 import time
+from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
 from course_utils import baselines
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
-from course_utils.data import load_reviews, pairs
+from course_utils.data import load_reviews
 from course_utils.embeddings import BagOfEmbeddings
+from course_utils.experiments import scored_split, train_and_score, twin_gap
+from course_utils.figures import output_folder
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores, update_readme
+from course_utils.results import FOLDER, fingerprint, read_runs
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import BatchOptions, encode_reviews, seed_everything
 
 RECIPE = RECIPES["reviews"]
 TEXT_MODELS = {
@@ -51,94 +53,76 @@ NETWORKS = [
 CHECKPOINTS = {"attention without positions": "reviews-without-positions", "attention, the full model": "reviews"}
 
 
-def scored_split(dataset, predictions) -> dict:
-    """Accuracy overall, by kind and, where the corpus marks them, on frames that no training review has."""
-    result = scores(predictions, dataset["label"], kind=dataset["kind"])
-    if "unseen_frame" in dataset.column_names:
-        rows = [i for i, unseen in enumerate(dataset["unseen_frame"]) if unseen]
-        if rows:
-            result["unseen_frames"] = scores([predictions[i] for i in rows], [dataset["label"][i] for i in rows])
-    return result
+@functools.cache
+def reviews() -> dict:
+    """The splits of the course's reviews, and the hand-written ones."""
+    return {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
 
 
-def run_text_model(model: str, data: dict, common: dict) -> None:
-    """Fit and score a model that takes texts. It has no seed: one run."""
+@functools.cache
+def settings() -> str:
+    """What every run depends on: the recipe, and the texts and labels of all splits."""
+    data = reviews()
+    return fingerprint(RECIPE, [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data])
+
+
+def wanted(seeds: list[int]) -> list[tuple[str, int]]:
+    """Models that take texts have no seed: one run each."""
+    return [(model, 0) for model in TEXT_MODELS] + [(model, seed) for model in NETWORKS for seed in seeds]
+
+
+def describe(model: str) -> dict:
+    """The name of a row says it all."""
+    return {}
+
+
+def run(model: str, seed: int, state) -> dict:
+    """Fit or train, and score, one model; keep its weights if they are the best so far."""
+    if model in TEXT_MODELS:
+        return run_text_model(model)
+    return run_network(model, seed, state)
+
+
+def run_text_model(model: str) -> dict:
+    """Fit and score a model that takes texts."""
+    data = reviews()
     begun = time.perf_counter()
     fitted = TEXT_MODELS[model]().fit(data["train"]["text"], data["train"]["label"])
     seconds = time.perf_counter() - begun
     last = fitted[-1]
     parameters = next((getattr(last, name).size for name in ("coef_", "feature_log_prob_") if hasattr(last, name)), 1)
-    record(model, 0, seconds, int(parameters), common, {
+    scored = {
         split: scored_split(data[split], fitted.predict(data[split]["text"]))
         for split in ("validation", "test", "handwritten")
-    })
+    }
+    return {"parameters": int(parameters), "seconds": round(seconds, 1), **scored}
 
 
-def run_network(model: str, seed: int, data: dict, tokenizer: WordTokenizer, common: dict) -> None:
-    """Train and score one seed of a network; keep the checkpoint if it is the best so far."""
+def run_network(model: str, seed: int, state) -> dict:
+    """Train and score one seed of a network."""
+    data = reviews()
+    tokenizer = WordTokenizer.train(data["train"]["text"], RECIPE.max_size, RECIPE.min_freq)
+    encoded = {split: encode_reviews(data[split], tokenizer) for split in data}
     seed_everything(seed)
     net = network(model, tokenizer.vocab_size)
     options = BatchOptions(**RECIPE.batches)
-    encoded = {split: encode_reviews(data[split], tokenizer) for split in data}
-    settings = dict(RECIPE.fit, learning_rate=1e-2, weight_decay=0.01) if model.startswith("bag") else RECIPE.fit
-    result = fit(net, encoded["train"], encoded["validation"], options=options, seed=seed, progress=False, **settings)
-    scored = {
-        split: scored_split(data[split], evaluate(net, encoded[split], options).predictions)
-        for split in ("validation", "test", "handwritten")
-    }
-    others = [run for run in current_runs(common) if run["model"] == model and run["seed"] != seed]
-    earlier = [run["validation"]["accuracy"] for run in others]
-    if model in CHECKPOINTS and scored["validation"]["accuracy"] > max(earlier, default=0):
-        ReviewClassifier(net, tokenizer).save(FOLDER.parent / "checkpoints" / CHECKPOINTS[model])
-    parameters = sum(p.numel() for p in net.parameters())
-    common = {**common, "best_epoch": result.best_epoch, "twin_gap": twin_gap(net, data["test"], encoded["test"], options)}
-    record(model, seed, result.seconds, parameters, common, scored)
+    changed = {"learning_rate": 1e-2, "weight_decay": 0.01} if model.startswith("bag") else {}
+    record = train_and_score(net, data, encoded, options, seed, state, **{**RECIPE.fit, **changed})
+    record["twin_gap"] = twin_gap(net, data["test"], encoded["test"], options)
+    if model in CHECKPOINTS:
+        ReviewClassifier(net.cpu(), tokenizer).save(trained_folder(model, seed))
+    return record
 
 
-def twin_gap(net, dataset, encoded, options) -> float:
-    """The largest difference between the probabilities of two order twins: zero for a model blind to order."""
-    probabilities = evaluate(net, encoded, options).probabilities
-    twins = [(a, b) for a, b in pairs(dataset) if dataset[a]["kind"] == "order"]
-    return max((probabilities[a] - probabilities[b]).abs().max().item() for a, b in twins)
+def trained_folder(model: str, seed: int) -> Path:
+    """Where a trained network is kept until `finish` has chosen."""
+    return output_folder() / "scoreboard" / f"{CHECKPOINTS[model]}-seed-{seed}"
 
 
-def record(model: str, seed: int, seconds: float, parameters: int, common: dict, scored: dict) -> None:
-    """Put one run into the result file."""
-    order = [*TEXT_MODELS, *NETWORKS].index(model)
-    add_run("scoreboard", {
-        "model": model, "order": order, "seed": seed, "seconds": round(seconds, 1), "parameters": parameters,
-        **common, **scored,
-    })
-
-
-def current_runs(common: dict) -> list[dict]:
-    """The recorded runs that were made with these settings and these reviews."""
-    return [run for run in read_runs("scoreboard") if run["settings"] == common["settings"]]
-
-
-def main() -> int:
-    """Run what is missing, print the table; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    chosen = parser.parse_args()
-    data = {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
-    texts = [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data]
-    common = {"settings": fingerprint(RECIPE, texts), **environment()}
-    tokenizer = WordTokenizer.train(data["train"]["text"], RECIPE.max_size, RECIPE.min_freq)
-    wanted = [(model, 0) for model in TEXT_MODELS] + [(model, seed) for model in NETWORKS for seed in chosen.seeds]
-    done = {(run["model"], run["seed"]) for run in current_runs(common)}
-    for model, seed in tqdm([run for run in wanted if run not in done], unit="model"):
-        if model in TEXT_MODELS:
-            run_text_model(model, data, common)
-        else:
-            run_network(model, seed, data, tokenizer, common)
-    if read_runs("scoreboard"):
-        update_readme()
-    for run in read_runs("scoreboard"):
-        by_kind = "  ".join(f"{kind} {value:.3f}" for kind, value in run["test"]["by_kind"].items())
-        print(f"{run['model']:<32} seed {run['seed']}  {run['test']['accuracy']:.3f}  {by_kind}  {run['seconds']:.0f} s")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def finish() -> None:
+    """Copy the seed with the best validation accuracy, if it was trained here, to data/checkpoints."""
+    for model, name in CHECKPOINTS.items():
+        runs = [run for run in read_runs("scoreboard") if run["model"] == model]
+        best = max(runs, key=lambda run: run["validation"]["accuracy"])
+        if trained_folder(model, best["seed"]).is_dir():
+            shutil.copytree(trained_folder(model, best["seed"]), FOLDER.parent / "checkpoints" / name, dirs_exist_ok=True)

@@ -1,0 +1,174 @@
+"""Experiments as files: run what is missing of a set of runs, several at a time, and write each down when it ends.
+
+A set is a module in data/results that says what it wants and how one run is made:
+
+    settings() -> str                 a fingerprint of all that every run depends on (recipe, reviews)
+    wanted(seeds) -> [(model, seed)]  the rows of its table, in order
+    describe(model) -> dict           what this row changes, written into its run; a run made otherwise is made again
+    run(model, seed, state) -> dict   one run; `state` is a file for an unfinished training, to resume from
+
+Does: find what is missing, run it in separate processes, keep every finished run at once, resume. Does not: know
+any model. `python data/results/run.py` is its command line.
+"""
+
+import functools
+import importlib
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from course_utils.data import pairs
+from course_utils.figures import output_folder
+from course_utils.results import FOLDER, add_run, environment, read_runs, scores, set_order
+from course_utils.training import evaluate, fit
+
+
+def load_set(name: str):
+    """The module data/results/`name`.py. Raises ValueError if it is no set of runs."""
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        module = None
+    if not all(hasattr(module, part) for part in ("settings", "wanted", "describe", "run")):
+        known = sorted(path.stem for path in FOLDER.glob("*.py") if "\ndef wanted(" in path.read_text(encoding="utf-8"))
+        raise ValueError(f"there is no set of runs called {name!r}; there are {', '.join(known)}")
+    return module
+
+
+def missing_runs(name: str, seeds: list[int], folder: Path = FOLDER, only: str = "") -> list[tuple[str, int]]:
+    """What `wanted` lists and data/results/`name`.json does not hold as it would be made now.
+
+    `only` is a part of a model's name: other rows are left alone.
+    """
+    module = load_set(name)
+    settings = module.settings()
+    done = {
+        (run["model"], run["seed"])
+        for run in read_runs(name, folder)
+        if run["settings"] == settings and run.get("change", {}) == module.describe(run["model"])
+    }
+    return [run for run in module.wanted(seeds) if run not in done and only in run[0]]
+
+
+def run_missing(
+    names: list[str], seeds: list[int], *, jobs: int = 2, folder: Path = FOLDER, only: str = "", progress: bool = True,
+) -> int:
+    """Make the missing runs of all sets, `jobs` at a time with one thread each; return how many failed.
+
+    One seed of every row comes first. Every finished run is written down at once, and the same call goes on
+    after an interruption. A run that fails is told on the error stream, and the others are made all the same.
+    """
+    todo = [(name, model, seed) for name in names for model, seed in missing_runs(name, seeds, folder, only)]
+    todo.sort(key=lambda run: seeds.index(run[2]) if run[2] in seeds else -1)
+    failed = 0
+    with tqdm(total=len(todo), unit="run", disable=not progress) as bar:
+        for (name, model, seed), made in _each(todo, jobs, state_folder(folder)):
+            try:
+                add_run(name, made(), folder)
+                set_order(name, [row for row, _ in load_set(name).wanted(seeds)], folder)
+            except Exception as error:                  # one row that cannot be made must not lose the others
+                failed += 1
+                bar.write(f"{name}: {model}, seed {seed} failed: {type(error).__name__}: {error}", file=sys.stderr)
+            bar.set_postfix_str(f"{model}, seed {seed}")
+            bar.update()
+    return failed
+
+
+def _each(todo: list, jobs: int, states: Path) -> Iterator[tuple[tuple, Callable]]:
+    """Each run as it ends, with a function that gives its record or raises what went wrong."""
+    if jobs == 1:
+        threads = torch.get_num_threads()
+        _one_thread()
+        for run in todo:
+            yield run, functools.partial(_make, *run, states)
+        torch.set_num_threads(threads)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread) as pool:
+        waiting = {pool.submit(_make, *run, states): run for run in todo}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result
+        except BaseException:                           # interrupted: do not begin what has not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def state_folder(folder: Path) -> Path:
+    """Where unfinished trainings of the runs in `folder` are kept."""
+    return output_folder() / "unfinished" / (folder.name if folder != FOLDER else "results")
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)                            # several processes that each take all cores would slow each other
+
+
+def _make(name: str, model: str, seed: int, states: Path) -> dict:
+    """One run in a process of its own, with what every run must say of itself."""
+    module = load_set(name)
+    state = states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.{os.getpid()}.safetensors"
+    unfinished = sorted(states.glob(f"{state.name.split('.')[0]}.*.safetensors"))
+    if unfinished:                                      # of a process that was ended: go on from where it stood
+        os.replace(unfinished[0], state)
+    record = {
+        "model": model, "order": 0, "seed": seed,
+        "settings": module.settings(), "change": module.describe(model), **environment(),
+        **module.run(model, seed, state),
+    }
+    state.unlink(missing_ok=True)
+    return record
+
+
+def scored_split(dataset, predictions) -> dict:
+    """Accuracy on the course's reviews: overall, by kind and on frames that no training review has.
+
+    `right` says of every review whether it was right, four to a hexadecimal digit (see `right_of`).
+    """
+    result = scores(predictions, dataset["label"], kind=dataset["kind"])
+    if "unseen_frame" in dataset.column_names:
+        rows = [i for i, unseen in enumerate(dataset["unseen_frame"]) if unseen]
+        if rows:
+            result["unseen_frames"] = scores([predictions[i] for i in rows], [dataset["label"][i] for i in rows])
+    bits = "".join(str(int(int(said) == int(label))) for said, label in zip(predictions, dataset["label"], strict=True))
+    result["right"] = f"{int('1' + bits, 2):x}"         # a leading one keeps leading zeros
+    return result
+
+
+def train_and_score(net, data: dict, encoded: dict, options, seed: int, state, **settings) -> dict:
+    """Train a network, choose its epoch on the validation split, score it once on every other split.
+
+    `data` and `encoded` hold the splits by name, as datasets and as `EncodedReviews`; `settings` are those of `fit`.
+    Returns what a run says: parameters, seconds, best_epoch, history and the scores of each split.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    result = fit(
+        net.to(device), encoded["train"], encoded["validation"],
+        options=options, seed=seed, checkpoint=state, progress=False, **settings,
+    )
+    scored = {
+        split: scored_split(data[split], evaluate(net, encoded[split], options).predictions)
+        for split in data if split != "train"
+    }
+    return {
+        "parameters": sum(p.numel() for p in net.parameters() if p.requires_grad),
+        "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch,
+        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
+        **scored,
+    }
+
+
+def twin_gap(net, dataset, encoded, options) -> float:
+    """The largest difference between the probabilities of two order twins: zero for a model blind to order."""
+    probabilities = evaluate(net, encoded, options).probabilities
+    twins = [(a, b) for a, b in pairs(dataset) if dataset[a]["kind"] == "order"]
+    return max((probabilities[a] - probabilities[b]).abs().max().item() for a, b in twins)

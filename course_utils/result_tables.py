@@ -1,0 +1,88 @@
+"""The tables that the README quotes, made from the result files; a test holds the README to them.
+
+Does: one Markdown table a result file, and the README's section. Does not: run or compute anything that
+`course_utils.results` does not (see there for the intervals).
+"""
+
+from pathlib import Path
+
+from course_utils.data import load_reviews, pairs
+from course_utils.results import FOLDER, by_model, difference, percent, read_runs, summarise
+
+
+def scoreboard_table(runs: list[dict]) -> str:
+    """The scoreboard on the course's reviews as a Markdown table: test accuracy in per cent, overall and by kind."""
+    kinds = ["plain", "negation", "order", "distant"]
+    lines = [f"| model | seeds | all kinds | {' | '.join(kinds)} | hand-written | parameters | seconds |", "|---" * 10 + "|"]
+    for model, same in by_model(runs).items():
+        cells = [percent(summarise(same, "test", "accuracy"))]
+        cells += [percent(summarise(same, "test", "by_kind", kind)) for kind in kinds]
+        cells += [percent(summarise(same, "handwritten", "accuracy"))]
+        seconds = sum(run["seconds"] for run in same) / len(same)
+        lines.append(f"| {model} | {len(same)} | {' | '.join(cells)} | {same[0]['parameters']:,} | {seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def imdb_table(runs: list[dict]) -> str:
+    """The results on real reviews as a Markdown table: test accuracy in per cent."""
+    lines = ["| model on IMDb | seeds | test accuracy | parameters | seconds |", "|---" * 5 + "|"]
+    for model, same in by_model(runs).items():
+        seconds = sum(run["seconds"] for run in same) / len(same)
+        accuracy = percent(summarise(same, "test", "accuracy"))
+        lines.append(f"| {model} | {len(same)} | {accuracy} | {same[0]['parameters']:,} | {seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def ablations_table(runs: list[dict]) -> str:
+    """One change at a time as a Markdown table: test accuracy, and how much more or less than the default, in per cent."""
+    models = by_model(runs)
+    default, twins = next(iter(models.values())), pairs(load_reviews("reviews")["test"])
+    lines = ["| | change | seeds | test accuracy | against the default | parameters | seconds |", "|---" * 7 + "|"]
+    group = ""
+    for model, same in models.items():
+        first, group = same[0]["change"]["group"] != group, same[0]["change"]["group"]
+        against = ""
+        if same is not default and len(same) > 1:
+            mean, half = difference(same, default, twins)
+            against = f"{100 * mean:+.1f} ± {100 * half:.1f}".replace("-", "−")
+        seconds = sum(run["seconds"] for run in same) / len(same)
+        cells = [group if first else "", model, len(same), percent(summarise(same, "test", "accuracy")), against]
+        lines.append("| " + " | ".join(map(str, cells)) + f" | {same[0]['parameters']:,} | {seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def readme_section(folder: Path = FOLDER) -> str:
+    """What the README quotes, made from the result files; the test of the README compares it with this."""
+    scoreboard, imdb = read_runs("scoreboard", folder), read_runs("imdb", folder)
+    threads = sorted({run["threads"] for run in scoreboard + imdb + read_runs("ablations", folder)})
+    counted = "accuracy in per cent, with a 95 % interval for the reviews drawn and the seeds drawn"
+    parts = [
+        f"Test accuracy on the course's reviews ({scoreboard[0]['test']['reviews']:,} of them; {counted}):",
+        scoreboard_table(scoreboard),
+    ]
+    if imdb:
+        parts += [
+            f"And on {imdb[0]['test']['reviews']:,} real test reviews (25,000 labelled ones for training and validation):",
+            imdb_table(imdb),
+        ]
+    ablations = read_runs("ablations", folder)
+    if ablations:
+        parts += [
+            "The full model against one change at a time, on the course's reviews. The differences carry a 95 % interval "
+            "for reviews and seeds; among some thirty rows one or two seem to differ by chance alone. "
+            "[Notebook 12](notebooks/12_ablations.ipynb) says what can be concluded and what not:",
+            ablations_table(ablations),
+        ]
+    parts.append(
+        f"Seconds are training time on a shared two-core machine without a GPU ({' or '.join(map(str, threads))} threads): "
+        "an order of magnitude, not a benchmark."
+    )
+    return "\n\n".join(parts)
+
+
+def update_readme(path: Path = FOLDER.parent.parent / "README.md") -> None:
+    """Write `readme_section` between the README's two scoreboard marks."""
+    begin, end = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"
+    text = path.read_text(encoding="utf-8")
+    head, tail = text.partition(begin)[0], text.partition(end)[2]
+    path.write_text(f"{head}{begin}\n{readme_section()}\n{end}{tail}", encoding="utf-8", newline="\n")

@@ -1,0 +1,222 @@
+"""Runs that end up in files: what is missing is made, once, and an interruption loses nothing."""
+
+import json
+import runpy
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from course_utils import experiments
+from course_utils.data import load_reviews, pairs
+from course_utils.experiments import load_set, missing_runs, run_missing, scored_split, train_and_score
+from course_utils.results import difference, read_runs, remove_runs, right_of
+from course_utils.training import BatchOptions, EncodedReviews, seed_everything
+
+TEST = {"accuracy": 0.5, "reviews": 10}
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """A set of two rows whose runs are counted; its result file is in tmp_path."""
+    module = types.ModuleType("small_set")
+    module.calls, module.fails, module.version = [], set(), "a"
+    module.changes = {"first": {}, "second": {"heads": 2}}
+    module.settings = lambda: module.version
+    module.wanted = lambda seeds: [(model, seed) for model in ("first", "second") for seed in seeds]
+    module.describe = lambda model: module.changes[model]
+
+    def run(model, seed, state):
+        module.calls.append((model, seed))
+        if (model, seed) in module.fails:
+            raise RuntimeError("no room left")
+        return {"parameters": 1, "seconds": 0.1, "test": dict(TEST, accuracy=seed / 10)}
+
+    module.run = run
+    monkeypatch.setitem(sys.modules, "small_set", module)
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
+    return module
+
+
+def go(tmp_path, **options):
+    return run_missing(["small_set"], [0, 1], jobs=1, folder=tmp_path, progress=False, **options)
+
+
+def test_a_run_says_what_it_was_and_one_seed_of_every_row_comes_first(made, tmp_path):
+    assert go(tmp_path) == 0
+    assert made.calls == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
+    runs = read_runs("small_set", tmp_path)
+    assert [(run["model"], run["seed"], run["order"]) for run in runs] == [
+        ("first", 0, 0), ("first", 1, 0), ("second", 0, 1), ("second", 1, 1)]
+    for run in runs:
+        assert {"settings", "change", "device", "threads", "torch", "python", "parameters", "seconds", "test"} <= set(run)
+        assert run["threads"] == 1
+
+
+def test_what_is_made_is_not_made_again(made, tmp_path):
+    go(tmp_path)
+    made.calls.clear()
+    assert go(tmp_path) == 0 and made.calls == []
+    remove_runs("small_set", [("second", 1)], tmp_path)
+    go(tmp_path)
+    assert made.calls == [("second", 1)]
+
+
+def test_other_settings_or_another_change_make_a_run_again(made, tmp_path):
+    go(tmp_path)
+    made.changes["second"] = {"heads": 4}
+    assert missing_runs("small_set", [0, 1], tmp_path) == [("second", 0), ("second", 1)]
+    made.version = "b"
+    assert len(missing_runs("small_set", [0, 1], tmp_path)) == 4
+    assert missing_runs("small_set", [0, 1], tmp_path, only="irs") == [("first", 0), ("first", 1)]
+
+
+def test_a_run_that_fails_is_told_and_loses_no_other(made, tmp_path, capsys):
+    made.fails = {("second", 0)}
+    assert go(tmp_path) == 1
+    assert "second, seed 0 failed: RuntimeError: no room left" in capsys.readouterr().err
+    assert len(read_runs("small_set", tmp_path)) == 3
+    made.fails = set()
+    assert go(tmp_path) == 0 and len(read_runs("small_set", tmp_path)) == 4
+
+
+def test_an_unknown_set_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match="no set of runs called 'ablation'; there are ablations, .*scoreboard"):
+        load_set("ablation")
+
+
+def tiny(times=1):
+    """Reviews of the ids 2 (negative) and 3 (positive), in the form that `train_and_score` takes."""
+    labels = [0, 1] * 16
+    encoded = EncodedReviews([[2 + label] * (1 + i % 4) for i, label in enumerate(labels)] * times, labels * times)
+    split = load_reviews("reviews")["test"].select(range(32)).remove_columns("label").add_column("label", labels)
+    return {"train": split, "validation": split, "test": split}, {"train": encoded, "validation": encoded, "test": encoded}
+
+
+class Lookup(nn.Module):
+    """One row of logits a token, averaged; dropout, so that the random stream matters."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(4, 2)
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, token_ids, attention_mask):
+        return self.dropout(self.table(token_ids)).mean(dim=1)
+
+
+def test_a_training_that_was_ended_goes_on_from_its_state_to_the_same_run(made, tmp_path, monkeypatch):
+    data, encoded = tiny()
+
+    def run(model, seed, state, breaks=None):
+        seed_everything(seed)
+        net = Lookup()
+        if breaks:
+            calls = []
+            net.register_forward_hook(lambda *_: calls.append(1) or (_ for _ in ()).throw(KeyboardInterrupt)
+                                      if len(calls) >= breaks else calls.append(1))
+        return train_and_score(net, data, encoded, BatchOptions(batch_size=8), seed, state, epochs=6, learning_rate=0.1)
+
+    made.run = run
+    go(tmp_path, only="first")
+    whole = read_runs("small_set", tmp_path)
+    remove_runs("small_set", [("first", 0), ("first", 1)], tmp_path)
+    made.run = lambda *arguments: run(*arguments, breaks=12)
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path, only="first")
+    left = list((tmp_path / "outputs" / "unfinished").rglob("*.safetensors"))
+    assert len(left) == 1, "no state of the unfinished training was kept"
+    made.run = run
+    go(tmp_path, only="first")
+    for before, after in zip(whole, read_runs("small_set", tmp_path), strict=True):
+        assert {k: v for k, v in before.items() if k != "seconds"} == {k: v for k, v in after.items() if k != "seconds"}
+    assert not list((tmp_path / "outputs" / "unfinished").rglob("*.safetensors"))
+
+
+def test_right_says_of_each_review_whether_it_was_right():
+    split = load_reviews("reviews")["test"].select(range(50))
+    predictions = [label if i % 3 else 1 - label for i, label in enumerate(split["label"])]
+    run = {"test": scored_split(split, predictions)}
+    assert right_of(run).tolist() == [i % 3 != 0 for i in range(50)]
+    assert right_of(run).mean() == pytest.approx(run["test"]["accuracy"])
+
+
+def runs_of(right):
+    return [{"test": {"right": f"{int('1' + ''.join(str(int(bit)) for bit in row), 2):x}"}} for row in right]
+
+
+def test_the_interval_of_a_difference_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(400):                                # reviews of unequal hardness, seeds of unequal luck
+        hardness = rng.normal(0, 0.1, 300)
+        sides = [rng.random((n, 300)) < 0.8 + hardness + rng.normal(0, 0.02, (n, 1)) for n in (3, 5)]
+        mean, half = difference(runs_of(sides[0]), runs_of(sides[1]))
+        covered.append(abs(mean) <= half)
+    assert 0.92 <= np.mean(covered) <= 1.0
+
+
+def test_twins_count_as_one_draw():
+    rng = np.random.default_rng(1)
+    once = [rng.random((3, 200)) < p for p in (0.9, 0.8)]
+    twice = [np.repeat(side, 2, axis=1) for side in once]
+    twins = [(i, i + 1) for i in range(0, 400, 2)]
+    alone, blind, told = (difference(*map(runs_of, sides), pair) for sides, pair in
+                          ((once, ()), (twice, ()), (twice, twins)))
+    assert told == pytest.approx(alone) and blind[1] < 0.95 * alone[1]
+
+
+def test_a_difference_of_one_seed_is_refused():
+    with pytest.raises(ValueError, match="two seeds or more"):
+        difference(runs_of([[1, 0]]), runs_of([[1, 0], [1, 1]]))
+
+
+def test_the_ablations_are_what_their_names_say(root):
+    from course_utils.recipes import RECIPES, override
+
+    script = runpy.run_path(str(root / "data" / "results" / "ablations.py"))
+    changes, network = script["CHANGES"], script["network"]
+    recipe = RECIPES["reviews"]
+
+    def built(name):
+        options = [f"{key}={json.dumps(value)}" for key, value in changes[name].options.items()]
+        torch.manual_seed(0)
+        return network(changes[name], override(recipe, options), 2709)
+
+    default = built(script["DEFAULT"])
+    size = sum(p.numel() for p in default.parameters())
+    for name in changes:
+        assert isinstance(built(name), nn.Module)
+        if changes[name].group in ("equal parameters", "equal seconds"):
+            assert sum(p.numel() for p in built(name).parameters()) == pytest.approx(size, rel=0.015), name
+    assert len(built("4 layers").encoder.blocks) == 4
+    assert built("4 heads").encoder.blocks[0].attention.num_heads == 4
+    assert not built("frozen random embeddings").embedding.weight.requires_grad
+    assert not built("post-norm, 2 layers").encoder.blocks[0].norm_first
+    assert built("width 64").config.d_model == built("width 64").config.d_ff == 64
+    scaled, unscaled = default.encoder.blocks[0].attention, built("no scaling").encoder.blocks[0].attention
+    unscaled.load_state_dict(scaled.state_dict())
+    x = torch.randn(2, 5, 32)
+    scores = [
+        attention.attend(*attention.project(x, x, x), need_weights=True).weights.log() for attention in (scaled, unscaled)
+    ]
+    gaps = [score - score[..., :1] for score in scores]
+    torch.testing.assert_close(gaps[1], gaps[0] * 4, atol=1e-4, rtol=1e-4)  # √d_head = √16
+
+
+def test_every_pair_of_the_test_split_is_known_to_the_intervals():
+    twins = pairs(load_reviews("reviews")["test"])
+    assert len(twins) > 300 and len({i for pair in twins for i in pair}) == 2 * len(twins)
+
+
+def test_processes_of_their_own_give_what_one_process_gives(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
+    options = dict(only="majority", progress=False)
+    assert run_missing(["scoreboard"], [0], jobs=1, folder=tmp_path / "one", **options) == 0
+    assert run_missing(["scoreboard"], [0], jobs=2, folder=tmp_path / "two", **options) == 0
+    one, two = (read_runs("scoreboard", tmp_path / name) for name in ("one", "two"))
+    assert len(one) == 1 and one[0]["test"] == two[0]["test"]
+    assert experiments.state_folder(tmp_path / "one") != experiments.state_folder(tmp_path / "two")
