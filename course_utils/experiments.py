@@ -14,7 +14,6 @@ any model. `python data/results/run.py` is its command line.
 import functools
 import importlib
 import multiprocessing
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from course_utils.data import pairs
@@ -71,11 +71,12 @@ def run_missing(
     """
     todo = [(name, model, seed) for name in names for model, seed in missing_runs(name, seeds, folder, only)]
     todo.sort(key=lambda run: seeds.index(run[2]) if run[2] in seeds else -1)
+    settings = {name: load_set(name).settings() for name in names}
     failed = 0
     with tqdm(total=len(todo), unit="run", disable=not progress) as bar:
         for (name, model, seed), made in _each(todo, jobs, state_folder(folder)):
             try:
-                add_run(name, made(), folder)
+                add_run(name, {**made(), "settings": settings[name]}, folder)
                 set_order(name, [row for row, _ in load_set(name).wanted(seeds)], folder)
             except Exception as error:                  # one row that cannot be made must not lose the others
                 failed += 1
@@ -116,16 +117,17 @@ def _one_thread() -> None:
 def _make(name: str, model: str, seed: int, states: Path) -> dict:
     """One run in a process of its own, with what every run must say of itself."""
     module = load_set(name)
-    state = states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.{os.getpid()}.safetensors"
-    unfinished = sorted(states.glob(f"{state.name.split('.')[0]}.*.safetensors"))
-    if unfinished:                                      # of a process that was ended: go on from where it stood
-        os.replace(unfinished[0], state)
-    record = {
-        "model": model, "order": 0, "seed": seed,
-        "settings": module.settings(), "change": module.describe(model), **environment(),
-        **module.run(model, seed, state),
-    }
-    state.unlink(missing_ok=True)
+    states.mkdir(parents=True, exist_ok=True)
+    state = states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.safetensors"
+    try:
+        with FileLock(f"{state}.lock", timeout=0):      # held as long as the process lives
+            record = {
+                "model": model, "order": 0, "seed": seed, "change": module.describe(model), **environment(),
+                **module.run(model, seed, state),
+            }
+            state.unlink(missing_ok=True)
+    except Timeout:
+        raise RuntimeError("another process is making this run") from None
     return record
 
 

@@ -9,12 +9,14 @@ import json
 import math
 import os
 import platform
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from scipy import stats
 
 from course_utils.training import accuracy_by
@@ -54,24 +56,32 @@ def read_runs(name: str, folder: Path = FOLDER) -> list[dict]:
 
 def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
     """Put a run into the file, in place of one of the same model and seed; written at once or not at all."""
-    runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
-    runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
-    _write(Path(folder) / f"{name}.json", runs)
+    with _locked(name, folder):
+        runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
+        runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
+        _write(Path(folder) / f"{name}.json", runs)
 
 
 def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: Path = FOLDER) -> None:
     """Take runs out of the file, so that they are made again; written at once or not at all."""
     gone = set(models_and_seeds)
-    runs = read_runs(name, folder)
-    if any((run["model"], run["seed"]) in gone for run in runs):
-        _write(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
+    with _locked(name, folder):
+        runs = read_runs(name, folder)
+        if any((run["model"], run["seed"]) in gone for run in runs):
+            _write(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
 
 
 def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
     """Number the runs of the file by the order of the rows in `models`; a row that is not among them comes last."""
     place = {model: i for i, model in enumerate(dict.fromkeys(models))}
-    runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
-    _write(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
+    with _locked(name, folder):
+        runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
+        _write(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
+
+
+def _locked(name: str, folder: Path) -> FileLock:
+    """A lock on one result file, so that two scripts that add to it lose no run; it lies with the temporary files."""
+    return FileLock(Path(tempfile.gettempdir()) / f"{fingerprint(str(Path(folder).resolve()), name)}.lock")
 
 
 def _write(path: Path, runs: list[dict]) -> None:

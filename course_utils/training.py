@@ -1,8 +1,8 @@
 """Train and score any classifier of the course; used from notebook 08 on, written out by hand in notebook 03.
 
 Does: length-bucketed batches with dynamic padding, AdamW with warm-up and decay, gradient clipping, the
-best epoch by validation accuracy, early stopping, checkpoints that resume with the same result, and
-`python -m course_utils.training` (see `--help`). Does not: know any model. A model takes
+best epoch by validation accuracy, early stopping, checkpoints that resume with the same result, a CUDA device
+where there is one, and `python -m course_utils.training` (see `--help`). Does not: know any model. A model takes
 (token_ids, attention_mask) and returns logits, or a result with `.logits`.
 """
 
@@ -146,6 +146,25 @@ def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) ->
     return peak * 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, total_steps - rise)))
 
 
+def training_device(model: nn.Module) -> torch.device:
+    """Where `fit` trains a model: on a CUDA device if there is one, otherwise where the model is."""
+    home = next(model.parameters()).device
+    return torch.device("cuda") if home.type == "cpu" and torch.cuda.is_available() else home
+
+
+def training_precision(precision: str, model: nn.Module, train: EncodedReviews, options: BatchOptions) -> str:
+    """What "auto" and "fastest" mean for a model where it stands: see `fit`."""
+    device = next(model.parameters()).device
+    if precision not in ("auto", "fastest"):
+        return precision
+    if precision == "auto" or device.type != "cpu":
+        return "bf16" if device.type == "cuda" else "fp32"
+    from course_utils.acceleration import choose_precision  # here, since that file knows the model's modules
+
+    batch = next(batches(train, options, seed=0))
+    return choose_precision(model, batch.token_ids, batch.attention_mask)
+
+
 def fit(
     model: nn.Module,
     train: EncodedReviews,
@@ -159,33 +178,43 @@ def fit(
     patience: int | None = None,
     options: BatchOptions = BatchOptions(),
     seed: int = 0,
+    precision: str = "auto",
     checkpoint=None,
     progress: bool = True,
 ) -> FitResult:
     """Train `model` in place and leave it with the weights of the epoch that was best on `validation`.
 
+    Trains on a CUDA device if there is one and brings the model back to its own. `precision` is that of the
+    model's passes in training: "fp32", "bf16" (autocast; weights, loss and evaluation stay in fp32), "auto", which is
+    bf16 on CUDA and fp32 elsewhere, or "fastest": on a CPU the one that is faster in a measurement with one batch. A
+    measurement may come out otherwise another time, and with it the digits of a run: so it is not the default.
+
     `patience` epochs without a better validation accuracy end the training. With `checkpoint` (a file
     name) the state is written after every epoch, and a run that finds one made with the same
     settings, model and reviews goes on from it to the same result. Raises FloatingPointError if the loss
-    is no longer finite, ValueError for an empty split.
+    is no longer finite, ValueError for an empty split or another precision.
     """
+    if precision not in ("auto", "fastest", "fp32", "bf16"):
+        raise ValueError(f"precision={precision!r}; use 'auto', 'fastest', 'fp32' or 'bf16'")
     if not train.ids:
         raise ValueError("there are no reviews to train on; an empty split?")
     if not validation.ids:
         raise ValueError("there are no reviews to evaluate on; an empty split?")
-    device = next(model.parameters()).device
+    home, device = next(model.parameters()).device, training_device(model)
+    model.to(device)
     steps_per_epoch = -(-len(train.ids) // options.batch_size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
     settings = ""                                       # what a checkpoint must have been made with
     if checkpoint:
         settings = json.dumps([
-            epochs, learning_rate, weight_decay, warmup, clip, patience, list(options), seed,
+            epochs, learning_rate, weight_decay, warmup, clip, patience, list(options), seed, precision,
             hashlib.sha256(json.dumps([train, validation]).encode()).hexdigest(),
             str(model), str(getattr(model, "config", "")),
             [[name, list(p.shape)] for name, p in model.named_parameters()],
         ])
     state = load_checkpoint(checkpoint, settings, model, optimizer) if checkpoint else None
-    history, best, best_epoch, seconds = state or ([], None, 0, 0.0)
+    history, best, best_epoch, seconds, chosen = state or ([], None, 0, 0.0, None)
+    chosen = chosen or training_precision(precision, model, train, options)
     best = best or {name: tensor.clone() for name, tensor in model.state_dict().items()}
     bar = tqdm(total=epochs * steps_per_epoch, initial=len(history) * steps_per_epoch, unit="step", disable=not progress)
     for epoch in range(len(history) + 1, epochs + 1):
@@ -199,17 +228,19 @@ def fit(
             step = (epoch - 1) * steps_per_epoch + i
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate_at(step, epochs * steps_per_epoch, learning_rate, warmup)
-            logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device)))
+            with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
+                logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device)))
             loss = F.cross_entropy(logits.float(), batch.labels.to(device))
-            if not math.isfinite(loss.item()):
+            loss_value = loss.item()
+            if not math.isfinite(loss_value):
                 raise FloatingPointError(
-                    f"the loss is {loss.item()} in epoch {epoch}, step {i}; try a smaller learning_rate than {learning_rate}"
+                    f"the loss is {loss_value} in epoch {epoch}, step {i}; try a smaller learning_rate than {learning_rate}"
                 )
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), clip)
             optimizer.step()
-            loss_sum += loss.item() * len(batch.labels)
+            loss_sum += loss_value * len(batch.labels)
             bar.update()
         scored = evaluate(model, validation, options)
         history.append({
@@ -223,22 +254,23 @@ def fit(
             best, best_epoch = {name: tensor.clone() for name, tensor in model.state_dict().items()}, epoch
         seconds += time.perf_counter() - begun
         if checkpoint:
-            save_checkpoint(checkpoint, settings, model, optimizer, (history, best, best_epoch, seconds))
+            save_checkpoint(checkpoint, settings, model, optimizer, (history, best, best_epoch, seconds, chosen))
     bar.close()
     model.load_state_dict(best)
+    model.to(home)
     model.eval()
     return FitResult(history, best_epoch, seconds)
 
 
 def save_checkpoint(path, settings: str, model: nn.Module, optimizer, state) -> None:
     """Write weights, best weights and optimizer state to one safetensors file, at once or not at all."""
-    history, best, best_epoch, seconds = state
+    history, best, best_epoch, seconds, chosen = state
     tensors = {f"model.{name}": t for name, t in model.state_dict().items()}
     tensors |= {f"best.{name}": t for name, t in best.items()}
     for i, values in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{name}": t for name, t in values.items()}
     tensors = {name: t.detach().cpu().clone() for name, t in tensors.items()}
-    metadata = {"settings": settings, "state": json.dumps([history, best_epoch, seconds])}
+    metadata = {"settings": settings, "state": json.dumps([history, best_epoch, seconds, chosen])}
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + f".{os.getpid()}.partial")
@@ -270,8 +302,8 @@ def load_checkpoint(path, settings: str, model: nn.Module, optimizer):
         i, _, field = name.partition(".")
         saved["state"].setdefault(int(i), {})[field] = tensor
     optimizer.load_state_dict(saved)
-    history, best_epoch, seconds = json.loads(metadata["state"])
-    return history, parts["best"], best_epoch, seconds
+    history, best_epoch, seconds, chosen = json.loads(metadata["state"])
+    return history, parts["best"], best_epoch, seconds, chosen
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import types
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from torch import nn
 
 from course_utils import experiments
@@ -81,6 +82,15 @@ def test_a_run_that_fails_is_told_and_loses_no_other(made, tmp_path, capsys):
     assert len(read_runs("small_set", tmp_path)) == 3
     made.fails = set()
     assert go(tmp_path) == 0 and len(read_runs("small_set", tmp_path)) == 4
+
+
+def test_a_run_that_another_process_is_making_is_left_to_it(made, tmp_path, capsys):
+    states = experiments.state_folder(tmp_path)
+    states.mkdir(parents=True)
+    with FileLock(states / "small_set-first-0.safetensors.lock"):
+        assert go(tmp_path, only="first") == 1
+    assert "seed 0 failed: RuntimeError: another process is making this run" in capsys.readouterr().err
+    assert made.calls == [("first", 1)]
 
 
 def test_an_unknown_set_is_named_with_those_there_are():

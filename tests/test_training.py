@@ -4,13 +4,17 @@ import json
 import math
 import random
 import runpy
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from library_twins import proof
+from safetensors import safe_open
 from torch import nn
 from torch.nn import functional as F
 
@@ -28,6 +32,8 @@ from course_utils.training import (
     fit,
     learning_rate_at,
     seed_everything,
+    training_device,
+    training_precision,
 )
 
 
@@ -313,7 +319,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other", ["learning rate", "seed", "texts", "labels", "heads", "dropout", "positions", "batch size"]
+    "other", ["learning rate", "seed", "texts", "labels", "heads", "dropout", "positions", "batch size", "precision"]
 )
 def test_a_checkpoint_of_other_settings_is_noticed_and_not_used(other, tmp_path, capsys):
     file, train = tmp_path / "state", toy_reviews(16)
@@ -323,6 +329,8 @@ def test_a_checkpoint_of_other_settings_is_noticed_and_not_used(other, tmp_path,
         settings["learning_rate"] = 1e-4
     elif other == "seed":
         settings["seed"] = 4
+    elif other == "precision":
+        settings["precision"] = "bf16"
     elif other == "batch size":
         settings["options"] = BatchOptions(batch_size=4, max_len=16)
     elif other == "texts":
@@ -352,6 +360,81 @@ def test_a_damaged_checkpoint_is_noticed_and_not_used(content, tmp_path, capsys)
     result = fit(model, train, train, checkpoint=file, **SETTINGS)
     assert "state cannot be read" in capsys.readouterr().err
     assert model.steps > 0 and result.history == expected.history
+
+
+# device and precision
+
+def test_a_cuda_device_is_used_where_there_is_one_unless_the_model_stands_elsewhere(monkeypatch):
+    model = toy_model()
+    assert training_device(model) == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert training_device(model) == torch.device("cuda")
+    assert training_device(model.to("meta")) == torch.device("meta")
+
+
+def test_the_precision_on_cuda_is_bf16_and_on_the_processor_fp32_or_the_measured_one(monkeypatch):
+    from course_utils import acceleration
+
+    class OnCuda(nn.Module):
+        def parameters(self):
+            return iter([torch.empty(0, device="meta")])
+
+    train, model, options = toy_reviews(20), toy_model(), BatchOptions(batch_size=8, max_len=16)
+    assert training_precision("auto", OnCuda(), train, options) == "fp32"  # a device of no known gain
+    monkeypatch.setattr(torch.Tensor, "device", property(lambda tensor: torch.device("cuda")))
+    for precision in ("auto", "fastest"):
+        assert training_precision(precision, OnCuda(), train, options) == "bf16"
+    assert training_precision("fp32", OnCuda(), train, options) == "fp32"
+    monkeypatch.undo()
+    asked = []
+    for answer in ("bf16", "fp32"):
+        monkeypatch.setattr(
+            acceleration, "choose_precision", lambda *given, answer=answer: asked.append(given[1].shape) or answer
+        )
+        assert training_precision("fastest", model, train, options) == answer
+        assert training_precision("auto", model, train, options) == "fp32"
+    assert asked == [next(batches(train, options, seed=0)).token_ids.shape] * 2
+    assert training_precision("bf16", model, train, options) == "bf16" and len(asked) == 2
+
+
+def autocast_used(model) -> list[bool]:
+    """Fills, while the model is used: was it in training mode, and under autocast?"""
+    used = []
+    model.register_forward_hook(lambda module, *_: used.append((module.training, torch.is_autocast_enabled("cpu"))))
+    return used
+
+
+def test_training_in_bf16_is_close_to_fp32_and_evaluates_in_fp32():
+    histories = {}
+    for precision in ("fp32", "bf16"):
+        model = toy_model(dropout=0.0)
+        used = autocast_used(model)
+        result = fit(model, toy_reviews(80), toy_reviews(20, 1), epochs=2, precision=precision, **QUIET)
+        assert set(used) == {(True, precision == "bf16"), (False, False)}
+        assert all(p.dtype == torch.float32 and p.isfinite().all() for p in model.parameters())
+        histories[precision] = [epoch["train_loss"] for epoch in result.history]
+    assert all(math.isfinite(loss) for loss in histories["bf16"])
+    assert histories["bf16"] != histories["fp32"]
+    assert histories["bf16"] == pytest.approx(histories["fp32"], rel=0.03)
+
+
+def test_the_precision_is_one_of_four():
+    with pytest.raises(ValueError, match="precision='fp16'; use 'auto', 'fastest', 'fp32' or 'bf16'"):
+        fit(toy_model(), toy_reviews(), toy_reviews(), precision="fp16", **QUIET)
+
+
+def test_a_resumed_run_keeps_the_precision_that_was_chosen(tmp_path, monkeypatch):
+    import course_utils.training
+
+    answers = iter(["bf16"])
+    monkeypatch.setattr(course_utils.training, "training_precision", lambda *given: next(answers))  # asked once
+    train, file = toy_reviews(40), tmp_path / "state"
+    with pytest.raises(Killed):
+        fit(CountsSteps(toy_model(), stop_at=8), train, train, checkpoint=file, **SETTINGS)
+    model = CountsSteps(toy_model())
+    used = autocast_used(model)
+    fit(model, train, train, checkpoint=file, **SETTINGS)
+    assert (True, True) in used and (True, False) not in used
 
 
 # recipes and the command line
@@ -437,6 +520,33 @@ def test_the_command_line_writes_a_classifier_that_loads(tmp_path, monkeypatch, 
     assert set(labels) <= {"negative", "positive"} and probabilities.isfinite().all()
     result = json.loads((tmp_path / "made" / "result.json").read_text())
     assert result["recipe"]["fit"]["epochs"] == 2 and result["seed"] == 0 and result["best_epoch"] in (1, 2)
+
+
+def test_a_command_that_was_killed_goes_on_to_the_same_files(tmp_path):
+    data, epochs = toy_dataset(tmp_path), 12
+    settings = [setting for setting in TINY if not setting.startswith("epochs")] + [f"epochs={epochs}"]
+    options = [part for setting in settings for part in ("--set", setting)] + ["--threads", str(torch.get_num_threads())]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert main([str(data), str(whole), *options]) == 0
+    command = [sys.executable, "-m", "course_utils.training", str(data), str(cut), *options]
+    root, state = Path(__file__).resolve().parent.parent, cut / "training_state.safetensors"
+    running = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not state.exists() and running.poll() is None:                   # until the first epoch is saved
+        time.sleep(0.001)
+    running.kill()                                                         # SIGKILL, in a later epoch
+    running.communicate()
+    assert running.returncode != 0 and not (cut / "result.json").exists()
+    with safe_open(state, framework="pt") as file:
+        assert 1 <= len(json.loads(file.metadata()["state"])[0]) < epochs
+    again = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "starts anew" not in again.stderr
+    results = [json.loads((folder / "result.json").read_text()) for folder in (whole, cut)]
+    for folder, result in zip((whole, cut), results):
+        del result["seconds"]
+        (folder / "result.json").unlink()
+    assert results[0] == results[1]
+    files = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (whole, cut)]
+    assert files[0] == files[1] and set(files[0]) == {"config.json", "model.safetensors", "vocabulary.json"}
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

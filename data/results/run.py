@@ -23,6 +23,8 @@ from course_utils.results import FOLDER, by_model, read_runs, remove_runs, summa
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("ablations", "layers"), ("token_range", "")]
 
+QUOTED = ["scoreboard", "ablations"]                    # in the README
+
 
 def show(name: str, folder: Path) -> None:
     """Print the rows of a result file, beside the committed ones if it is another file."""
@@ -66,7 +68,8 @@ def main() -> int:
     if folder == FOLDER:
         for name in dict.fromkeys(name for name, _ in plan):
             getattr(load_set(name), "finish", lambda: None)()
-        update_readme()
+        if any(name in QUOTED for name, _ in plan):
+            update_readme()
     return 1 if failed else 0
 
 
