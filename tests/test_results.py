@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from course_utils.data import load_reviews
+from course_utils.experiments import load_set
 from course_utils.result_tables import readme_section
 from course_utils.results import add_run, by_model, interval, percent, read_runs, summarise
 from course_utils.tokenization import WordTokenizer
@@ -24,7 +25,10 @@ def test_the_readme_quotes_what_the_result_files_say(root):
 NAMES = ["scoreboard", "imdb", "explanations"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+ALL = [*NAMES, "ablations", "token_range", "learning_curves", "sentiment_axis", "imdb_better"]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_every_run_names_its_seed_settings_device_and_cost(name):
     runs = read_runs(name)
     assert runs
@@ -32,6 +36,14 @@ def test_every_run_names_its_seed_settings_device_and_cost(name):
         assert {"model", "seed", "settings", "device", "threads", "torch", "parameters", "seconds"} <= set(run)
         assert 0 <= run["test"]["accuracy"] <= 1 and run["test"]["reviews"] > 0
     assert len({run["settings"] for run in runs}) == 1, "the runs of one table were made with different settings"
+
+
+@pytest.mark.parametrize("name", ["scoreboard", "ablations", "token_range"])
+def test_the_runs_in_a_file_are_what_the_script_would_make_now(name):
+    module = load_set(name)
+    for run in read_runs(name):
+        assert run["settings"] == module.settings(), f"{name}.json was made with another recipe or other reviews"
+        assert run.get("change", {}) == module.describe(run["model"]), run["model"]
 
 
 def test_attention_was_run_with_three_seeds():
