@@ -23,7 +23,7 @@ from course_utils.results import FOLDER, by_model, read_runs, remove_runs, summa
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("ablations", "layers"), ("token_range", "")]
 
-QUOTED = ["scoreboard", "ablations"]                    # in the README
+QUOTED = ["scoreboard", "ablations", "imdb_better"]                    # in the README
 
 
 def show(name: str, folder: Path) -> None:
