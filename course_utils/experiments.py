@@ -24,7 +24,7 @@ import torch
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from course_utils.data import pairs
+from course_utils.data import load_reviews, pairs
 from course_utils.figures import output_folder
 from course_utils.results import FOLDER, add_run, environment, read_runs, scores, set_order
 from course_utils.training import evaluate, fit
@@ -129,6 +129,12 @@ def _make(name: str, model: str, seed: int, states: Path) -> dict:
     except Timeout:
         raise RuntimeError("another process is making this run") from None
     return record
+
+
+@functools.cache
+def scored_reviews() -> dict:
+    """What runs on the course's reviews are trained and scored on: their splits, and the hand-written ones."""
+    return {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
 
 
 def scored_split(dataset, predictions) -> dict:

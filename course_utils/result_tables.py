@@ -25,19 +25,18 @@ def scoreboard_table(runs: list[dict]) -> str:
 
 def imdb_table(runs: list[dict]) -> str:
     """The results on real reviews as a Markdown table: test accuracy in per cent."""
-    lines = ["| model on IMDb | seeds | test accuracy | parameters | seconds |", "|---" * 5 + "|"]
-    for model, same in by_model(runs).items():
-        seconds = sum(run["seconds"] for run in same) / len(same)
-        accuracy = percent(summarise(same, "test", "accuracy"))
-        lines.append(f"| {model} | {len(same)} | {accuracy} | {same[0]['parameters']:,} | {seconds:.0f} |")
-    return "\n".join(lines)
+    return _accuracy_and_cost(runs, "model on IMDb", "seconds", "seconds")
 
 
 def better_table(runs: list[dict]) -> str:
     """How far models from scratch get on real reviews, as a Markdown table; the cost counts teachers."""
-    lines = ["| more out of the same labels | seeds | test accuracy | parameters | processor seconds |", "|---" * 5 + "|"]
+    return _accuracy_and_cost(runs, "more out of the same labels", "processor seconds", "cpu_seconds")
+
+
+def _accuracy_and_cost(runs: list[dict], rows: str, unit: str, key: str) -> str:
+    lines = [f"| {rows} | seeds | test accuracy | parameters | {unit} |", "|---" * 5 + "|"]
     for model, same in by_model(runs).items():
-        cost = sum(run["cpu_seconds"] for run in same) / len(same)
+        cost = sum(run[key] for run in same) / len(same)
         accuracy = percent(summarise(same, "test", "accuracy"))
         lines.append(f"| {model} | {len(same)} | {accuracy} | {same[0]['parameters']:,} | {cost:.0f} |")
     return "\n".join(lines)

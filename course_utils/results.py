@@ -32,6 +32,11 @@ def fingerprint(*parts) -> str:
     return digest.hexdigest()[:12]
 
 
+def split_fingerprints(splits) -> list[str]:
+    """A `fingerprint` of the texts and labels of each split of a DatasetDict, or of a dict of datasets."""
+    return [fingerprint(list(split["text"]), list(split["label"])) for split in splits.values()]
+
+
 def environment() -> dict:
     """What the digits of a run may depend on: device, threads, versions."""
     device = "cuda" if torch.cuda.is_available() else f"cpu ({platform.machine()})"

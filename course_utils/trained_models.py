@@ -23,7 +23,7 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.figures import output_folder
 from course_utils.recipes import RECIPES, Recipe, override, train_classifier
-from course_utils.results import fingerprint
+from course_utils.results import fingerprint, split_fingerprints
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "data" / "checkpoints"
 MANIFEST = "made_from.json"                             # written last: a folder without it is half-written
@@ -56,7 +56,7 @@ def settings_of(recipe: str, changes: dict) -> Recipe:
 def folder_name(seed: int, recipe: str, changes: dict) -> str:
     """A name to read and a fingerprint of everything the weights depend on: 'reviews-num_layers-1-seed-0-3fa9c1d2'."""
     dataset = load_reviews("reviews")
-    reviews = [fingerprint(list(dataset[split]["text"]), list(dataset[split]["label"])) for split in ("train", "validation")]
+    reviews = split_fingerprints({split: dataset[split] for split in ("train", "validation")})
     words = [f"{option}-{value}" for option, value in sorted(changes.items())]
     return "-".join([recipe, *words, f"seed-{seed}", fingerprint(settings_of(recipe, changes), reviews, seed)[:8]])
 

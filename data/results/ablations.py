@@ -14,12 +14,11 @@ from torch import nn
 
 from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
-from course_utils.data import load_reviews
 from course_utils.embeddings import BagOfEmbeddings
-from course_utils.experiments import train_and_score
+from course_utils.experiments import scored_reviews, train_and_score
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.recipes import RECIPES, Recipe, override
-from course_utils.results import fingerprint
+from course_utils.results import fingerprint, split_fingerprints
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, seed_everything
 
@@ -97,16 +96,9 @@ CHANGES = {
 
 
 @functools.cache
-def reviews() -> dict:
-    """The splits of the course's reviews, and the hand-written ones."""
-    return {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
-
-
-@functools.cache
 def settings() -> str:
     """What every run depends on: the recipe, and the texts and labels of all splits."""
-    data = reviews()
-    return fingerprint(RECIPE, [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data])
+    return fingerprint(RECIPE, split_fingerprints(scored_reviews()))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
@@ -125,13 +117,13 @@ def run(model: str, seed: int, state) -> dict:
     """Train and score one row on one seed."""
     change = CHANGES[model]
     recipe = override(RECIPE, [f"{name}={json.dumps(value)}" for name, value in change.options.items()])
-    data = dict(reviews())
+    data = dict(scored_reviews())
     if change.reviews is not None:                      # another seed draws other reviews: that chance is in the interval
         data["train"] = data["train"].shuffle(seed=seed).select(range(change.reviews))
     tokenizer = WordTokenizer.train(data["train"]["text"], recipe.max_size, recipe.min_freq)
     encoded = {split: encode_reviews(data[split], tokenizer) for split in data}
     if change.reviews is not None:                      # as many steps as with all: an epoch reads them several times
-        times = len(reviews()["train"]) // change.reviews
+        times = len(scored_reviews()["train"]) // change.reviews
         encoded["train"] = EncodedReviews(encoded["train"].ids * times, encoded["train"].labels * times)
     seed_everything(seed)
     net = network(change, recipe, tokenizer.vocab_size)

@@ -31,7 +31,7 @@ from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
 from course_utils.figures import output_folder
 from course_utils.recipes import RECIPES
-from course_utils.results import fingerprint, scores
+from course_utils.results import fingerprint, scores, split_fingerprints
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 from course_utils.word_pairs import WordPairClassifier, frequent_pairs
@@ -78,8 +78,7 @@ def reviews() -> dict:
 @functools.cache
 def settings() -> str:
     """What every run depends on: the recipe, and the texts and labels of all splits."""
-    data = reviews()
-    return fingerprint(RECIPE, [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data])
+    return fingerprint(RECIPE, split_fingerprints(reviews()))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:

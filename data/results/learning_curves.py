@@ -21,7 +21,7 @@ from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, by_model, fingerprint, read_runs, scores
+from course_utils.results import FOLDER, by_model, fingerprint, read_runs, scores, split_fingerprints
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
 
@@ -65,9 +65,7 @@ def drawn(reviews: int, seed: int) -> tuple[dict, WordTokenizer, dict[str, Encod
 @functools.cache
 def settings() -> str:
     """What every run depends on: the recipe, the batches, and the texts and labels of all splits."""
-    data = imdb()
-    texts = [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data]
-    return fingerprint(RECIPE, list(OPTIONS), texts)
+    return fingerprint(RECIPE, list(OPTIONS), split_fingerprints(imdb()))
 
 
 def row(model: str, amount: str) -> str:

@@ -16,12 +16,11 @@ import torch
 
 from course_utils import baselines
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
-from course_utils.data import load_reviews
 from course_utils.embeddings import BagOfEmbeddings
-from course_utils.experiments import scored_split, train_and_score, twin_gap
+from course_utils.experiments import scored_reviews, scored_split, train_and_score, twin_gap
 from course_utils.figures import output_folder
 from course_utils.recipes import RECIPES
-from course_utils.results import FOLDER, fingerprint, read_runs
+from course_utils.results import FOLDER, fingerprint, read_runs, split_fingerprints
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, encode_reviews, seed_everything
 
@@ -54,16 +53,9 @@ CHECKPOINTS = {"attention without positions": "reviews-without-positions", "atte
 
 
 @functools.cache
-def reviews() -> dict:
-    """The splits of the course's reviews, and the hand-written ones."""
-    return {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
-
-
-@functools.cache
 def settings() -> str:
     """What every run depends on: the recipe, and the texts and labels of all splits."""
-    data = reviews()
-    return fingerprint(RECIPE, [fingerprint(list(data[split]["text"]), list(data[split]["label"])) for split in data])
+    return fingerprint(RECIPE, split_fingerprints(scored_reviews()))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
@@ -85,7 +77,7 @@ def run(model: str, seed: int, state) -> dict:
 
 def run_text_model(model: str) -> dict:
     """Fit and score a model that takes texts."""
-    data = reviews()
+    data = scored_reviews()
     begun = time.perf_counter()
     fitted = TEXT_MODELS[model]().fit(data["train"]["text"], data["train"]["label"])
     seconds = time.perf_counter() - begun
@@ -100,7 +92,7 @@ def run_text_model(model: str) -> dict:
 
 def run_network(model: str, seed: int, state) -> dict:
     """Train and score one seed of a network."""
-    data = reviews()
+    data = scored_reviews()
     tokenizer = WordTokenizer.train(data["train"]["text"], RECIPE.max_size, RECIPE.min_freq)
     encoded = {split: encode_reviews(data[split], tokenizer) for split in data}
     seed_everything(seed)

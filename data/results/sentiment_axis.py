@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from course_utils.data import load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings, masked_mean
-from course_utils.results import fingerprint, scores
+from course_utils.results import fingerprint, scores, split_fingerprints
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, batches, encode_reviews, evaluate, fit, seed_everything
 
@@ -59,10 +59,7 @@ def splits(source: str):
 @functools.cache
 def settings() -> str:
     """What every run depends on: the training, and the texts and labels of both collections."""
-    texts = [
-        [fingerprint(list(splits(source)[split]["text"]), list(splits(source)[split]["label"])) for split in splits(source)]
-        for source in ("imdb", "reviews")
-    ]
+    texts = [split_fingerprints(splits(source)) for source in ("imdb", "reviews")]
     return fingerprint(DIMENSIONS, FREQUENT, DELETIONS, list(OPTIONS), FIT, LEAD, texts)
 
 
