@@ -129,7 +129,8 @@ ANSWERS = {
 
 @pytest.fixture
 def handed_in(tmp_path):
-    """A notebook with one right answer, one that recites the usual inputs' results, one open, one never reached."""
+    """A notebook with a right answer, one that recites the usual inputs' results, one open, one never reached, one repair
+    that nobody touched."""
     right = answers_to("4.3").reference
     exercise = next(exercise for exercise in EVERY if exercise.id == "4.3")
     outputs = [right(*inputs) for inputs in exercise.probes(torch.Generator().manual_seed(0))]
@@ -140,7 +141,10 @@ def handed_in(tmp_path):
         def masked_attention(*inputs):
             return next(results)
         exercise("4.3").check(masked_attention)"""
-    sources = ["from course_utils.exercises import exercise", *map(textwrap.dedent, [*ANSWERS.values(), recited])]
+    taught = nbformat.read("notebooks/04_attention.ipynb", as_version=4)
+    untouched = next(cell.source for cell in taught.cells if cell.id == "exercise-4-5-code")
+    sources = ["import math\nfrom course_utils.exercises import exercise",
+               *map(textwrap.dedent, [*ANSWERS.values(), recited]), untouched]
     cells = [nbformat.v4.new_code_cell(source.strip(), id=f"cell-{i}") for i, source in enumerate(sources)]
     path = tmp_path / "04_of_somebody.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
@@ -149,7 +153,9 @@ def handed_in(tmp_path):
 
 def test_grading_takes_fresh_inputs_and_goes_on_after_an_error(handed_in):
     before = handed_in.read_bytes()
-    assert grading.grade(handed_in, seed=2024) == {"4.1": "open", "4.2": "right", "4.3": "wrong", "4.4": "not reached"}
+    assert grading.grade(handed_in, seed=2024) == {
+        "4.1": "open", "4.2": "right", "4.3": "wrong", "4.4": "not reached", "4.5": "as given",
+    }
     assert handed_in.read_bytes() == before
     assert grading.grade(handed_in, seed=0)["4.3"] == "right"      # on the usual inputs it would have passed
 

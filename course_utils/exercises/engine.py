@@ -24,6 +24,7 @@ from course_utils.exercises.outputs import Unfit, article, close, joined, named_
 from course_utils.exercises.running import Run, observed
 
 SEED = 0  # of the inputs; grading takes another
+AS_GIVEN = "That is what it did when you got it."       # said of a repair whose mistake is still there
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
@@ -82,7 +83,7 @@ def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]
     names = tuple(mistake.name for mistake in fitting)
     if exercise.given in names:
         seen = fitting[names.index(exercise.given)].seen(worst)
-        text = (f"{seen} That is what it did when you got it. What does this say about the function? "
+        text = (f"{seen} {AS_GIVEN} What does this say about the function? "
                 f'exercise("{exercise.id}").hint(1) asks on.')
     elif all(mistake.convention for mistake in fitting):
         return Verdict("other", names, f"≈ {exercise.id} {exercise.title}: {text}")

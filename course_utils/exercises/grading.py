@@ -18,12 +18,14 @@ from nbclient import NotebookClient
 from course_utils.exercises import record
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.exercises.editions import exercise_numbers
+from course_utils.exercises.engine import AS_GIVEN
 from course_utils.figures import output_folder
 
 
 def grade(path: Path, seed: int) -> dict[str, str]:
-    """{exercise: 'right', 'wrong', 'open' or 'not reached'} for the exercise cells of one notebook.
+    """{exercise: 'right', 'wrong', 'as given', 'open' or 'not reached'} for the exercise cells of one notebook.
 
+    'as given' is a repair that still makes the mistake that it came with: most likely nobody touched it.
     A cell that raises does not stop the rest. `seed` chooses the inputs.
     """
     notebook = nbformat.read(path, as_version=4)
@@ -37,8 +39,12 @@ def grade(path: Path, seed: int) -> dict[str, str]:
     found = {}
     for number in sorted({number for cell in notebook.cells for number in exercise_numbers(cell)}, key=_order):
         lines = [line for line in said if line[2:].startswith(f"{number} ") and line[0] in "✓✗≈○"]
-        found[number] = {"✓": "right", "○": "open"}.get(lines[-1][0], "wrong") if lines else "not reached"
+        found[number] = _state(lines[-1]) if lines else "not reached"
     return found
+
+
+def _state(line: str) -> str:
+    return "as given" if AS_GIVEN in line else {"✓": "right", "○": "open"}.get(line[0], "wrong")
 
 
 def _printed(cell) -> list[str]:
