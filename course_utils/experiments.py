@@ -77,6 +77,7 @@ def run_missing(
         for (name, model, seed), made in _each(todo, jobs, state_folder(folder)):
             try:
                 add_run(name, {**made(), "settings": settings[name]}, folder)
+                _state_file(state_folder(folder), name, model, seed).unlink(missing_ok=True)
                 set_order(name, [row for row, _ in load_set(name).wanted(seeds)], folder)
             except Exception as error:                  # one row that cannot be made must not lose the others
                 failed += 1
@@ -91,9 +92,11 @@ def _each(todo: list, jobs: int, states: Path) -> Iterator[tuple[tuple, Callable
     if jobs == 1:
         threads = torch.get_num_threads()
         _one_thread()
-        for run in todo:
-            yield run, functools.partial(_make, *run, states)
-        torch.set_num_threads(threads)
+        try:
+            for run in todo:
+                yield run, functools.partial(_make, *run, states)
+        finally:
+            torch.set_num_threads(threads)
         return
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread) as pool:
         waiting = {pool.submit(_make, *run, states): run for run in todo}
@@ -110,6 +113,10 @@ def state_folder(folder: Path) -> Path:
     return output_folder() / "unfinished" / (folder.name if folder != FOLDER else "results")
 
 
+def _state_file(states: Path, name: str, model: str, seed: int) -> Path:
+    return states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.safetensors"
+
+
 def _one_thread() -> None:
     torch.set_num_threads(1)                            # several processes that each take all cores would slow each other
 
@@ -118,14 +125,13 @@ def _make(name: str, model: str, seed: int, states: Path) -> dict:
     """One run in a process of its own, with what every run must say of itself."""
     module = load_set(name)
     states.mkdir(parents=True, exist_ok=True)
-    state = states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.safetensors"
+    state = _state_file(states, name, model, seed)
     try:
         with FileLock(f"{state}.lock", timeout=0):      # held as long as the process lives
             record = {
                 "model": model, "order": 0, "seed": seed, "change": module.describe(model), **environment(),
                 **module.run(model, seed, state),
             }
-            state.unlink(missing_ok=True)
     except Timeout:
         raise RuntimeError("another process is making this run") from None
     return record

@@ -113,7 +113,8 @@ def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
     """Mean accuracy over seeds and half the width of its 95 % interval, for `reviews` scored reviews.
 
     Two sources of chance add up: which reviews were scored (binomial, the same for every seed) and which
-    seed was drawn (variance between seeds, divided by their number).
+    seed was drawn (variance between seeds, divided by their number). Plain on purpose: 1.96 however few the seeds,
+    and twins count as two reviews. `difference`, which is for comparing models, does neither.
     """
     accuracies = list(accuracies)
     mean = sum(accuracies) / len(accuracies)

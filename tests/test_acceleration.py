@@ -142,6 +142,26 @@ def test_attention_in_pieces_is_right_on_average():
     torch.testing.assert_close(mean, expected, atol=0.06, rtol=0)
 
 
+def test_every_head_draws_its_own_choice_of_weights(monkeypatch):
+    monkeypatch.setattr(acceleration, "PIECE", 1)                          # each head is a piece
+    torch.manual_seed(0)
+    same = torch.zeros(3, 4, 8, 5)
+    kept = attention_with_dropout(same, same, torch.eye(8).expand(3, 4, 8, 8), dropout_p=0.5) != 0
+    assert len({tuple(head.flatten().tolist()) for head in kept.flatten(0, 1)}) == 12
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_training_in_pieces_heeds_mask_and_bias(biased):
+    torch.manual_seed(0)
+    ordinary = MultiHeadAttention(8, 2)
+    fast = accelerate(MultiHeadAttention(8, 2, attention_dropout=1 / 65536)).train()  # so rare that none is dropped here
+    fast.load_state_dict(ordinary.state_dict())
+    x, mask = torch.randn(4, 6, 8), padding_mask(ragged_mask(4, 6))
+    bias = alibi_bias(2, 6, 6) if biased else None
+    answers = [attention(x, mask=mask, bias=bias).context for attention in (fast, ordinary)]
+    torch.testing.assert_close(*answers, atol=1e-4, rtol=1e-4)             # what is kept is larger by 1/65535
+
+
 @pytest.mark.parametrize("case", ["weights wanted", "evaluation", "no dropout", "learned bias"])
 def test_where_pieces_do_not_fit_the_ordinary_way_is_taken(case, monkeypatch):
     monkeypatch.setattr(acceleration, "attention_with_dropout", lambda *arguments: pytest.fail("taken in pieces"))

@@ -8,14 +8,16 @@ import types
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from filelock import FileLock
+from scipy import stats
 from torch import nn
 
 from course_utils import experiments
 from course_utils.data import load_reviews, pairs
-from course_utils.experiments import load_set, missing_runs, run_missing, scored_split, train_and_score
+from course_utils.experiments import load_set, missing_runs, run_missing, scored_split, train_and_score, twin_gap
 from course_utils.results import difference, read_runs, remove_runs, right_of
-from course_utils.training import BatchOptions, EncodedReviews, seed_everything
+from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
 TEST = {"accuracy": 0.5, "reviews": 10}
 
@@ -75,6 +77,16 @@ def test_other_settings_or_another_change_make_a_run_again(made, tmp_path):
     assert missing_runs("small_set", [0, 1], tmp_path, only="irs") == [("first", 0), ("first", 1)]
 
 
+def test_each_set_keeps_the_settings_of_its_own(made, tmp_path, monkeypatch):
+    other = types.ModuleType("other_set")
+    vars(other).update({name: part for name, part in vars(made).items() if not name.startswith("__")})
+    other.settings = lambda: "of the other"
+    monkeypatch.setitem(sys.modules, "other_set", other)
+    assert run_missing(["small_set", "other_set"], [0], jobs=1, folder=tmp_path, progress=False) == 0
+    for name, settings in (("small_set", "a"), ("other_set", "of the other")):
+        assert [run["settings"] for run in read_runs(name, tmp_path)] == [settings] * 2
+
+
 def test_a_run_that_fails_is_told_and_loses_no_other(made, tmp_path, capsys):
     made.fails = {("second", 0)}
     assert go(tmp_path) == 1
@@ -120,10 +132,12 @@ class Lookup(nn.Module):
 
 def test_a_training_that_was_ended_goes_on_from_its_state_to_the_same_run(made, tmp_path, monkeypatch):
     data, encoded = tiny()
+    passes = []
 
     def run(model, seed, state, breaks=None):
         seed_everything(seed)
         net = Lookup()
+        net.register_forward_pre_hook(lambda net, _: passes.append(net.training))
         if breaks:
             calls = []
             net.register_forward_hook(lambda *_: calls.append(1) or (_ for _ in ()).throw(KeyboardInterrupt)
@@ -140,10 +154,59 @@ def test_a_training_that_was_ended_goes_on_from_its_state_to_the_same_run(made, 
     left = list((tmp_path / "outputs" / "unfinished").rglob("*.safetensors"))
     assert len(left) == 1, "no state of the unfinished training was kept"
     made.run = run
+    passes.clear()
     go(tmp_path, only="first")
+    assert sum(passes) == (4 + 6) * 4                   # epochs of four steps: two of the twelve stood in the file
     for before, after in zip(whole, read_runs("small_set", tmp_path), strict=True):
         assert {k: v for k, v in before.items() if k != "seconds"} == {k: v for k, v in after.items() if k != "seconds"}
     assert not list((tmp_path / "outputs" / "unfinished").rglob("*.safetensors"))
+
+
+def test_a_run_is_what_fit_and_evaluate_say_of_its_splits():
+    data, encoded = tiny()
+    for shift, (split, wrong) in enumerate([("validation", 4), ("test", 10)]):  # so many of 32 labels are turned round
+        ids, labels = (part[shift:] + part[:shift] for part in encoded["train"])
+        labels = [1 - label if i < wrong else label for i, label in enumerate(labels)]
+        encoded[split] = EncodedReviews(ids, labels)
+        data[split] = data["train"].remove_columns("label").add_column("label", labels)
+    seed_everything(5)
+    net, by_hand, options = Lookup(), Lookup(), BatchOptions(batch_size=8)
+    by_hand.load_state_dict(net.state_dict())
+    net.frozen = nn.Parameter(torch.zeros(3), requires_grad=False)
+    record = train_and_score(net, data, encoded, options, 5, None, epochs=4, learning_rate=0.1)
+    expected = fit(by_hand, encoded["train"], encoded["validation"], options=options, seed=5, epochs=4, learning_rate=0.1,
+                   progress=False)
+    assert record["parameters"] == 8 and record["best_epoch"] == expected.best_epoch
+    for ours, theirs in zip(record["history"], expected.history, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    assert set(data) - set(record) == {"train"}
+    for split in ("validation", "test"):
+        assert record[split] == scored_split(data[split], evaluate(by_hand, encoded[split], options).predictions)
+    assert record["validation"]["accuracy"] > record["test"]["accuracy"]
+
+
+def test_a_split_is_scored_by_kind_and_on_unseen_frames():
+    kinds, unseen = ["plain", "order", "order", "plain"], [True, False, False, True]
+    split = Dataset.from_dict({"label": [1, 0, 1, 0], "kind": kinds, "unseen_frame": unseen})
+    scored = scored_split(split, [1, 0, 0, 0])
+    assert scored["accuracy"] == 0.75 and scored["by_kind"] == {"order": 0.5, "plain": 1.0}
+    assert scored["reviews_by_kind"] == {"order": 2, "plain": 2}
+    assert scored["unseen_frames"] == {"accuracy": 1.0, "reviews": 2}
+    assert "unseen_frames" not in scored_split(split.remove_columns("unseen_frame"), [1, 0, 0, 0])
+
+
+def test_the_gap_of_twins_is_the_largest_between_two_of_the_kind_order():
+    ids = [[2, 2], [3, 3], [2, 3], [3, 2], [2, 2], [3, 3]]
+    kinds = ["order", "negation", "order", "order", "negation", "order"]
+    partner = ["c", "e", "a", "f", "b", "d"]                               # (0, 2) and (3, 5) are order twins
+    reviews = Dataset.from_dict({"id": list("abcdef"), "pair": partner, "kind": kinds})
+    net = Lookup()
+    with torch.no_grad():
+        net.table.weight[2:] = torch.tensor([[0.0, 4.0], [0.0, 0.0]])
+    chances = torch.tensor([4.0, 4.0, 2.0, 0.0]).sigmoid()                 # of positive, in rows 0, 2, 3 and 5
+    expected = max(abs(chances[0] - chances[1]), abs(chances[2] - chances[3])).item()
+    found = twin_gap(net, reviews, EncodedReviews(ids, [0, 1] * 3), BatchOptions(multiple_of=1))
+    assert 0.3 < expected < 0.4 and found == pytest.approx(expected)             # the negation twins are 0.48 apart
 
 
 def test_right_says_of_each_review_whether_it_was_right():
@@ -167,6 +230,25 @@ def test_the_interval_of_a_difference_covers_the_truth_as_often_as_it_says():
         mean, half = difference(runs_of(sides[0]), runs_of(sides[1]))
         covered.append(abs(mean) <= half)
     assert 0.92 <= np.mean(covered) <= 1.0
+
+
+def test_a_difference_is_a_paired_interval_over_reviews_and_welchs_over_seeds():
+    def ends(figure):
+        return figure[0] - figure[1], figure[0] + figure[1]
+
+    one, other = [1] * 7 + [0] * 3, [1] * 3 + [0] * 5 + [1] * 2            # seeds alike: only the reviews are drawn
+    expected = stats.ttest_1samp(np.subtract(one, other), 0).confidence_interval()
+    assert ends(difference(runs_of([one] * 2), runs_of([other] * 3))) == pytest.approx(tuple(expected))
+    # each review is right for one seed of three, and for one of two: only the seeds are drawn
+    three = np.repeat(np.eye(3, dtype=int), [12, 6, 2], axis=1)
+    two = np.repeat(np.eye(2, dtype=int), [9, 11], axis=1)
+    expected = stats.ttest_ind(three.mean(axis=1), two.mean(axis=1), equal_var=False).confidence_interval()
+    assert ends(difference(runs_of(three), runs_of(two))) == pytest.approx(tuple(expected))
+    # the same difference on every review, with a twin or without: nothing is left to chance
+    assert difference(runs_of([[1] * 9] * 2), runs_of([[0] * 9] * 2), [(0, 5), (1, 2)]) == (1.0, 0.0)
+    both = [{"test": runs_of([one])[0]["test"], "validation": runs_of([other])[0]["test"]}] * 2
+    assert difference(both, runs_of([one] * 2))[0] == 0
+    assert difference(both, [{"validation": runs_of([one])[0]["test"]}] * 2, split="validation")[0] == pytest.approx(-0.2)
 
 
 def test_twins_count_as_one_draw():

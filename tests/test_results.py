@@ -1,16 +1,36 @@
 """Numbers that are quoted are the numbers in the result files, and the files say how they came about."""
 
 import json
+import math
 import re
 import runpy
+import threading
 
 import pandas as pd
 import pytest
 
-from course_utils.data import load_reviews
+from course_utils import results
+from course_utils.data import load_reviews, pairs
 from course_utils.experiments import load_set
-from course_utils.result_tables import readme_section
-from course_utils.results import add_run, by_model, interval, percent, read_runs, summarise
+from course_utils.result_tables import (
+    ablations_table,
+    better_table,
+    imdb_table,
+    readme_section,
+    scoreboard_table,
+    update_readme,
+)
+from course_utils.results import (
+    add_run,
+    by_model,
+    difference,
+    interval,
+    percent,
+    read_runs,
+    remove_runs,
+    set_order,
+    summarise,
+)
 from course_utils.tokenization import WordTokenizer
 
 RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
@@ -113,8 +133,71 @@ def test_a_notebook_that_reads_result_files_quotes_only_what_its_outputs_show(ro
 def test_an_interval_adds_the_chance_of_reviews_and_of_seeds():
     mean, half = interval([0.9], 100)
     assert mean == 0.9 and half == pytest.approx(1.96 * 0.03)
-    assert interval([0.85, 0.95], 100)[1] > half
+    mean, half = interval([0.85, 0.95], 100)                               # variance of a review 0.09, of a seed 0.005
+    assert mean == pytest.approx(0.9) and half == pytest.approx(1.96 * math.sqrt(0.09 / 100 + 0.005 / 2))
     assert percent((0.871, 0.0121)) == "87.1 ± 1.2"
+
+
+def made_run(model: str, seed: int, accuracy: float, **more) -> dict:
+    """A run as the scoreboard has them, with a number of its own in every place; 25 reviews of each kind."""
+    kinds = {"distant": 0.8, "negation": 0.9, "order": 0.5, "plain": 1.0}
+    test = {"accuracy": accuracy, "reviews": 100, "by_kind": kinds, "reviews_by_kind": dict.fromkeys(kinds, 25)}
+    hand_written = {"accuracy": 0.6, "reviews": 24}
+    seconds = {"seconds": 10.0 * (seed + 1), "cpu_seconds": 30.0 * (seed + 1)}
+    return {"model": model, "order": 0, "seed": seed, "parameters": 1234, **seconds, "test": test,
+            "handwritten": hand_written, **more}
+
+
+def rows_of(table: str) -> list[dict]:
+    """The rows of a Markdown table, each with its cells by the name of the column."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [dict(zip(lines[0], cells, strict=True)) for cells in lines[2:]]
+
+
+def test_every_figure_of_a_table_stands_in_its_column():
+    runs = [made_run("one", 0, 0.7), made_run("one", 1, 0.9), made_run("two", 0, 0.9)]
+    half = f"{196 * math.sqrt(0.16 / 100 + 0.02 / 2):.1f}"
+    one, two = rows_of(scoreboard_table(runs))
+    assert one == {
+        "model": "one", "seeds": "2", "all kinds": f"80.0 ± {half}", "plain": "100.0 ± 0.0", "negation": "90.0 ± 11.8",
+        "order": "50.0 ± 19.6", "distant": "80.0 ± 15.7", "hand-written": "60.0 ± 19.6", "parameters": "1,234",
+        "seconds": "10",
+    }
+    assert two["model"] == "two" and two["seeds"] == "1" and two["all kinds"] == "90.0 ± 5.9" and two["seconds"] == "10"
+    for table, cost in ((imdb_table, {"seconds": "10"}), (better_table, {"processor seconds": "45"})):
+        one = list(rows_of(table(runs))[0].values())
+        assert one == ["one", "2", f"80.0 ± {half}", "1,234", *cost.values()]
+        assert cost.keys() <= rows_of(table(runs))[0].keys()
+
+
+def test_an_ablation_stands_against_the_default_with_twins_as_one_draw():
+    test = load_reviews("reviews")["test"]
+    twins = pairs(test)
+    lost = {i for pair in twins[:60] for i in pair}
+
+    def run(model, seed, wrong, group):
+        right = f"{int('1' + ''.join('0' if i in wrong else '1' for i in range(len(test))), 2):x}"
+        return made_run(model, seed, 1 - len(wrong) / len(test), change={"group": group},
+                        test={"accuracy": 1 - len(wrong) / len(test), "reviews": len(test), "right": right})
+
+    runs = [run(model, seed, wrong | {seed}, group) for model, wrong, group in
+            (("the default", set(), "default"), ("worse", lost, "layers"), ("worse too", lost, "layers")) for seed in (0, 1)]
+    default, worse, again = rows_of(ablations_table([*runs, run("one seed", 0, lost, "heads")]))[:3]
+    mean, half = difference(runs[2:4], runs[:2], twins)
+    assert mean < 0 and f"{100 * half:.1f}" != f"{100 * difference(runs[2:4], runs[:2])[1]:.1f}"
+    assert default["against the default"] == "" and default["seconds"] == "10"
+    assert worse["against the default"] == f"−{-100 * mean:.1f} ± {100 * half:.1f}" == again["against the default"]
+    assert [row[""] for row in (default, worse, again)] == ["default", "layers", ""]
+    assert rows_of(ablations_table([*runs, run("one seed", 0, lost, "heads")]))[3]["against the default"] == ""
+
+
+def test_the_readme_is_rewritten_between_its_marks_alone(tmp_path):
+    file = tmp_path / "README.md"
+    file.write_text("before\n<!-- scoreboard: begin -->\nold\n<!-- scoreboard: end -->\nafter\n", encoding="utf-8")
+    update_readme(file)
+    update_readme(file)
+    expected = f"before\n<!-- scoreboard: begin -->\n{readme_section()}\n<!-- scoreboard: end -->\nafter\n"
+    assert file.read_text(encoding="utf-8") == expected
 
 
 def test_a_run_replaces_one_of_the_same_model_and_seed(tmp_path):
@@ -124,6 +207,42 @@ def test_a_run_replaces_one_of_the_same_model_and_seed(tmp_path):
     runs = read_runs("x", tmp_path)
     assert [(run["seed"], run["test"]["accuracy"]) for run in runs] == [(0, 0.7), (1, 0.5)]
     assert summarise(runs, "test", "accuracy")[0] == pytest.approx(0.6)
+
+
+def test_rows_are_numbered_by_the_list_and_what_is_not_on_it_comes_last(tmp_path):
+    for model in ("gone", "first", "second"):
+        for seed in (10, 2):
+            add_run("x", {**RUN, "model": model, "seed": seed}, tmp_path)
+    set_order("x", ["first", "first", "second"], tmp_path)
+    assert [(run["model"], run["seed"], run["order"]) for run in read_runs("x", tmp_path)] == [
+        (model, seed, order) for order, model in enumerate(("first", "second", "gone")) for seed in (2, 10)]
+
+
+CHANGES = {
+    "add": lambda folder: add_run("x", {**RUN, "seed": 1}, folder),
+    "remove": lambda folder: remove_runs("x", [("m", 0)], folder),
+    "order": lambda folder: set_order("x", ["m"], folder),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_run_that_is_added_while_the_file_is_changed_is_kept(change, tmp_path, monkeypatch):
+    add_run("x", RUN, tmp_path)
+    read, others = results.read_runs, []
+
+    def read_and_let_another_try(name, folder):
+        runs = read(name, folder)
+        if not others:
+            others.append(threading.Thread(target=add_run, args=("x", {**RUN, "seed": 2}, tmp_path)))
+            others[0].start()
+            others[0].join(timeout=0.5)                                    # what is read is old now, if the other was let in
+        return runs
+
+    monkeypatch.setattr(results, "read_runs", read_and_let_another_try)
+    CHANGES[change](tmp_path)
+    others[0].join()
+    expected = {"add": [0, 1, 2], "remove": [2], "order": [0, 2]}
+    assert [run["seed"] for run in read("x", tmp_path)] == expected[change]
 
 
 def test_a_damaged_result_file_is_named(tmp_path):

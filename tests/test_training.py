@@ -177,21 +177,25 @@ def test_training_is_the_loop_written_out():
     torch.manual_seed(0)
     ours, by_hand = BagOfEmbeddings(10), BagOfEmbeddings(10)
     by_hand.load_state_dict(ours.state_dict())
-    result = fit(ours, reviews, reviews, epochs=1, learning_rate=0.05, weight_decay=0.1, warmup=0.5, clip=0.05, seed=4,
+    result = fit(ours, reviews, reviews, epochs=3, learning_rate=0.05, weight_decay=0.1, warmup=0.5, clip=0.05, seed=4,
                  options=options, progress=False)
-    optimizer, losses, norms = torch.optim.AdamW(by_hand.parameters(), weight_decay=0.1), [], []
-    for step, batch in enumerate(batches(reviews, options, seed=4001)):
-        optimizer.param_groups[0]["lr"] = learning_rate_at(step, 3, 0.05, 0.5)
-        loss = F.cross_entropy(by_hand(batch.token_ids, batch.attention_mask), batch.labels)
-        losses += [loss.item()] * len(batch.labels)
-        by_hand.zero_grad()
-        loss.backward()
-        norms.append(nn.utils.clip_grad_norm_(by_hand.parameters(), 0.05).item())
-        optimizer.step()
+    optimizer, norms, step, kept = torch.optim.AdamW(by_hand.parameters(), weight_decay=0.1), [], 0, []
+    for epoch in (1, 2, 3):
+        losses = []
+        for batch in batches(reviews, options, seed=4000 + epoch):
+            optimizer.param_groups[0]["lr"] = learning_rate_at(step, 9, 0.05, 0.5)
+            loss = F.cross_entropy(by_hand(batch.token_ids, batch.attention_mask), batch.labels)
+            losses += [loss.item()] * len(batch.labels)
+            by_hand.zero_grad()
+            loss.backward()
+            norms.append(nn.utils.clip_grad_norm_(by_hand.parameters(), 0.05).item())
+            optimizer.step()
+            step += 1
+        kept.append([p.detach().clone() for p in by_hand.parameters()])
+        assert result.history[epoch - 1]["train_loss"] == pytest.approx(sum(losses) / 20, rel=1e-5)
     assert max(norms) > 0.05                                               # the limit was felt
-    for our, their in zip(ours.parameters(), by_hand.parameters()):
+    for our, their in zip(ours.parameters(), kept[result.best_epoch - 1]):
         torch.testing.assert_close(our, their, atol=1e-6, rtol=1e-5)
-    assert result.history[0]["train_loss"] == pytest.approx(sum(losses) / 20, rel=1e-5)
 
 
 class Oscillating(nn.Module):
@@ -248,6 +252,20 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
         fit(model, toy_reviews(), toy_reviews(20, 1), epochs=2, seed=seed, **QUIET)
         weights.append(model.output.weight.detach().clone())
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+def test_every_epoch_of_every_seed_drops_other_elements():
+    drawn = []
+
+    class Draws(Oscillating):
+        def forward(self, token_ids, attention_mask):
+            if self.training:
+                drawn.append(torch.rand(()).item())                        # what a dropout would draw from
+            return super().forward(token_ids, attention_mask)
+
+    for seed in (0, 1):
+        fit(Draws(), toy_reviews(16), toy_reviews(4), epochs=3, seed=seed, **QUIET)
+    assert len(drawn) == len(set(drawn)) == 2 * 3 * 2                      # seeds, epochs, batches
 
 
 def test_training_is_done_in_training_mode_whatever_the_mode_before():
@@ -319,12 +337,14 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other", ["learning rate", "seed", "texts", "labels", "heads", "dropout", "positions", "batch size", "precision"]
+    "other", ["learning rate", "seed", "texts", "labels", "heads", "dropout", "positions", "batch size", "precision",
+              "epochs", "weight_decay", "warmup", "clip", "patience", "validation"]
 )
 def test_a_checkpoint_of_other_settings_is_noticed_and_not_used(other, tmp_path, capsys):
     file, train = tmp_path / "state", toy_reviews(16)
     fit(CountsSteps(toy_model()), train, train, checkpoint=file, **SETTINGS)
-    settings, reviews, model = dict(SETTINGS), train, {}
+    settings, reviews, validation, model = dict(SETTINGS), train, train, {}
+    numbers = {"epochs": 4, "weight_decay": 0.3, "warmup": 0.4, "clip": 0.01, "patience": 1}
     if other == "learning rate":
         settings["learning_rate"] = 1e-4
     elif other == "seed":
@@ -343,10 +363,14 @@ def test_a_checkpoint_of_other_settings_is_noticed_and_not_used(other, tmp_path,
         model = {"dropout": 0.3}
     elif other == "positions":
         model = {"positions": "rotary"}
+    elif other == "validation":
+        validation = EncodedReviews(train.ids, train.labels[::-1])
+    else:
+        settings[other] = numbers[other]
     fresh, resumed = CountsSteps(toy_model(**model)), CountsSteps(toy_model(**model))
-    expected = fit(fresh, reviews, train, **settings)
+    expected = fit(fresh, reviews, validation, **settings)
     capsys.readouterr()
-    result = fit(resumed, reviews, train, checkpoint=file, **settings)
+    result = fit(resumed, reviews, validation, checkpoint=file, **settings)
     assert "state belongs to other settings; training starts anew" in capsys.readouterr().err
     assert resumed.steps == fresh.steps and result.history == expected.history
 
@@ -416,6 +440,9 @@ def test_training_in_bf16_is_close_to_fp32_and_evaluates_in_fp32():
     assert all(math.isfinite(loss) for loss in histories["bf16"])
     assert histories["bf16"] != histories["fp32"]
     assert histories["bf16"] == pytest.approx(histories["fp32"], rel=0.03)
+    one_batch = fit(toy_model(), toy_reviews(8), toy_reviews(8), epochs=1, precision="bf16", **QUIET)
+    loss = one_batch.history[0]["train_loss"]
+    assert loss != torch.tensor(loss).bfloat16().item()                    # it has more than eight bits: it is no bf16
 
 
 def test_the_precision_is_one_of_four():
