@@ -96,6 +96,26 @@ def test_a_run_that_fails_is_told_and_loses_no_other(made, tmp_path, capsys):
     assert go(tmp_path) == 0 and len(read_runs("small_set", tmp_path)) == 4
 
 
+def test_a_training_that_could_not_be_written_down_keeps_its_state(made, tmp_path, monkeypatch):
+    ordinary, states = made.run, experiments.state_folder(tmp_path)
+
+    def run(model, seed, state):
+        state.write_bytes(b"trained")
+        return ordinary(model, seed, state)
+
+    def no_room(*arguments):
+        raise OSError("no room left")
+
+    made.run = run
+    monkeypatch.setattr(experiments, "add_run", no_room)
+    assert go(tmp_path, only="first") == 2
+    assert sorted(file.name for file in states.glob("*.safetensors")) == [f"small_set-first-{k}.safetensors" for k in (0, 1)]
+    monkeypatch.undo()
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setitem(sys.modules, "small_set", made)
+    assert go(tmp_path, only="first") == 0 and not list(states.glob("*.safetensors"))
+
+
 def test_a_run_that_another_process_is_making_is_left_to_it(made, tmp_path, capsys):
     states = experiments.state_folder(tmp_path)
     states.mkdir(parents=True)

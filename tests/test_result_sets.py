@@ -208,5 +208,7 @@ def test_curves_join_only_what_was_made_alike(tmp_path):
 
 def test_the_rows_of_the_learning_curves_are_the_models_with_either_number_of_reviews():
     rows = learning.wanted([0, 1, 2])
-    assert len(rows) == len(set(rows)) == 2 * 5 * 3
+    assert len(rows) == len(set(rows)) == 2 * 5 * 3 + 1
     assert learning.describe("bag of embeddings, 5,000 reviews")["reviews"] == 5000
+    everything = learning.describe("BiLSTM, 22,500 reviews")
+    assert everything["reviews"] == learning.ALL and everything["batch_size"] == learning.RECIPE.batches["batch_size"]

@@ -1,6 +1,6 @@
 """The classifier of notebook 08 against one change at a time: a set of runs for data/results/run.py, read by notebook 12.
 
-Writes data/results/ablations.json: the default on five seeds or more, every other row on those that are asked for.
+Writes data/results/ablations.json: the default and mean pooling on five seeds, every other row on those that are asked for.
 
     python data/results/run.py ablations [--only heads] [--seeds 0 1 2]
 """
@@ -24,7 +24,8 @@ from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, 
 
 RECIPE = RECIPES["reviews"]
 DEFAULT = "the default"
-HEADLINE_SEEDS = [0, 1, 2, 3, 4]
+MORE_SEEDS = [0, 1, 2, 3, 4]
+ROWS_OF_MORE_SEEDS = [DEFAULT, "mean pooling"]          # the headline, and what notebook 12 looks at seed by seed
 
 
 class Change(NamedTuple):
@@ -42,9 +43,10 @@ class Change(NamedTuple):
     network: str = "attention"
 
 
-def width(d_model: int) -> Change:
-    """Another width of the whole model; the feed-forward layer keeps its ratio of one."""
-    return Change("width", {"d_model": d_model, "d_ff": d_model})
+def width(d_model: int, learning_rate: float | None = None) -> Change:
+    """Another width, perhaps with its own learning rate; the feed-forward layer keeps its ratio of one."""
+    rate = {} if learning_rate is None else {"learning_rate": learning_rate}
+    return Change("width", {"d_model": d_model, "d_ff": d_model, **rate})
 
 
 # the networks of equal parameters: about 99,700, as many as the default has
@@ -86,7 +88,11 @@ CHANGES = {
     "4,000 training reviews": Change("training reviews", reviews=4000),
     "frozen random embeddings": Change("embeddings", frozen=True),
     "width 64": width(64),
+    "width 64, rate 3e-3": width(64, 3e-3),             # the rate times the width as in the default
     "width 128": width(128),
+    "width 128, rate 1.5e-3": width(128, 1.5e-3),
+    "width 256": width(256),
+    "width 256, rate 7.5e-4": width(256, 7.5e-4),
     "bag, equal parameters": Change("equal parameters", **BAG),
     "LSTM, equal parameters": Change("equal parameters", **LSTM),
     "BiLSTM, equal parameters": Change("equal parameters", **BILSTM),
@@ -102,9 +108,9 @@ def settings() -> str:
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed; the default on five, if it is to be the standard one."""
-    headline = HEADLINE_SEEDS if list(seeds) == [0, 1, 2] else seeds
-    return [(model, seed) for model in CHANGES for seed in (headline if model == DEFAULT else seeds)]
+    """Every row on every seed; two rows on five, if these are the standard ones."""
+    more = MORE_SEEDS if list(seeds) == [0, 1, 2] else seeds
+    return [(model, seed) for model in CHANGES for seed in (more if model in ROWS_OF_MORE_SEEDS else seeds)]
 
 
 def describe(model: str) -> dict:

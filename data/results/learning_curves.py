@@ -1,9 +1,10 @@
 """How accuracy on IMDb grows with the number of labelled reviews: a set of runs for data/results/run.py.
 
-Writes data/results/learning_curves.json: 1,000 and 5,000 training reviews; each seed draws others. `curves` puts beside
-them what data/results/imdb.json holds of all 22,500. The validation split, which chooses the epoch, is always the same
-2,500 reviews: more than somebody with 1,000 labels would have, and alike for every row. The vocabulary is that of the
-training reviews drawn. IMDb from the hub, or from the folder that COURSE_DATA names.
+Writes data/results/learning_curves.json: 1,000 and 5,000 training reviews, other ones for each seed, and the BiLSTM once
+on all 22,500. `curves` puts beside them what data/results/imdb.json holds of all 22,500. The validation split, which
+chooses the epoch, is always the same 2,500 reviews: more than somebody with 1,000 labels would have, and alike for
+every row. The vocabulary is that of the training reviews drawn. IMDb from the hub, or from the folder that COURSE_DATA
+names.
 
     python data/results/run.py learning_curves [--only 1,000] [--seeds 0 1 2]
 """
@@ -36,15 +37,18 @@ ALL = 22500                                             # the training reviews t
 
 
 class Amount(NamedTuple):
-    """How many training reviews, how often a pass reads each before validation is looked at, and how many passes."""
+    """How many training reviews, how often a pass reads each before validation is looked at, how many passes; the batch."""
 
     reviews: int
     times: int
     passes: int
+    batch_size: int = OPTIONS.batch_size
 
 
 # a fixed number of steps, the best pass chosen by validation: 15 epochs of 1,000 reviews, 4 of 5,000
 AMOUNTS = {"1,000": Amount(1000, 3, 5), "5,000": Amount(5000, 1, 4)}
+# as the bag and the attention classifier read them for data/results/imdb.json
+EVERYTHING = Amount(ALL, 1, RECIPE.fit["epochs"], RECIPE.batches["batch_size"])
 
 
 @functools.cache
@@ -74,11 +78,12 @@ def row(model: str, amount: str) -> str:
 
 
 ROWS = {row(model, amount): (model, AMOUNTS[amount]) for amount in AMOUNTS for model in [*TFIDF, *NETWORKS]}
+ROWS[row("BiLSTM", "22,500")] = ("BiLSTM", EVERYTHING)
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every model with either number of reviews, on every seed."""
-    return [(name, seed) for name in ROWS for seed in seeds]
+    """Every model with either number of reviews, on every seed; the BiLSTM on all of them with the first seed alone."""
+    return [(name, seed) for name in ROWS for seed in (seeds[:1] if ROWS[name][1] is EVERYTHING else seeds)]
 
 
 def describe(model: str) -> dict:
@@ -86,7 +91,8 @@ def describe(model: str) -> dict:
     network, amount = ROWS[model]
     reading = {} if network in TFIDF else {"times": amount.times, "passes": amount.passes}
     pooling = {"pooling": POOLING} if network == "BiLSTM" else {}
-    return {"network": network, "reviews": amount.reviews, **reading, **pooling}
+    batch = {} if amount.batch_size == OPTIONS.batch_size else {"batch_size": amount.batch_size}
+    return {"network": network, "reviews": amount.reviews, **reading, **pooling, **batch}
 
 
 def run(model: str, seed: int, state) -> dict:
@@ -98,7 +104,7 @@ def run(model: str, seed: int, state) -> dict:
     else:
         result = run_network(network, amount, tokenizer.vocab_size, encoded, seed, state)
     sizes = {split: len(data[split]) for split in data}
-    return {"data": sizes, "recipe": RECIPE._asdict(), "batch_size": OPTIONS.batch_size, **result}
+    return {"data": sizes, "recipe": RECIPE._asdict(), "batch_size": amount.batch_size, **result}
 
 
 def run_tfidf(network: str, data: dict) -> dict:
@@ -118,12 +124,13 @@ def run_network(network: str, amount: Amount, vocab_size: int, encoded: dict, se
     net = untrained(network, vocab_size)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     changed = {"learning_rate": 1e-2} if network.startswith("bag") else {}
+    options = BatchOptions(**{**RECIPE.batches, "batch_size": amount.batch_size})
     result = fit(
-        net.to(device), train, encoded["validation"], options=OPTIONS, seed=seed, checkpoint=state,
+        net.to(device), train, encoded["validation"], options=options, seed=seed, checkpoint=state,
         progress=False, **{**RECIPE.fit, "epochs": amount.passes, **changed},
     )
     scored = {
-        split: scores(evaluate(net, encoded[split], OPTIONS).predictions, encoded[split].labels)
+        split: scores(evaluate(net, encoded[split], options).predictions, encoded[split].labels)
         for split in ("validation", "test")
     }
     return {

@@ -21,7 +21,7 @@ from course_utils.result_tables import update_readme
 from course_utils.results import FOLDER, by_model, read_runs, remove_runs, summarise
 
 # set, and a part of the names of its rows: under half an hour on two cores
-STANDARD = [("scoreboard", ""), ("ablations", "default"), ("ablations", "layers"), ("token_range", "")]
+STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
 
 QUOTED = ["scoreboard", "ablations", "imdb_better"]                    # in the README
 

@@ -1,8 +1,8 @@
 """How fast the course's code is beside PyTorch's and Hugging Face's, as ratios measured in one run: `make speed`.
 
-Writes data/results/speed.json. What is compared runs in turn (A B A B …) on one thread; a ratio is the median time of the
-other divided by the median time of ours, so above 1 ours is faster, and its spread is the middle half of the ratios
-of neighbouring runs. Time is processor time, which other programs on the machine disturb least; where two threads are
+Writes data/results/speed.json. What is compared runs in turn (A B A B …) on one thread; each turn gives the
+ratio of the other's time to ours, so above 1 ours is faster. Given are the median of these ratios, and as its spread
+their middle half. Time is processor time, which other programs on the machine disturb least; where two threads are
 compared, it is the clock on the wall. Reviews are made: random words, lengths as IMDb's (imdb_facts.json).
 
     python data/results/speed.py                 all sections, under five minutes; writes the file
@@ -61,12 +61,12 @@ def interleaved(arms: dict, repetitions: int, clock=time.process_time) -> dict[s
 
 
 def row(section: str, what: str, against: str, measured: dict, ours: str = "ours", other: str = "other", **facts) -> dict:
-    """One comparison: what ours is, what it is compared with, the ratio of the medians, its spread, milliseconds."""
+    """One comparison: what ours is, what it is compared with, the median ratio, its spread, median milliseconds."""
     pairs = [theirs / our for our, theirs in zip(measured[ours], measured[other])]
-    low, _, high = statistics.quantiles(pairs, n=4)
+    low, middle, high = statistics.quantiles(pairs, n=4)
     median = {name: statistics.median(measured[name]) for name in (ours, other)}
     return {
-        "section": section, "what": what, "against": against, "ratio": round(median[other] / median[ours], 3),
+        "section": section, "what": what, "against": against, "ratio": round(middle, 3),
         "spread": [round(low, 3), round(high, 3)], "ours_ms": round(1000 * median[ours], 2),
         "other_ms": round(1000 * median[other], 2), **facts,
     }
