@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from course_utils.data import load_reviews, pairs
 from course_utils.figures import output_folder
-from course_utils.results import FOLDER, add_run, environment, read_runs, scores, set_order
+from course_utils.results import FOLDER, add_run, environment, read_runs, remove_runs, scores, set_order
 from course_utils.training import evaluate, fit
 
 
@@ -85,6 +85,13 @@ def run_missing(
             bar.set_postfix_str(f"{model}, seed {seed}")
             bar.update()
     return failed
+
+
+def forget(name: str, runs: list[tuple[str, int]], folder: Path = FOLDER) -> None:
+    """Remove these runs, (model, seed) each, from their result file, and what is kept of their unfinished training."""
+    remove_runs(name, runs, folder)
+    for model, seed in runs:
+        _state_file(state_folder(folder), name, model, seed).unlink(missing_ok=True)
 
 
 def _each(todo: list, jobs: int, states: Path) -> Iterator[tuple[tuple, Callable]]:

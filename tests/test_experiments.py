@@ -15,7 +15,7 @@ from torch import nn
 
 from course_utils import experiments
 from course_utils.data import load_reviews, pairs
-from course_utils.experiments import load_set, missing_runs, run_missing, scored_split, train_and_score, twin_gap
+from course_utils.experiments import forget, load_set, missing_runs, run_missing, scored_split, train_and_score, twin_gap
 from course_utils.results import difference, read_runs, remove_runs, right_of
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
@@ -123,6 +123,16 @@ def test_a_run_that_another_process_is_making_is_left_to_it(made, tmp_path, caps
         assert go(tmp_path, only="first") == 1
     assert "seed 0 failed: RuntimeError: another process is making this run" in capsys.readouterr().err
     assert made.calls == [("first", 1)]
+
+
+def test_runs_that_are_forgotten_take_their_states_along_and_no_other(made, tmp_path):
+    go(tmp_path)
+    states = experiments.state_folder(tmp_path)
+    for model in ("first", "second"):
+        (states / f"small_set-{model}-1.safetensors").write_bytes(b"half trained")
+    forget("small_set", [("first", 0), ("first", 1)], tmp_path)
+    assert [(run["model"], run["seed"]) for run in read_runs("small_set", tmp_path)] == [("second", 0), ("second", 1)]
+    assert [file.name for file in states.glob("*.safetensors")] == ["small_set-second-1.safetensors"]
 
 
 def test_an_unknown_set_is_named_with_those_there_are():

@@ -11,14 +11,13 @@ folder, and each row is printed beside the committed one.
 """
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
 from course_utils.data import DataNotAvailable
-from course_utils.experiments import load_set, run_missing, state_folder
+from course_utils.experiments import forget, load_set, run_missing
 from course_utils.result_tables import update_readme
-from course_utils.results import FOLDER, by_model, read_runs, remove_runs, summarise
+from course_utils.results import FOLDER, by_model, read_runs, summarise
 
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
@@ -54,8 +53,7 @@ def main() -> int:
         for name, only in plan:
             module = load_set(name)
             if chosen.again:
-                remove_runs(name, [run for run in module.wanted(chosen.seeds) if only in run[0]], folder)
-                shutil.rmtree(state_folder(folder), ignore_errors=True)
+                forget(name, [run for run in module.wanted(chosen.seeds) if only in run[0]], folder)
             failed += run_missing([name], chosen.seeds, jobs=chosen.jobs, folder=folder, only=only)
     except (ValueError, DataNotAvailable) as error:
         print(error, file=sys.stderr)
