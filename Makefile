@@ -8,9 +8,11 @@
 # make update NB=04  the same, with your answers to its exercises carried over
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
-# make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint.
+# make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint,
+# make test-processors (the notebooks' tests as other processors would run them; NB=08: one notebook; THREADS=2),
+# make seeds NB=08 (its claims with five training seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain").
 
-.PHONY: lab test course imdb results speed fresh update setup export save data lint models gallery
+.PHONY: lab test test-processors seeds course imdb results speed fresh update setup export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -19,6 +21,12 @@ lab: setup
 
 test: setup
 	@TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb),-n 2 --dist loadfile)
+
+test-processors: setup
+	@$(PY) -m course_utils.processors $(NB) --threads $(or $(THREADS),1)
+
+seeds: setup
+	@$(PY) -m course_utils.seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1)
 
 course: setup
 	@$(PY) -m course_utils.notebooks run $(NB)

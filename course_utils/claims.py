@@ -1,24 +1,61 @@
-"""Sentences that stop the notebook when they stop being true.
+"""Sentences that are checked whenever a notebook runs, and the seeds of the models they speak of.
 
     claim("a model without positions ties on twins", gap < 1e-5, gap)
 
-prints the sentence with its number, and raises where the condition does not hold. Every claim of the
-course's prose that a number can decide is made this way, so that running a notebook checks it.
+prints the sentence with its number. Every claim of the course's prose that a number can decide is made
+this way, so that running a notebook checks it. If the condition doesn't hold, a reader gets a few kind
+lines and the notebook goes on: digits differ between processors, and nothing further down depends on a
+claim. With COURSE_TESTING=1 (set by the tests, `make course` and `make save`) or COURSE_STRICT=1 it raises.
+
+    torch.manual_seed(live_seed(0))
+
+is seed 0, unless COURSE_TRAINING_SEED asks for others: that is how we try whether a claim about a model
+that a notebook trains holds for other seeds too.
 """
 
+import json
 import math
+import os
 
 
 def claim(sentence: str, holds, value=None) -> None:
-    """Print `sentence` with `value` beside it; raise AssertionError if `holds` is false.
+    """Print `sentence` with `value` beside it, and say so kindly if `holds` is false.
 
     `value` is a number, or a sequence of numbers, shown with four decimals at most: further digits
-    differ between processors.
+    differ between processors. Raises AssertionError instead of printing where COURSE_TESTING or
+    COURSE_STRICT is set. Appends each claim as a line of JSON to the file that COURSE_CLAIMS names.
     """
+    holds = bool(holds)
     shown = "" if value is None else f"  [{_show(value)}]"
-    if not bool(holds):
+    if named := os.environ.get("COURSE_CLAIMS"):
+        with open(named, "a", encoding="utf-8") as file:
+            print(json.dumps({"sentence": sentence, "holds": holds, "shown": shown.strip(" []")}), file=file)
+    if holds:
+        print(f"✓ {sentence}{shown}")
+    elif _is_on("COURSE_TESTING") or _is_on("COURSE_STRICT"):
         raise AssertionError(f"no longer true: {sentence}{shown}")
-    print(f"✓ {sentence}{shown}")
+    else:
+        brackets = "; in brackets is what came out" if shown else ""
+        print(f"✗ {sentence}{shown}\n"
+              f"  We expected this to be true, and on your computer it isn't{brackets}.\n"
+              "  If you changed something above, that may be why. If not, you did nothing wrong: digits differ\n"
+              "  between processors, and sometimes that tips a result. Go on with the next cell.")
+
+
+def live_seed(seed: int) -> int:
+    """The seed for a model that a notebook trains: `seed` + 1000 · COURSE_TRAINING_SEED, which is 0 unless set.
+
+    Raises ValueError if COURSE_TRAINING_SEED isn't a whole number from 0 to 1000000.
+    """
+    text = os.environ.get("COURSE_TRAINING_SEED", "").strip() or "0"
+    if not (text.isascii() and text.isdigit() and int(text) <= 1_000_000):
+        raise ValueError(f"COURSE_TRAINING_SEED={text!r}: expected a whole number from 0 to 1000000; "
+                         "unset it to get the course's usual seeds")
+    return seed + 1000 * int(text)
+
+
+def _is_on(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
 
 
 def _show(value) -> str:

@@ -22,8 +22,8 @@ from course_utils.exercises.keys import write_keys
 from course_utils.figures import output_folder
 from course_utils.notebooks import ROOT, find
 
-HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "course_utils", "data", "notebooks",
-              "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
+HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
+              "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
 FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "timetable.py",
                    "for_instructors.md", "instructors.mk"]
 CHECK = re.compile(r"exercise\([\"']([\d.]+)[\"']\)\.check\(")
