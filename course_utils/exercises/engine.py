@@ -9,7 +9,6 @@ one of the known mistakes on *every* input, which property fails first. Only the
 input are named; if no property fails either, the largest difference is shown and nothing is guessed.
 """
 
-import dis
 import graphlib
 import os
 import re
@@ -20,38 +19,62 @@ import torch
 
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
 from course_utils.exercises.keys import RIGHT, Key, Solved
-from course_utils.exercises.outputs import Unfit, article, close, joined, named_tensors, readings
-from course_utils.exercises.running import Run, observed
+from course_utils.exercises.outputs import Odd, Unfit, article, close, joined, named_tensors, readings
+from course_utils.exercises.running import Run, names_of_inputs, usual_settings
+from course_utils.exercises.sides import Handed, Here, Side
 
 SEED = 0  # of the inputs; grading takes another
 AS_GIVEN = "That is what it did when you got it."       # said of a repair whose mistake is still there
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
-    """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only."""
+    """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only.
+
+    `answer` is a function or a value, which is run here, or a side (see `sides`) that was or will be run elsewhere.
+    """
+    side = answer if callable(getattr(answer, "describe", None)) and callable(getattr(answer, "runs", None)) else Here(
+        exercise, answer)
+    with usual_settings():
+        return _judge(exercise, answers, side, seed)
+
+
+def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) -> Verdict:
+    handed = side.describe()
     known = answers if isinstance(answers, Key) else Solved(exercise, answers, seed)
+    if handed.ours:
+        return Verdict("open", (), f"○ {exercise.id} {exercise.title}: this is the course's own answer, which use() handed "
+                       "out. It works, but it isn't yours: check the one that you wrote.")
     if exercise.kind != "function":
-        return _judge_value(exercise, known, answer)
+        return _judge_value(exercise, known, handed)
     if seed != SEED and isinstance(known, Key):
         return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
                        f"judge the usual inputs only (seed={SEED}), not seed={seed}.")
-    if not callable(answer):
-        name = exercise.signature.partition("(")[0].strip()
-        return _wrong(exercise, f"check() got {article(type(answer).__name__)}. Hand over the function itself, without "
+    name = exercise.signature.partition("(")[0].strip()
+    if handed.kind in ("nothing", "value"):
+        return _wrong(exercise, f"check() got {article(handed.type)}. Hand over the function itself, without "
                       f'calling it: exercise("{exercise.id}").check({name}).')
-    if _is_stub(answer):
+    if handed.kind == "instance" and name[:1].isupper():
+        return _wrong(exercise, f"check() got an object made by {handed.type}. Hand over the class itself, without "
+                      f'calling it: exercise("{exercise.id}").check({name}).')
+    if handed.kind == "stub":
         return _open(exercise)
+    return _judge_runs(exercise, known, side.runs(seed), seed)
+
+
+def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], seed: int) -> Verdict:
+    """The verdict on what a function did on each set of inputs."""
     cases = []
     for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
-        result = observed(exercise, answer, inputs)
+        if index >= len(runs):
+            return _wrong(exercise, f"it answered {len(runs)} of the inputs it was given, and there are more.")
+        result = runs[index]
         trouble = _trouble(exercise, result, inputs)
         if trouble:
             return trouble
         right = known.gives(RIGHT, index, inputs)
         cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
         if result.changed:
-            return _wrong(exercise, f"it changes its input in place (argument {result.changed[0] + 1}): the caller's own is "
-                          "another one afterwards. Work on a copy; for tensors, use operations without '_' at the end.")
+            return _wrong(exercise, _changed(exercise, result, inputs))
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
         return _right(exercise)
     fitting = [mistake for mistake in exercise.mistakes if mistake.name in known.names
@@ -59,6 +82,16 @@ def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) 
     if fitting:
         return _named(exercise, fitting, cases)
     return _wrong(exercise, _by_property(exercise, cases))
+
+
+def _changed(exercise: Exercise, result: Run, inputs: tuple) -> str:
+    """What to say of an input that was changed in place."""
+    place = result.changed[0]
+    names = names_of_inputs(exercise)
+    name = names[place] if place < len(names) else f"its input number {place + 1}"
+    advice = (f"Use `{name} = {name} + …` instead of `{name} += …`, and no operation whose name ends in `_`."
+              if isinstance(inputs[place], torch.Tensor) else f"Work on a copy: `{name} = copy.deepcopy({name})`.")
+    return f"Your function changes `{name}`, which belongs to whoever calls it. {advice}"
 
 
 def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
@@ -147,18 +180,19 @@ def _largest_difference(exercise: Exercise, cases: Sequence[Case]) -> str:
 
 def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
     """The verdict for an answer that did not come to an output that can be compared."""
+    error = result.error
     if result.timed_out:
         return _wrong(exercise, "it does not come to an end within a few seconds; it was stopped. Look for a loop whose "
                       "condition never becomes false.")
-    if isinstance(result.error, RecursionError):
+    if error is not None and error.type == "RecursionError":
         return _wrong(exercise, "it calls itself without end (RecursionError). Which input should stop it?")
-    if result.error is not None:
-        said = str(result.error).strip().splitlines()
-        where = f" in the line `{result.line}`" if result.line else ""
-        if said and not result.line and said[0].startswith("expected"):
+    if error is not None:
+        said = error.message.strip().splitlines()
+        where = f" in the line `{error.line}`" if error.line else ""
+        if said and error.ours and said[0].startswith("expected"):
             return _wrong(exercise, f"{said[0].rstrip('.')}.")  # said by the exercise's own look at the answer
         message = said[0].rstrip(".") if said else "no message"
-        return _wrong(exercise, f"{type(result.error).__name__}{where}: {message}. {_shapes(inputs)}".rstrip())
+        return _wrong(exercise, f"{error.type}{where}: {message}. {_shapes(inputs)}".rstrip())
     if result.output is None:
         return _wrong(exercise, f"it returns None. The last line must be `return …`: {exercise.signature}.")
     try:
@@ -168,9 +202,10 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
     return None
 
 
-def _judge_value(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
+def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Verdict:
     """Numbers and orders: the answer itself is compared, with the value that each known mistake leads to."""
-    if answer is None or answer is ...:
+    answer = handed.value
+    if handed.kind == "nothing":
         return _open(exercise)
     if exercise.kind == "order":
         return _judge_order(exercise, known, answer)
@@ -200,8 +235,6 @@ def _judge_value(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
 def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
     """Given lines to be put in order: any order that keeps every 'before' of the reference is right."""
     letters = [chr(ord("A") + i) for i in range(len(exercise.lines))]
-    if isinstance(answer, np.ndarray):
-        answer = answer.tolist()
     words = answer if isinstance(answer, (list, tuple)) else []
     if isinstance(answer, str):
         words = re.split(r"[^A-Za-z]+", answer)
@@ -210,7 +243,7 @@ def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
         given = list(given[0])
     if sorted(given) != letters:
         shown = " ".join(letters)
-        return _wrong(exercise, f'expected each of the letters {shown} once, such as "{shown}"; got {str(answer)[:60]!r}.')
+        return _wrong(exercise, f'expected each of the letters {shown} once, such as "{shown}"; got {_as_written(answer)}.')
     name = known.broken_rule(given)
     if name is None:
         return _right(exercise)
@@ -232,13 +265,9 @@ def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
     return " ".join(letters)
 
 
-def _is_stub(answer) -> bool:
-    """Whether a function's body is still `...`, `pass` or a docstring: it does nothing but return None."""
-    code = getattr(answer, "__code__", None)
-    if code is None:
-        return False
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "NOP", "COPY_FREE_VARS")]
-    return all(step.opname in ("LOAD_CONST", "RETURN_VALUE", "RETURN_CONST") and step.argval is None for step in steps)
+def _as_written(value) -> str:
+    """A value for a message, cut off where it is long."""
+    return value.what if isinstance(value, Odd) else repr(str(value)[:60])
 
 
 def _open(exercise: Exercise) -> Verdict:

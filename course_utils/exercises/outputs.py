@@ -1,23 +1,96 @@
 """What a learner hands over, in a form that can be compared: tensors by name, numbers however they are written.
 
-Does: read and compare. Does not: judge (see `engine`).
+Does: turn anything into plain data, read it, compare it. Does not: judge (see `engine`) or send it anywhere (see `wire`).
 """
 
+import numbers
 import re
-from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import torch
+
+MOST = 4_000_000                                        # numbers and letters in one output
+DEEPEST = 20                                            # lists within lists
 
 
 class Unfit(Exception):
     """Something that is no number, tensor or collection of them; the message says what it is: 'an object'."""
 
 
+class Odd(NamedTuple):
+    """Stands in plain data for something that can't be read as numbers or text; `what` says what it was: 'an object'."""
+
+    what: str
+
+
 def article(noun: str) -> str:
     """A noun with its article: 'an object', 'a function'."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def plain(thing):
+    """Anything as plain data: None, bool, int, float, str, tensors (dense, on the CPU), and lists, tuples and dicts of them.
+
+    Arrays, data frames and whatever else turns into an array become tensors; sets become sorted lists; exact numbers
+    become floats. What can't be read is replaced by an `Odd`, so that this never raises.
+    """
+    try:
+        return _plain(thing, 0, [MOST])
+    except Exception:  # an array of objects, a list that holds itself, an attribute that raises
+        return Odd(f"{article(type(thing).__name__)} that cannot be read as numbers")
+
+
+def _plain(thing, depth: int, left: list[int]):
+    left[0] -= len(thing) if isinstance(thing, str) else 1
+    if left[0] < 0 or depth > DEEPEST:
+        raise ValueError("too much, or too deep")
+    if thing is None or type(thing) in (bool, str, Odd):
+        return thing
+    if isinstance(thing, torch.Tensor):
+        return _plain_tensor(thing, left)
+    if isinstance(thing, (bool, np.bool_)):
+        return bool(thing)
+    if isinstance(thing, numbers.Integral):
+        whole = int(thing)
+        float(whole)                                    # OverflowError: too large to be compared
+        return whole
+    if isinstance(thing, str):
+        return str(thing)
+    if isinstance(thing, np.ndarray) and thing.dtype.kind in "OSU":
+        return _plain(thing.tolist(), depth, left)
+    if isinstance(thing, np.ndarray):
+        return _plain_tensor(torch.as_tensor(np.ascontiguousarray(thing)), left)
+    if isinstance(thing, dict):
+        return {str(key): _plain(value, depth + 1, left) for key, value in thing.items()}
+    if isinstance(thing, (set, frozenset)):
+        thing = sorted(thing, key=repr)
+    if isinstance(thing, (list, tuple, range)):
+        parts = [_plain(part, depth + 1, left) for part in thing]
+        return tuple(parts) if isinstance(thing, tuple) else parts
+    if isinstance(thing, numbers.Real) or (hasattr(thing, "__float__") and not hasattr(thing, "__array__")):
+        return float(thing)                             # Fraction, Decimal, the exact numbers of other libraries
+    if hasattr(thing, "__array__") and not isinstance(thing, type):
+        return _plain(np.asarray(thing), depth + 1, left)       # a pandas Series, an array of another library
+    return Odd(article(type(thing).__name__))
+
+
+def _plain_tensor(tensor: torch.Tensor, left: list[int]):
+    """A dense tensor on the CPU without a history, or an Odd that says why there is none."""
+    if tensor.is_complex():
+        return Odd("a tensor of complex numbers")
+    if tensor.is_nested:
+        return Odd("a nested tensor, whose rows differ in length")
+    if tensor.device.type == "meta":
+        return Odd("a tensor on the device 'meta', which has a shape and no numbers")
+    left[0] -= tensor.numel()
+    if left[0] < 0:
+        raise ValueError("too much")
+    with torch.no_grad():
+        tensor = tensor.detach()
+        dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+        return dense.as_subclass(torch.Tensor).cpu().resolve_neg().contiguous().clone()
 
 
 def named_tensors(output) -> dict:
@@ -26,35 +99,29 @@ def named_tensors(output) -> dict:
     Texts stay as they are. Raises Unfit for anything else.
     """
     try:
-        return _named_tensors(output)
+        return _named_tensors(plain(output))
     except Unfit:
         raise
-    except Exception:  # an array of objects, a number too large for a float, a list that holds itself
+    except Exception:
         raise Unfit(f"{article(type(output).__name__)} that cannot be read as numbers") from None
 
 
 def _named_tensors(output) -> dict:
+    if isinstance(output, Odd):
+        raise Unfit(output.what)
     if isinstance(output, torch.Tensor):
-        if output.is_complex():
-            raise Unfit("a tensor of complex numbers")
-        dense = output.to_dense() if output.layout != torch.strided else output
-        return {"": dense.detach().to(torch.float64)}
-    if isinstance(output, (bool, int, float, np.number, np.bool_)):
+        return {"": output.to(torch.float64)}
+    if isinstance(output, (bool, int, float)):
         return {"": torch.tensor(float(output), dtype=torch.float64)}
-    if isinstance(output, np.ndarray):
-        return _named_tensors(torch.as_tensor(output))
     if isinstance(output, str):
         return {"": output}
-    if isinstance(output, (set, frozenset)):
-        return _named_tensors(sorted(output, key=repr))
     if isinstance(output, (list, tuple)):
         try:
-            bare = [part.detach() if isinstance(part, torch.Tensor) else part for part in output]
-            return {"": torch.tensor(bare, dtype=torch.float64)}
+            return {"": torch.tensor(output, dtype=torch.float64)}
         except (TypeError, ValueError, RuntimeError):
             output = dict(enumerate(output))
     if not isinstance(output, dict):
-        raise Unfit(article(type(output).__name__))
+        raise Unfit("None" if output is None else article(type(output).__name__))
     found = {}
     for key, value in output.items():
         for name, tensor in _named_tensors(value).items():
@@ -97,34 +164,35 @@ def close(one: dict, other: dict, tolerance: float) -> bool:
 
 
 def readings(answer) -> list:
-    """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', Fraction, Decimal, lists.
+    """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', lists.
 
     A text with two meanings gives both ('1,094' is 1.094 or 1094). What is no text or exact number is handed back as it
     is. Raises Unfit for a text that is no number.
     """
     try:
-        return _readings(answer)
+        return _readings(plain(answer))
     except RecursionError:
         raise Unfit(f"{article(type(answer).__name__)} that holds itself") from None
 
 
 def _readings(answer) -> list:
+    if isinstance(answer, Odd):
+        raise Unfit(answer.what)
     if isinstance(answer, (list, tuple)):
         return [[_readings(part)[0] for part in answer]]
-    if isinstance(answer, (Fraction, Decimal)):
-        return [float(answer)]
     if not isinstance(answer, str):
         return [answer]
     text = answer.strip().strip("[]()").strip()
     parts = [part.replace(",", ".") for part in re.split(r"[;\s]+|,\s+", text) if part]
-    meanings = [[text.replace(",", ".")], [re.sub(r"[\s,](?=\d{3}(\D|$))", "", text)], parts if len(parts) > 1 else []]
+    one = [[text.replace(",", ".")], [re.sub(r"[\s,](?=\d{3}(\D|$))", "", text)]]
+    several = [parts, re.split(r"[;,\s]+", text) if "." in text else []]       # '0.7, 0.8' or '0.7,0.8'
     found = []
-    for meaning in filter(None, meanings):
+    for meaning in one + [words for words in several if len(words) > 1]:
         try:
-            numbers = [_number_in(part) for part in meaning]
+            values = [_number_in(part) for part in meaning]
         except (ValueError, ZeroDivisionError):
             continue
-        found.append(numbers if meaning is parts else numbers[0])
+        found.append(values if len(values) > 1 else values[0])
     if not found:
         raise Unfit(f"the text {answer[:40]!r}, which is no number")
     return found

@@ -1,46 +1,142 @@
-"""Runs a learner's function safely: a time limit, copies of the inputs, random state put back.
+"""Runs a learner's function on an exercise's inputs and says in plain data what happened.
 
-Does: turn whatever happens into a `Run`. Does not: judge what came out (see `engine`).
+`runs_of(exercise, answer, seed)` is the one place where that is done: in a worker process (see `worker`), in a thread
+of this process (see `sides`) or in the kernel of a notebook that was handed in.
+
+Does: copies of the inputs, random state put back, prints caught, the learner's line. Does not: judge what came out (see
+`engine`), or stop a function that never ends (see `sides`).
 """
 
 import contextlib
 import copy
-import ctypes
+import inspect
+import io
+import linecache
+import os
 import random
+import re
+import sysconfig
 import threading
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-SECONDS = 4.0  # for all probes of one check
+from course_utils.exercises.outputs import plain
+
+MOST_PRINTED = 10_000                                   # letters that one run may print
+PACKAGE = str(Path(__file__).resolve().parents[1])
+LIBRARIES = tuple({path + os.sep for path in (PACKAGE, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib")))})
 
 
 class TimeIsUp(BaseException):
     """Raised inside the learner's function when the time is over; no `except Exception` stops it."""
 
 
-class Run(NamedTuple):
-    """`output`, or the `error` that the function raised with the line it happened on, or `timed_out`.
+class Failure(NamedTuple):
+    """An error that a function raised: the `type`, its message, and the learner's own `line` with its `file` and number.
 
-    `changed` names the inputs (by position, from 0) that the function changed in place.
+    `ours` is true if the exercise's own look at the answer raised it, before or after the learner's lines.
+    """
+
+    type: str
+    message: str
+    line: str = ""
+    file: str = ""
+    number: int = 0
+    ours: bool = False
+
+
+class Run(NamedTuple):
+    """What came of one set of inputs, in plain data (see `outputs.plain`): the `output`, or the `error`, or `timed_out`.
+
+    `changed` holds the inputs (by position, from 0) that the function changed in place, `printed` what it printed.
     """
 
     output: object = None
-    error: BaseException | None = None
-    line: str = ""
+    error: Failure | None = None
     timed_out: bool = False
     changed: tuple[int, ...] = ()
+    printed: str = ""
+
+
+class Printed(io.TextIOBase):
+    """Takes what a function prints, up to MOST_PRINTED letters, and hands it on to `tell`."""
+
+    def __init__(self, tell: Callable[[str], None]):
+        self.tell, self.left = tell, MOST_PRINTED
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.left > 0:
+            shown = text[: self.left]
+            self.left -= len(text)
+            self.tell(shown if self.left > 0 else f"{shown}\n… (the rest of what it prints is left out)\n")
+        return len(text)
+
+
+def runs_of(exercise, answer: Callable, seed: int, tell: Callable[[str], None] | None = None) -> Iterator[Run]:
+    """One `Run` for each set of inputs that an exercise makes of a seed; none after the first that raised an error.
+
+    `tell` gets what the function prints as it prints it. A function that doesn't end isn't stopped here.
+    """
+    with usual_settings():
+        probes = exercise.probes(torch.Generator().manual_seed(seed))
+    printed: list[str] = []
+    out = Printed(lambda text: (printed.append(text), tell and tell(text)))
+    for inputs in probes:
+        printed.clear()
+        with contextlib.redirect_stdout(out):
+            result = observed(exercise, answer, inputs)
+        yield result._replace(printed="".join(printed))
+        if result.error is not None:
+            return
+
+
+def observed(exercise, answer: Callable, inputs: tuple) -> Run:
+    """Run an exercise's look at an answer (see `definitions.Exercise`) on copies of one set of inputs; never raises.
+
+    Random numbers are drawn from the same state at each check.
+    """
+    observe = exercise.observe or (lambda function, *given: function(*given))
+    answer = by_name(answer, names_of_inputs(exercise))
+    with usual_settings():
+        given, before = copy.deepcopy(inputs), copy.deepcopy(inputs)
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+        try:
+            output = plain(observe(answer, *given))
+        except TimeIsUp:
+            raise
+        except KeyboardInterrupt as error:
+            if threading.current_thread() is threading.main_thread():
+                raise                                   # somebody interrupts the check
+            return Run(error=failure(error))
+        except BaseException as error:                  # SystemExit too: the learner's code leaves, a check does not
+            return Run(error=failure(error))
+        return Run(output, changed=tuple(i for i, (old, new) in enumerate(zip(before, given)) if not same(old, new)))
 
 
 @contextlib.contextmanager
-def random_state_kept():
-    """Put the random states of Python, NumPy and torch, and torch's default type, back as they were."""
+def usual_settings():
+    """PyTorch as it is when it has just been imported, with its random states, NumPy's and Python's put back afterwards.
+
+    A learner's notebook may have changed the default type, the default device or whether gradients are recorded.
+    """
     states = random.getstate(), np.random.get_state(), torch.get_rng_state(), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
     try:
-        yield
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+            if torch.get_default_device().type != "cpu":
+                stack.enter_context(torch.device("cpu"))
+            yield
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
@@ -48,47 +144,31 @@ def random_state_kept():
         torch.set_default_dtype(states[3])
 
 
-def run(function: Callable, inputs: tuple, seconds: float = SECONDS, seed: int = 0) -> Run:
-    """Call function(*inputs) on copies of the inputs, for at most `seconds`; never raises.
-
-    The call happens in a thread of its own, so that an endless loop can be stopped from outside. `seed` sets torch's
-    random numbers for the call, so that a function that draws some draws the same ones at each check.
-    """
-    given = copy.deepcopy(inputs)
-    before = copy.deepcopy(inputs)
-    box: dict = {}
-
-    def work():
-        try:
-            torch.manual_seed(seed)
-            box["output"] = function(*given)
-        except TimeIsUp:
-            box["timed_out"] = True
-        except BaseException as error:  # SystemExit and KeyboardInterrupt of the learner's code as well
-            box["error"], box["line"] = error, _line_of(error)
-
-    with random_state_kept():
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        for _ in range(20):                             # a bare `except:` may swallow it: ask again
-            if not thread.is_alive():
-                break
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(TimeIsUp))
-            thread.join(0.1)
-            box["timed_out"] = True
-    if box.get("timed_out"):
-        return Run(timed_out=True)
-    if "error" in box:
-        return Run(error=box["error"], line=box["line"])
-    changed = tuple(i for i, (old, new) in enumerate(zip(before, given)) if not same(old, new))
-    return Run(box.get("output"), changed=changed)
+def names_of_inputs(exercise) -> list[str]:
+    """What an exercise calls its inputs, in order: the parameters of its look at the answer, else of its signature."""
+    if exercise.observe is not None:
+        return list(inspect.signature(exercise.observe).parameters)[1:]
+    given = exercise.signature.partition("->")[0].partition("(")[2]
+    while re.search(r"\([^()]*\)", given):              # shapes and remarks: 'x (batch, length)'
+        given = re.sub(r"\([^()]*\)", "", given)
+    return re.findall(r"(?:^|[,;])\s*([A-Za-z_]\w*)(?=\s*(?:[,;)]|$))", given)
 
 
-def observed(exercise, answer: Callable, inputs: tuple) -> Run:
-    """Run an exercise's look at an answer (see `definitions.Exercise`) on one input."""
-    observe = exercise.observe or (lambda function, *given: function(*given))
-    return run(lambda *given: observe(answer, *given), inputs)
+def by_name(answer: Callable, names: list[str]) -> Callable:
+    """The function itself, or, if some of its parameters can be given by name only, one that hands these over by name."""
+    try:
+        only = {name for name, one in inspect.signature(answer).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    except (TypeError, ValueError):
+        return answer
+    if not only & set(names):
+        return answer
+
+    def called(*given):
+        named = {name: value for name, value in zip(names, given) if name in only}
+        rest = [value for i, value in enumerate(given) if i >= len(names) or names[i] not in only]
+        return answer(*rest, **named)
+
+    return called
 
 
 def same(old, new) -> bool:
@@ -108,8 +188,18 @@ def same(old, new) -> bool:
     return True
 
 
-def _line_of(error: BaseException) -> str:
-    """The learner's line that failed: the last frame outside the course's code and the libraries."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename and "course_utils" not in frame.filename]
-    return (own[-1].line or "").strip() if own else ""
+def failure(error: BaseException) -> Failure:
+    """An error in plain data, with the learner's line: the last one outside the course's code and the libraries."""
+    place, step = None, error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if not file.startswith((*LIBRARIES, "<frozen")) and "site-packages" not in file and "dist-packages" not in file:
+            place = file, step.tb_lineno
+        step = step.tb_next
+    try:
+        message = str(error)[:2000]
+    except Exception:
+        message = ""
+    if place is None:
+        return Failure(type(error).__name__, message, ours=True)
+    return Failure(type(error).__name__, message, linecache.getline(*place).strip(), *place)

@@ -1,0 +1,157 @@
+"""The learner's side of a check: what was handed over, and what it does on the inputs of a seed.
+
+`judge` asks a side for `describe()` and `runs(seed)` and for nothing else, so it doesn't matter where the function runs:
+`Here` runs it in a thread of this process, `Recorded` has been run elsewhere, `workers.Away` runs it in a worker process.
+
+Does: describe what was handed over, run it for a limited time. Does not: judge (see `engine`).
+"""
+
+import ctypes
+import dis
+import inspect
+import sys
+import threading
+from typing import NamedTuple, Protocol
+
+import torch
+
+from course_utils.exercises.outputs import Odd, article, plain
+from course_utils.exercises.running import Run, TimeIsUp, runs_of, usual_settings
+
+SECONDS = 8.0                                           # for a whole check
+
+
+class Handed(NamedTuple):
+    """What was handed to `check`: `kind` is 'nothing', 'stub', 'function', 'instance' (of a module) or 'value'.
+
+    `type` is its type's name, `value` a value as plain data, and `ours` is true of an object that the course handed out.
+    """
+
+    kind: str
+    type: str
+    value: object = None
+    ours: bool = False
+
+
+class Side(Protocol):
+    """What `judge` needs to know about an answer."""
+
+    def describe(self) -> Handed:
+        """What was handed over."""
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it does on the inputs of a seed: a run for each, the last one the first that came to nothing."""
+
+
+class Recorded(NamedTuple):
+    """A side that has been run elsewhere, such as in the kernel of a notebook that was handed in (see `wire`)."""
+
+    handed: Handed
+    recorded: list[Run]
+
+    def describe(self) -> Handed:
+        """What was handed over there."""
+        return self.handed
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it did there; whoever recorded it knows on which seed."""
+        return self.recorded
+
+
+class Here:
+    """A side that runs in a thread of this process.
+
+    An endless loop in Python is stopped after `seconds` for all inputs together. Code that holds Python's lock, such as
+    sum(range(10**11)) or a pattern that backtracks, cannot be stopped here.
+    """
+
+    def __init__(self, exercise, answer, seconds: float = SECONDS):
+        self.exercise, self.answer, self.seconds = exercise, answer, seconds
+
+    def describe(self) -> Handed:
+        """What was handed over."""
+        return described(self.answer)
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it does, run in a thread."""
+        found: list[Run] = []
+        printed: list[str] = []
+        over = []
+
+        def work():
+            for run in runs_of(self.exercise, self.answer, seed, printed.append):
+                if over:
+                    return
+                printed.clear()
+                found.append(run)
+
+        with usual_settings():
+            if not in_time(work, self.seconds):
+                over.append(True)
+                return [*found, Run(timed_out=True, printed="".join(printed))]
+        return found
+
+
+def described(answer) -> Handed:
+    """What an object is that was handed over."""
+    name = type(answer).__name__
+    if answer is None or answer is ...:
+        return Handed("nothing", name)
+    if not callable(answer):
+        return Handed("value", name, plain(answer))
+    kind = "instance" if isinstance(answer, torch.nn.Module) else "stub" if is_stub(answer) else "function"
+    return Handed(kind, name, Odd(article(name)))
+
+
+def is_stub(answer) -> bool:
+    """Whether there is nothing in a function yet but `...`, `pass`, a docstring or `raise NotImplementedError`.
+
+    A class is one if that is so of all its methods.
+    """
+    if isinstance(answer, type):
+        return all(is_stub(method) for method in vars(answer).values() if inspect.isfunction(method))
+    code = getattr(inspect.unwrap(answer), "__code__", None)
+    if code is None:
+        return False
+    idle = ("RESUME", "NOP", "COPY_FREE_VARS", "PUSH_NULL", "PRECALL", "CACHE")
+    steps = [step for step in dis.get_instructions(code) if step.opname not in idle]
+    if any(step.opname == "RAISE_VARARGS" for step in steps):
+        return all(step.argval == "NotImplementedError" for step in steps if step.opname == "LOAD_GLOBAL") and all(
+            step.opname.startswith(("LOAD_GLOBAL", "LOAD_CO", "CALL", "RAISE_")) for step in steps)
+    return all(step.opname.startswith(("LOAD_CONST", "RETURN_")) and step.argval is None for step in steps)
+
+
+def in_time(work, seconds: float) -> bool:
+    """Whether work() ends within some seconds, in a thread of its own. If it doesn't, or the wait is interrupted, it is
+    stopped."""
+    thread = threading.Thread(target=_until_time_is_up, args=(work,), daemon=True)
+    out = sys.stdout
+    thread.start()
+    try:
+        thread.join(seconds)
+        return not thread.is_alive()
+    finally:
+        if thread.is_alive():
+            _stop(thread)
+        sys.stdout = out                                # a thread that can't be stopped has put its own there
+
+
+def _until_time_is_up(work) -> None:
+    try:
+        work()
+    except TimeIsUp:
+        pass
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Raise TimeIsUp in a thread, several times if need be: a bare `except:` may swallow it."""
+    shown = threading.excepthook
+    threading.excepthook = lambda found: None if found.exc_type is TimeIsUp else shown(found)
+    try:
+        for _ in range(20):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(TimeIsUp))
+            thread.join(0.1)
+            if not thread.is_alive():
+                break
+    finally:
+        threading.excepthook = shown
