@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import data
+from course_utils import data, imdb
 from course_utils.data import DataNotAvailable, by_kind, find_folder, load_reviews, pairs, split_reviews
 
 NAMES = ["negative", "positive"]
@@ -495,7 +495,7 @@ dataset_info:
   - {name: label, dtype: {class_label: {names: {'0': neg, '1': pos}}}}
 ---
 """
-COMMIT = "a" * 40
+COMMIT = imdb.REVISION
 
 
 class Hub(http.server.ThreadingHTTPServer):
@@ -627,7 +627,7 @@ def time_failure(address, timeout, monkeypatch):
 def test_a_transfer_that_stalls_is_given_up(imdb_folder, empty_cache, monkeypatch):
     with Hub(imdb_folder, "drip files") as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
-        assert data._fetch_imdb(timeout=60, stall=2) == f"the hub ({hub.address[7:]}) stopped sending"
+        assert imdb._fetch_imdb(timeout=60, stall=2) == f"the hub ({hub.address[7:]}) stopped sending"
 
 
 def test_a_silent_hub_ends_within_twenty_seconds_and_shows_no_network_code(
@@ -640,6 +640,6 @@ def test_a_silent_hub_ends_within_twenty_seconds_and_shows_no_network_code(
     assert done.returncode == 1
     assert float(done.stdout) < 20
     assert_three_lines("\n".join(done.stderr.splitlines()[-3:]).split("DataNotAvailable: ")[-1],
-                       f"did not answer within {data.HUB_TIMEOUT:g} seconds")
+                       f"did not answer within {imdb.HUB_TIMEOUT:g} seconds")
     sources = [line for line in done.stderr.splitlines() if line.strip().startswith("File ")]
     assert len(sources) == 3 and all("<string>" in line or "course_utils" in line for line in sources)

@@ -1,0 +1,267 @@
+"""Files of reviews: CSV, TSV, JSON Lines or Parquet with a text and a label in every row.
+
+Does: read them, say which file and row cannot be used, number the labels. Does not: know the course's own files, or
+shuffle, clean or split anything. Whatever is wrong with a file is a ValueError; a file that isn't there is a
+FileNotFoundError.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import ClassLabel, Dataset, DatasetDict
+
+__all__ = ["LABEL_NAMES", "dataset_of", "load_files", "read_parquet", "split_files"]
+
+LABEL_NAMES = ["negative", "positive"]
+
+_SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
+           "dev": "validation", "test": "test"}
+_COLUMN_TYPES = {"text": pa.string(), "pair": pa.string(), "evidence": pa.list_(pa.list_(pa.int64()))}
+
+
+def split_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder by split, such as {"train": train.csv, "test": test.csv}; other files don't matter."""
+    files = {}
+    for path in sorted(folder.iterdir()):
+        split = _SPLITS.get(path.stem.lower()) if path.suffix.lower() in _READERS else None
+        if split in files:
+            raise ValueError(f"{folder}: got both {files[split].name} and {path.name}; expected one file for "
+                             f"{split}; move one of them away")
+        if split:
+            files[split] = path
+    if not files:
+        raise FileNotFoundError(f"{folder}: got {sorted(path.name for path in folder.iterdir())[:8]}; "
+                                "expected train, validation or test with the ending "
+                                f"{', '.join(_READERS)}; add one")
+    return {split: files[split] for split in ("train", "validation", "test") if split in files}
+
+
+def load_files(files: dict[str, Path]) -> DatasetDict:
+    """One split for each file, with the same label names in all of them."""
+    columns = {split: _read_columns(path) for split, path in files.items()}
+    names = _number_labels(list(columns.values()), " and ".join(map(str, files.values())))
+    return DatasetDict({split: _dataset(columns[split], names, files[split]) for split in files})
+
+
+def dataset_of(table: pa.Table, label_names: list[str]) -> Dataset:
+    """A table with a column `label` of class numbers as a Dataset in memory."""
+    features = datasets.Features.from_arrow_schema(table.schema)
+    features["label"] = ClassLabel(names=label_names)
+    return Dataset(datasets.table.InMemoryTable(table), info=datasets.DatasetInfo(features=features))
+
+
+def _dataset(columns: dict[str, list], label_names: list[str], path: Path) -> Dataset:
+    arrays = {}
+    for name, values in columns.items():
+        as_text = all(isinstance(value, str) for value in values)  # as every column of a CSV file
+        try:
+            array = pa.array(values, pa.string() if as_text else _COLUMN_TYPES.get(name))
+            if pa.types.is_null(array.type):
+                array = array.cast(pa.string())
+            datasets.Features.from_arrow_schema(pa.schema([(name, array.type)]))
+        except (ValueError, TypeError, OverflowError, pa.ArrowException) as error:
+            raise ValueError(f"{path}: the column {name!r} cannot be stored ({error}); expected values of "
+                             "one type; write them in one way or remove the column") from None
+        arrays[name] = array
+    return dataset_of(pa.table(arrays), label_names)
+
+
+def _read_columns(path: Path) -> dict[str, list]:
+    """Columns by name, each row with a text and a label; the labels are as the file has them."""
+    kinds = ", ".join(_READERS)
+    if not os.path.isfile(path):  # unlike Path.is_file, it takes any name and doesn't raise
+        raise FileNotFoundError(f"there is no file {str(path)!r}; expected 'reviews', 'handwritten', 'imdb' "
+                                f"or a path to a file ({kinds}); relative paths start at {Path.cwd()}")
+    if path.suffix.lower() not in _READERS:
+        raise ValueError(f"{path}: got the extension {path.suffix!r}; expected {kinds}; save it as one")
+    records = []
+    for where, record in _READERS[path.suffix.lower()](path):
+        names = [name for wanted in ("text", "label") for name in record if name.strip().lower() == wanted]
+        if [name.strip().lower() for name in names] != ["text", "label"]:
+            raise ValueError(f"{path}: {where} has the columns {', '.join(map(repr, record))}; expected text "
+                             "and label, each once, beside any others; name the columns so")
+        text, label = (record.pop(name) for name in names)
+        for name, value, types in (("text", text, str), ("label", label, (str, int, float))):
+            if value is None or value != value or not str(value).strip():  # NaN is not equal to itself
+                raise ValueError(f"{path}: {where} has no {name}; expected a text and a label in every row; "
+                                 "fill it in or delete the row")
+            if not isinstance(value, types) or name == "label" and not _can_be_written(str(value)):
+                raise ValueError(f"{path}: {where} has the {name} {value!r}; expected a string"
+                                 f"{'' if name == 'text' else ' or a number'}; write it so")
+        records.append({"text": text, "label": label} | record)
+    if not records:
+        raise ValueError(f"{path} holds no reviews; expected one row or more; check that it was saved")
+    return {name: [record.get(name) for record in records] for name in dict.fromkeys(chain(*records))}
+
+
+def _can_be_written(text: str) -> bool:
+    """False for half a character, which JSON can hold and no file in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_doubles(names: list[str], path: Path, where: str) -> None:
+    """A second column of a name would replace the first, silently."""
+    doubles = [name for name, times in Counter(name.strip() for name in names).items() if times > 1]
+    if doubles:
+        called = ", ".join(repr(name) if name else "no name (separators at the end of the line?)" for name in doubles)
+        raise ValueError(f"{path}: {where} has the columns {', '.join(map(repr, names[:12]))}, more than one of them "
+                         f"called {called}; expected each name once; rename or delete the others")
+
+
+def _number_labels(tables: list[dict[str, list]], source: str) -> list[str]:
+    """Replaces the labels by class numbers, in place and alike in all splits; returns the class names."""
+    def read(label):
+        try:
+            return float(label)
+        except OverflowError:  # a whole number with hundreds of digits
+            return math.inf
+        except ValueError:
+            return label.strip()
+
+    written = dict.fromkeys(label for columns in tables for label in columns["label"])
+    found = {read(label) for label in written}
+    some = ", ".join(sorted(f"{label:g}" if isinstance(label, float) else repr(label) for label in found)[:6])
+    polarity = {"negative": 0, "neg": 0, "positive": 1, "pos": 1}
+    names, numbers = LABEL_NAMES, {0.0: 0, 1.0: 1}
+    if not found <= set(numbers):
+        if any(isinstance(label, float) for label in found):
+            raise ValueError(f"{source}: got the labels {some}; expected 0 (negative) and 1 (positive), or "
+                             "names alone; replace other numbers by names, such as 'five stars'")
+        numbers = {label: polarity.get(label.lower()) for label in found}
+        if None in numbers.values():
+            _refuse_twins(list(written), polarity, source)
+            names = sorted(found)
+            numbers = {name: number for number, name in enumerate(names)}
+        if len(names) < 2:
+            raise ValueError(f"{source}: got one label, {some}; expected two or more; add reviews of another")
+    for columns in tables:
+        columns["label"] = [numbers[read(label)] for label in columns["label"]]
+    return names
+
+
+def _refuse_twins(labels: list[str], polarity: dict[str, int], source: str) -> None:
+    """'Spam' and 'spam ' are one class to their author and two to a computer."""
+    first = {}
+    for label in labels:
+        key = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+        other = first.setdefault(polarity.get(key, key), label)
+        if other != label:
+            apart = "mean the same" if key in polarity else "differ only in case or spaces"
+            raise ValueError(f"{source}: got the labels {other!r} and {label!r}, which {apart}; expected one way of "
+                             "writing each label; write them alike")
+
+
+# Each reader yields (where, record); `where` tells the reader of an error which row is meant.
+
+def _read_text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        return content.decode("utf-8-sig")  # with or without a byte order mark
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}: got the byte 0x{content[error.start]:02x} in line {line}; expected text "
+                         "in UTF-8; save the file again in that encoding") from None
+
+
+def _unreadable(path: Path, error: OSError) -> ValueError:
+    return ValueError(f"{path} cannot be read ({error.strerror or error}); expected a file that you may read; check its "
+                      "permissions, or copy it")
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, dict]]:
+    csv.field_size_limit(2**31 - 1)  # the default refuses a review of more than 131,072 characters
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    lines = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=separator, strict=True)
+    row, header = 0, None
+    try:
+        for fields in filter(None, lines):
+            if header is None:
+                header = fields
+                _refuse_doubles(header, path, "the header")
+                continue
+            row += 1
+            where = f"row {row} (to line {lines.line_num})"
+            if len(fields) > len(header):
+                raise ValueError(f"{path}: {where} has {len(fields)} fields and the header {len(header)}; "
+                                 f"expected the same; put a text with {separator!r} in it in double quotes")
+            yield where, dict.fromkeys(header) | dict(zip(header, fields))
+    except csv.Error as error:
+        raise ValueError(f"{path}: row {row + 1} (to line {lines.line_num}) is broken: {error}; expected "
+                         'quoted fields closed, and quotation marks in them doubled (""); mend it') from None
+
+
+def _read_json(path: Path) -> Iterator[tuple[str, dict]]:
+    content = _read_text(path)
+    array = content.lstrip().startswith("[")
+    # split, not splitlines: a JSON string may hold other characters that splitlines takes for line ends
+    for number, line in enumerate([content] if array else content.split("\n"), 1):
+        def record_of(pairs, where="the array" if array else f"line {number}"):
+            _refuse_doubles([name for name, _ in pairs], path, where)
+            return dict(pairs)
+
+        try:
+            value = json.loads(line, object_pairs_hook=record_of) if line.strip() else []
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}: line {number + error.lineno - 1} is not JSON ({error.msg}); expected "
+                             'an object a line, such as {"text": "…", "label": 1}; mend that line') from None
+        except RecursionError:
+            raise ValueError(f"{path}: line {number} has too many brackets inside one another; expected an object a "
+                             'line, such as {"text": "…", "label": 1}; mend that line') from None
+        except ValueError as error:
+            if str(path) in str(error):
+                raise
+            raise ValueError(f"{path}: line {number} holds a number that is too long ({error}); expected a text and a "
+                             "label; mend that line") from None
+        for row, record in enumerate(value if isinstance(value, list) else [value], 1):
+            where = f"row {row}" if array else f"line {number}"
+            if not isinstance(record, dict):
+                raise ValueError(f"{path}: {where} is {str(record)[:40]!r}; expected an object, such as "
+                                 '{"text": "…", "label": 1}; mend that line')
+            yield where, record
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[str, dict]]:
+    table = read_parquet(path)
+    _refuse_doubles(table.column_names, path, "the file")
+    try:
+        records = table.to_pylist()
+    except (ValueError, OverflowError, TypeError, pa.ArrowException) as error:  # such as text that isn't UTF-8
+        raise ValueError(f"{path}: got values that cannot be read ({str(error)[:80]}); expected text in UTF-8 and "
+                         "labels; write the file again") from None
+    for number, record in enumerate(records, 1):
+        yield f"row {number}", record
+
+
+def read_parquet(path: Path) -> pa.Table:
+    """The table in a Parquet file. Raises ValueError for a file that is no such thing, or damaged."""
+    try:
+        return pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, PermissionError):
+            raise _unreadable(path, error) from None
+        raise ValueError(f"{path}: got {path.stat().st_size} bytes that are not Parquet ({str(error)[:60]}); "
+                         "expected a Parquet file; copy or download it again") from None
+
+
+_READERS = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_json, ".ndjson": _read_json,
+            ".json": _read_json, ".parquet": _read_parquet}
