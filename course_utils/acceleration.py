@@ -109,13 +109,13 @@ def attention_with_dropout(query, key, value, mask=None, bias=None, dropout_p: f
     batch, heads, query_len, d_head = query.shape
     dropped = round(dropout_p * VALUES)
     if mask is not None:
-        low = torch.finfo(query.dtype).min
-        bias = (torch.zeros((), dtype=query.dtype) if bias is None else bias).masked_fill(~mask, low)
+        bias = (torch.zeros((), dtype=query.dtype) if bias is None else bias).masked_fill(~mask, -math.inf)
     if bias is not None:
-        bias = bias.expand(batch, heads, query_len, key.shape[-2])
+        closed = (bias == -math.inf).all(dim=-1, keepdim=True)             # a query with no key
+        bias = bias.masked_fill(closed, 0.0).to(query.dtype).expand(batch, heads, query_len, key.shape[-2])
     context = _AttentionInPieces.apply(query / math.sqrt(d_head), key, value, bias, dropped)
-    if mask is not None:
-        context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)  # a query with no key
+    if bias is not None:
+        context = context.masked_fill(closed, 0.0)
     return context * (VALUES / (VALUES - dropped))
 
 
@@ -136,7 +136,7 @@ class FastRotaryPositions(RotaryPositions):
     def forward(self, x, offset: int = 0):
         if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
             return super().forward(x, offset)
-        angle = torch.arange(offset, offset + x.shape[-2])[:, None] * self.frequency  # (length, d_head / 2)
+        angle = self.angles(x, offset)                                     # (length, d_head / 2)
         turn = torch.polar(torch.ones_like(angle), angle)
         pairs = torch.view_as_complex(x.contiguous().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * turn).flatten(-2).to(x.dtype)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional as F
 
+from course_utils.shapes import check_mask
+
 __all__ = [
     "causal_mask",
     "padding_mask",
@@ -38,6 +40,9 @@ def padding_mask(attention_mask: torch.Tensor) -> torch.Tensor:
 
     Taught in 04_attention, '6. Masks: who may be looked at'.
     """
+    if attention_mask.dim() != 2:
+        raise ValueError(f"attention_mask has shape {tuple(attention_mask.shape)}; it must be (batch, seq_len). "
+                         "For a single text, write token_ids[None] and attention_mask[None]")
     if attention_mask.dtype != torch.bool:
         raise TypeError(f"attention_mask has dtype {attention_mask.dtype}; it must be torch.bool: use attention_mask.bool()")
     return attention_mask[:, None, None, :]
@@ -57,7 +62,8 @@ def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropou
     """softmax(query keyᵀ / √d_k + bias) value, over the keys that `mask` allows (Vaswani et al. 2017, eq. 1).
 
     query (..., query, d_k), key (..., key, d_k), value (..., key, d_value); mask, boolean, True = may
-    attend, and bias, added to the scores, broadcast to (..., query, key). A query with no key gets zeros.
+    attend, and bias, added to the scores, broadcast to (..., query, key). A query with no key gets zeros, also
+    where a bias of -inf leaves it none. Half precision is scored in float32, where it does not overflow.
     `dropout_p` drops weights whenever it is above zero, as the library's function does; the weights
     returned are those before dropout. Raises TypeError or ValueError for arguments that do not fit.
 
@@ -67,14 +73,14 @@ def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropou
         raise ValueError(f"query has d_k={query.shape[-1]} and key has d_k={key.shape[-1]}; they must be the same")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"{key.shape[-2]} keys and {value.shape[-2]} values; each key needs its value")
-    if mask is not None and mask.dtype != torch.bool:
-        raise TypeError(f"mask has dtype {mask.dtype}; it must be torch.bool, True = may attend. Use bias= to add to scores")
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
+    wide = torch.promote_types(query.dtype, torch.float32)                 # float16 ends at 65,504
+    scores = query.to(wide) @ key.to(wide).transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
+    check_mask(mask, bias, scores.shape)
     if bias is not None:
         scores = scores + bias
     if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1)                                       # each row sums to one
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)                          # matters where a row has no key at all
+        scores = scores.masked_fill(~mask, -math.inf)
+    closed = scores == -math.inf                                           # by the mask or by the bias
+    weights = scores.masked_fill(closed, torch.finfo(scores.dtype).min).softmax(dim=-1)    # each row sums to one
+    weights = weights.masked_fill(closed, 0.0).to(query.dtype)             # matters where a row has no key at all
     return AttentionResult(F.dropout(weights, dropout_p) @ value, weights)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import AttentionResult, scaled_dot_product_attention
+from course_utils.shapes import check_attention_inputs
 
 __all__ = [
     "MultiHeadAttention",
@@ -21,9 +22,10 @@ class MultiHeadAttention(nn.Module):
 
     (query (batch, query, d_model), key = query, value = key, mask, bias, rotary) -> AttentionResult with
     context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
-    mask is boolean, True = may attend, and bias is added to the scores; both broadcast to
-    (batch, heads, query, key). `rotary` is applied to split queries and keys (batch, heads, length, d_head).
-    Raises ValueError for a number of heads that does not divide d_model.
+    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
+    bias, added to the scores, has these or (heads, query, key). `rotary` is applied to split queries and keys
+    (batch, heads, length, d_head). Raises ValueError for a number of heads that does not divide d_model, and for
+    shapes that do not fit, inputs without a batch among them.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
@@ -67,14 +69,17 @@ class MultiHeadAttention(nn.Module):
         dropout_p = self.attention_dropout if self.training else 0.0
         if need_weights:
             return scaled_dot_product_attention(query, key, value, mask, bias, dropout_p)
-        if bias is not None and mask is not None:
-            bias = bias.masked_fill(~mask, float("-inf"))                  # the library takes one or the other
+        if bias is not None:
+            bias = bias.to(query.dtype)
+            if mask is not None:
+                bias = bias.masked_fill(~mask, float("-inf"))              # the library takes one or the other
         fused = F.scaled_dot_product_attention(query, key, value, mask if bias is None else bias, dropout_p)
         return AttentionResult(fused, None)
 
     def forward(self, query, key=None, value=None, mask=None, bias=None, rotary=None, need_weights=False):
         key = query if key is None else key
         value = key if value is None else value
+        check_attention_inputs(query, key, value, mask, bias, self.num_heads * self.d_head, self.num_heads)
         query, key, value = self.project(query, key, value)               # (batch, heads, length, d_head)
         if rotary is not None:
             query, key = rotary(query), rotary(key)

@@ -49,7 +49,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoidal_table(max_len, d_model, base))
 
     def forward(self, x, offset: int = 0):
-        return x + positions_from(self.table, x.shape[-2], offset)
+        return x + positions_from(self.table, x.shape[-2], offset).to(x.dtype)
 
 
 def positions_from(table: torch.Tensor, seq_len: int, offset: int) -> torch.Tensor:
@@ -57,6 +57,8 @@ def positions_from(table: torch.Tensor, seq_len: int, offset: int) -> torch.Tens
 
     Taught in 06_positional_encoding, '3. Sines and cosines'.
     """
+    if offset < 0:
+        raise ValueError(f"offset={offset}; positions count from 0")
     if offset + seq_len > len(table):
         raise ValueError(
             f"{seq_len} tokens from position {offset} on, but there are positions for max_len={len(table)}; "
@@ -92,14 +94,25 @@ class RotaryPositions(nn.Module):
         super().__init__()
         if d_head % 2 != 0:
             raise ValueError(f"d_head={d_head} is odd; rotary positions turn pairs: make d_model / num_heads even")
-        self.register_buffer("frequency", base ** -(torch.arange(0, d_head, 2) / d_head))
+        self.d_head, self.base = d_head, base
+
+    def angles(self, x, offset: int = 0):
+        """By how much each position turns each pair, (length, d_head / 2): in float32, or float64 if x is."""
+        if x.shape[-1] != self.d_head:
+            raise ValueError(f"x has d_head={x.shape[-1]}; these positions were made for d_head={self.d_head}")
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        frequency = self.base ** -(torch.arange(0, self.d_head, 2, dtype=dtype, device=x.device) / self.d_head)
+        return torch.arange(offset, offset + x.shape[-2], dtype=dtype, device=x.device)[:, None] * frequency
 
     def forward(self, x, offset: int = 0):
-        position = torch.arange(offset, offset + x.shape[-2], device=x.device)
-        angle = position[:, None] * self.frequency                         # (length, d_head / 2)
+        angle = self.angles(x, offset)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+    def _load_from_state_dict(self, state_dict, prefix, *others):
+        state_dict.pop(f"{prefix}frequency", None)                         # models saved by an earlier version hold it
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
 
 def alibi_slopes(num_heads: int) -> torch.Tensor:

@@ -178,6 +178,25 @@ def test_where_pieces_do_not_fit_the_ordinary_way_is_taken(case, monkeypatch):
     assert torch.equal(*answers)
 
 
+def test_a_bias_that_closes_all_keys_of_a_query_gives_zeros_and_finite_gradients():
+    torch.manual_seed(0)
+    bias = torch.zeros(2, 6, 6)
+    bias[:, 2], bias[0, 3, :4] = float("-inf"), float("-inf")
+    for mask in (None, padding_mask(ragged_mask(4, 6))):
+        ordinary, fast = MultiHeadAttention(8, 2), accelerate(MultiHeadAttention(8, 2, attention_dropout=1 / 65536)).train()
+        fast.load_state_dict(ordinary.state_dict())
+        x = torch.randn(4, 6, 8, requires_grad=True)
+        answers = []
+        for attention in (ordinary, fast):
+            torch.manual_seed(1)
+            context = attention(x, mask=mask, bias=bias).context
+            answers.append((context, *torch.autograd.grad(context.square().sum(), [x, *attention.parameters()])))
+        for ours, theirs in zip(*answers):
+            assert theirs.isfinite().all()
+            torch.testing.assert_close(theirs, ours, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(answers[1][0][:, 2], fast.output_projection.bias.expand(4, 8))
+
+
 # rotary positions
 
 @proof

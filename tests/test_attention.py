@@ -1,5 +1,7 @@
 """Scaled dot-product attention equals the library's, and the masks mean what they say."""
 
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -101,6 +103,36 @@ def test_huge_scores_stay_finite():
     assert context.isfinite().all() and weights.isfinite().all()
 
 
+@pytest.mark.parametrize("size", [40.0, 300.0, 3000.0])
+def test_half_precision_gives_numbers_wherever_the_library_does(size):
+    torch.manual_seed(5)
+    for dtype in (torch.float16, torch.bfloat16):
+        query, key, value = (x.to(dtype) for x in (torch.randn(2, 3, 4, 64) * size, torch.randn(2, 3, 5, 64) * size,
+                                                   torch.randn(2, 3, 5, 7)))
+        assert (query.double() @ key.double().transpose(-2, -1)).abs().max() > 10_000
+        context, weights = scaled_dot_product_attention(query, key, value)
+        library = F.scaled_dot_product_attention(query, key, value)
+        assert context.dtype == weights.dtype == dtype and library.isfinite().all()
+        torch.testing.assert_close(context, library, atol=0.02, rtol=0.02)
+
+
+@proof
+@given(query_len=small, key_len=small, seed=seeds, trained=st.booleans())
+def test_minus_infinity_in_a_bias_does_what_it_does_in_the_library(query_len, key_len, seed, trained):
+    torch.manual_seed(seed)
+    query, key, value = random_qkv(2, 2, query_len, key_len, 3, 4, torch.float64)
+    bias = torch.randn(2, query_len, key_len, dtype=torch.float64)
+    bias[torch.rand(bias.shape) < 0.4] = float("-inf")
+    bias[0, 0] = float("-inf")                                             # a query with no key
+    bias.requires_grad_(trained)
+    ours = scaled_dot_product_attention(query, key, value, bias=bias)
+    theirs = F.scaled_dot_product_attention(query, key, value, bias)
+    same(ours.context, theirs)
+    assert (ours.weights[:, 0, 0] == 0).all() and (ours.context[:, 0, 0] == 0).all()
+    tensors = [query, key, value, *([bias] if trained else [])]
+    same_gradients(ours.context, tensors, theirs, tensors)
+
+
 def test_dropout_acts_on_the_context_and_leaves_the_returned_weights():
     torch.manual_seed(3)
     query, key, _ = random_qkv(1, 1, 30, 20, 4, 4)
@@ -120,6 +152,31 @@ def test_wrong_arguments_are_named():
         scaled_dot_product_attention(x, x, torch.zeros(2, 6, 4))
     with pytest.raises(TypeError, match="torch.float32.*torch.bool, True = may attend.*bias="):
         scaled_dot_product_attention(x, x, x, torch.zeros(3, 3))
+
+
+@pytest.mark.parametrize(("scores", "shape"), [
+    ((1, 4, 3), (5, 1, 3)), ((2, 4, 3), (4, 4, 3)), ((2, 4, 3), (2, 3)), ((2, 4, 3), (1, 2, 4, 3)), ((4, 3), (2, 4, 3)),
+    ((1, 2, 4, 3), (5, 1, 1, 3)), ((2, 4, 1), (2, 4, 3)), ((2, 4, 3), (2,)),
+])
+def test_a_mask_or_bias_that_would_enlarge_the_scores_is_refused(scores, shape):
+    query, key = torch.zeros(*scores[:-1], 6), torch.zeros(*scores[:-2], scores[-1], 6)
+    hint = r"write {}\[:, " if len(scores) > 2 else "each size must be 1 or"
+    for name, given in (("mask", torch.ones(shape, dtype=torch.bool)), ("bias", torch.zeros(shape))):
+        with pytest.raises(ValueError, match=rf"{name} has shape {re.escape(f'{shape} and')}.*{hint.format(name)}"):
+            scaled_dot_product_attention(query, key, key, **{name: given})
+
+
+def test_the_error_of_a_mask_says_what_works():
+    x, real = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"write mask\[:, None, :\]"):
+        scaled_dot_product_attention(x, x, x, real)
+    assert scaled_dot_product_attention(x, x, x, real[:, None, :]).context.shape == (2, 3, 4)
+
+
+def test_a_boolean_bias_is_refused():
+    x = torch.zeros(2, 3, 4)
+    with pytest.raises(TypeError, match="bias has dtype torch.bool.*mask="):
+        scaled_dot_product_attention(x, x, x, bias=torch.ones(3, 3, dtype=torch.bool))
 
 
 def test_causal_mask_lets_a_query_see_itself_and_what_came_before():
@@ -148,3 +205,9 @@ def test_padding_mask_hides_padding_from_every_query_and_head():
     assert torch.equal(padding_mask(mask).expand(2, 4, 5, 3)[:, 3, 4], mask)
     with pytest.raises(TypeError, match=r"torch.int64.*attention_mask.bool\(\)"):
         padding_mask(mask.long())
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 1, 3)])
+def test_the_padding_of_a_single_text_needs_its_batch(shape):
+    with pytest.raises(ValueError, match=r"attention_mask has shape .*\(batch, seq_len\).*attention_mask\[None\]"):
+        padding_mask(torch.ones(shape, dtype=torch.bool))

@@ -167,7 +167,7 @@ def test_every_option_reaches_the_model():
         assert block.attention.attention_dropout == 0.32 and not block.norm_first
     assert model.dropout.p == 0.31 and model.pooled_dropout.p == 0.33
     assert isinstance(model.encoder.norm, torch.nn.Identity)
-    assert len(make_model("rotary", num_heads=4).rotary.frequency) == 2    # one for each pair of a head's 4 columns
+    assert make_model("rotary", num_heads=4).rotary.d_head == 4            # the columns of one head, not of the model
 
 
 def test_positions_differ_by_the_option():

@@ -1,5 +1,7 @@
 """Multi-head attention equals `nn.MultiheadAttention`, and its fused path equals its explicit one."""
 
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -35,7 +37,7 @@ def test_equals_the_library(kind, batch, query_len, key_len, heads, d_head, with
             real = ragged_mask(batch, query_len)
             mask, library = padding_mask(real), {"key_padding_mask": ~real}  # theirs is True = left out
         elif kind == "causal":
-            mask, library = causal_mask(query_len), {"attn_mask": ~causal_mask(query_len)}
+            mask, library = causal_mask(query_len)[None, None], {"attn_mask": ~causal_mask(query_len)}
         elif kind == "cross":
             key, value = (torch.randn(batch, key_len, d_model, dtype=dtype, requires_grad=True) for _ in range(2))
             inputs += [key, value]
@@ -181,3 +183,120 @@ def test_a_head_count_that_does_not_divide_names_one_that_does(d_model, num_head
 def test_a_head_count_below_one_is_a_clear_error(num_heads):
     with pytest.raises(ValueError, match=f"num_heads={num_heads}"):
         MultiHeadAttention(8, num_heads)
+
+
+# shapes that would broadcast to a wrong answer
+
+ATTENTION = MultiHeadAttention(8, 2)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("shape", [(8,), (5, 8), (2, 3, 5, 8), (1, 2, 3, 5, 8)])
+def test_an_input_without_a_batch_or_with_too_many_dimensions_is_refused(shape, need_weights):
+    hint = r"write query\[None\]" if len(shape) == 2 else ""
+    with pytest.raises(ValueError, match=rf"query has shape {re.escape(str(shape))}.*\(batch, length, d_model=8\).*{hint}"):
+        ATTENTION(torch.randn(shape), need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(("shapes", "named"), [
+    (((2, 5, 7), (2, 5, 8), (2, 5, 8)), r"query has shape \(2, 5, 7\).*d_model=8"),
+    (((2, 5, 8), (2, 5, 16), (2, 5, 8)), r"key has shape \(2, 5, 16\).*d_model=8"),
+    (((2, 5, 8), (2, 5, 8), (5, 8)), r"value has shape \(5, 8\).*write value\[None\]"),
+    (((2, 5, 8), (3, 5, 8), (3, 5, 8)), "batches of 2, 3 and 3 texts"),
+    (((1, 5, 8), (3, 5, 8), (3, 5, 8)), "batches of 1, 3 and 3 texts.*expand"),
+    (((3, 5, 8), (3, 5, 8), (1, 5, 8)), "batches of 3, 3 and 1 texts"),
+    (((2, 5, 8), (2, 4, 8), (2, 1, 8)), "4 keys and 1 values"),
+])
+def test_inputs_that_do_not_fit_each_other_are_named(shapes, named, need_weights):
+    with pytest.raises(ValueError, match=named):
+        ATTENTION(*(torch.randn(shape) for shape in shapes), need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("shape", [(4, 1, 1, 3), (1, 3, 1, 3), (1, 2, 2, 3), (1, 1, 3, 4), (1, 1, 1, 2)])
+def test_a_mask_or_bias_never_enlarges_the_scores(shape, need_weights):
+    x = torch.randn(1, 3, 8)
+    for given in ({"mask": torch.ones(shape, dtype=torch.bool)}, {"bias": torch.zeros(shape)}):
+        with pytest.raises(ValueError, match=rf"has shape {re.escape(str(shape))} and the scores.*\(1, 2, 3, 3\)"):
+            ATTENTION(x, **given, need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("shape", [(3,), (3, 3), (2, 3, 3), (1, 1, 2, 3, 3)])
+def test_a_mask_without_its_four_dimensions_is_refused_with_what_to_write(shape, need_weights):
+    x = torch.randn(3, 3, 8)                                               # as many texts as words: (3, 3) could be either
+    with pytest.raises(ValueError, match=r"four dimensions.*mask\[None, None\].*mask\[:, None\].*padding_mask\(mask\)"):
+        ATTENTION(x, mask=torch.ones(shape, dtype=torch.bool), need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_bias_needs_its_heads(need_weights):
+    x = torch.randn(3, 4, 8)
+    with pytest.raises(ValueError, match=r"bias has shape \(4, 4\).*\(heads, query, key\).*bias\[None\]"):
+        ATTENTION(x, bias=torch.zeros(4, 4), need_weights=need_weights)
+    with pytest.raises(ValueError, match=r"bias has shape \(3, 4, 4\)"):   # a batch where the heads belong
+        ATTENTION(x, bias=torch.zeros(3, 4, 4), need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_mask_is_boolean_and_a_bias_is_not_on_both_paths(need_weights):
+    x = torch.randn(2, 3, 8)
+    with pytest.raises(TypeError, match="mask has dtype torch.float32.*bias="):
+        ATTENTION(x, mask=torch.ones(1, 1, 3, 3), need_weights=need_weights)
+    with pytest.raises(TypeError, match="bias has dtype torch.bool.*mask="):
+        ATTENTION(x, bias=torch.ones(1, 1, 3, 3, dtype=torch.bool), need_weights=need_weights)
+
+
+@proof
+@given(sizes=st.tuples(*[st.integers(1, 4)] * 4), ones=st.tuples(*[st.booleans()] * 4), seed=seeds)
+def test_a_mask_may_have_ones_in_any_dimension(sizes, ones, seed):
+    torch.manual_seed(seed)
+    batch, heads, query_len, key_len = sizes
+    attention = MultiHeadAttention(4 * heads, heads)
+    mask = torch.rand([1 if one else n for n, one in zip(sizes, ones)]) < 0.7
+    query, memory = torch.randn(batch, query_len, 4 * heads), torch.randn(batch, key_len, 4 * heads)
+    expected = attention(query, memory, mask=mask.expand(sizes)).context
+    for need_weights in (True, False):
+        result = attention(query, memory, mask=mask, need_weights=need_weights)
+        assert result.context.shape == query.shape
+        same(result.context, expected)
+
+
+# biases of minus infinity, and low precision
+
+@proof
+@given(batch=st.integers(1, 3), length=st.integers(1, 5), heads=st.integers(1, 3), masked=st.booleans(), seed=seeds)
+def test_minus_infinity_in_a_bias_gives_the_same_with_and_without_weights(batch, length, heads, masked, seed):
+    torch.manual_seed(seed)
+    attention = MultiHeadAttention(heads * 4, heads).double()
+    randomise(attention)
+    x = torch.randn(batch, length, heads * 4, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(batch, heads, length, length, dtype=torch.float64)
+    bias[torch.rand(bias.shape) < 0.3] = float("-inf")
+    bias[0, 0, 0] = float("-inf")                                          # a query without a key
+    bias.requires_grad_()
+    mask = torch.rand(batch, 1, length, length) < 0.7 if masked else None
+    found = []
+    for need_weights in (True, False):
+        result = attention(x, mask=mask, bias=bias, need_weights=need_weights)
+        assert result.context.isfinite().all()
+        if need_weights:
+            assert (result.weights[0, 0, 0] == 0).all()
+        tensors = [x, bias, *attention.parameters()]
+        found.append((result.context, *torch.autograd.grad(result.context.square().sum(), tensors)))
+    for explicit, fused in zip(*found):
+        assert explicit.isfinite().all() and fused.isfinite().all()
+        torch.testing.assert_close(explicit, fused, atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_in_half_precision_all_options_work_and_come_near_float32(dtype, need_weights):
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(16, 2), torch.randn(2, 5, 16)
+    options = {"mask": padding_mask(ragged_mask(2, 5)), "rotary": RotaryPositions(8), "need_weights": need_weights}
+    expected = attention(x, bias=alibi_bias(2, 5), **options).context
+    got, weights = attention.to(dtype)(x.to(dtype), bias=alibi_bias(2, 5), **options)  # a bias keeps its own dtype
+    assert got.dtype == dtype and (weights is None or weights.dtype == dtype)
+    torch.testing.assert_close(got.float(), expected, atol=0.03, rtol=0.03)

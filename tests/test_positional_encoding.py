@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from library_twins import proof
 
+from course_utils.acceleration import accelerate
 from course_utils.attention import padding_mask
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.positional_encoding import (
@@ -128,6 +129,74 @@ def test_rotary_offset_continues_a_sequence():
 
 def test_rotary_angles_are_not_trained():
     assert list(RotaryPositions(4).parameters()) == []
+
+
+def turned_in_float64(x, offset):
+    """Rotary positions by the formula, in float64: x (..., length, d_head)."""
+    position = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)[:, None]
+    angle = position * 10000.0 ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
+    turned = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+ways = [lambda m: m.bfloat16(), lambda m: m.half(), lambda m: m.to(torch.bfloat16), lambda m: m.float(),
+        lambda m: m.bfloat16().float(), lambda m: m.half().double(), lambda m: m.double()]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("position", [0, 299, 5000])
+@pytest.mark.parametrize("way", range(len(ways)))
+def test_rotary_angles_keep_their_precision_whatever_the_dtype_of_the_model(way, position, fast):
+    torch.manual_seed(0)
+    holder = torch.nn.Sequential(torch.nn.Linear(1, 1), RotaryPositions(16))  # a parameter tells the dtype of the whole
+    holder = ways[way](accelerate(holder) if fast else holder)
+    x = torch.randn(1, 2, 3, 16).to(holder[0].weight.dtype)
+    turned = holder[1](x, offset=position)
+    allowed = {torch.bfloat16: 0.03, torch.float16: 0.004, torch.float32: 2e-3, torch.float64: 1e-10}[x.dtype]
+    assert turned.dtype == x.dtype
+    torch.testing.assert_close(turned.double(), turned_in_float64(x, position), atol=allowed, rtol=0)
+
+
+def test_rotary_in_float32_at_early_positions_is_exact_to_float32():
+    x = torch.randn(1, 1, 60, 16)
+    torch.testing.assert_close(RotaryPositions(16)(x).double(), turned_in_float64(x, 0), atol=2e-5, rtol=0)
+
+
+def test_a_model_saved_with_rotary_frequencies_still_loads_and_says_the_same():
+    model = small_model("rotary")
+    saved = {**model.state_dict(), "rotary.frequency": 10000.0 ** -(torch.arange(0, 8, 2) / 8)}
+    again = small_model("rotary")
+    torch.nn.init.zeros_(again.embedding.weight)
+    again.load_state_dict(saved)
+    ids = torch.tensor([[5, 9, 14, 7, 22, 3, 18]])
+    assert torch.equal(again(ids).logits, model(ids).logits)
+    assert "rotary.frequency" not in model.state_dict() and "rotary.frequency" in saved
+    with pytest.raises(RuntimeError, match="rotary.speed"):                # any other name is as unknown as it was
+        again.load_state_dict({**model.state_dict(), "rotary.speed": torch.ones(4)})
+
+
+def test_rotary_float32_angles_are_those_of_the_buffer_that_earlier_versions_kept():
+    for d_head in range(2, 66, 2):
+        frequency = 10000.0 ** -(torch.arange(0, d_head, 2) / d_head)
+        expected = torch.arange(7, 307)[:, None] * frequency
+        assert torch.equal(RotaryPositions(d_head).angles(torch.zeros(300, d_head), offset=7), expected)
+
+
+def test_rotary_positions_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="x has d_head=8; these positions were made for d_head=2"):
+        RotaryPositions(2)(torch.zeros(1, 1, 3, 8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", [SinusoidalPositions, RotaryPositions])
+def test_positions_that_are_not_trained_keep_the_dtype_of_their_input(kind, dtype):
+    assert kind(8)(torch.randn(1, 5, 8, dtype=dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
+def test_a_negative_offset_is_refused(kind):
+    with pytest.raises(ValueError, match="offset=-1; positions count from 0"):
+        kind(6)(torch.zeros(1, 1, 6), offset=-1)
 
 
 def test_alibi_slopes_for_a_power_of_two_and_between():

@@ -262,3 +262,13 @@ def test_saved_merges_come_back_the_same(trained, corpus, tmp_path):
     loaded = BPETokenizer.load(tmp_path / "merges.json")
     assert loaded.merges == trained.merges
     assert loaded.encode(corpus[0]) == trained.encode(corpus[0])
+
+
+@pytest.mark.parametrize("tokenizer", [WordTokenizer(["<pad>", "<unk>", "a", "film"]), BPETokenizer([(66, 67)])])
+def test_an_id_outside_the_vocabulary_is_refused_and_not_counted_from_the_end(tokenizer):
+    last = tokenizer.vocab_size - 1
+    for wrong in (-1, -last, tokenizer.vocab_size, 10**9):
+        for ids in ([2, wrong], torch.tensor([2, wrong]), iter([wrong])):
+            with pytest.raises(ValueError, match=f"id {wrong} is not in the vocabulary; its ids go from 0 to {last}"):
+                tokenizer.decode(ids)
+    assert tokenizer.decode(torch.tensor([0, last])) == tokenizer.decode([0, last]) == tokenizer.decode(iter([0, last]))

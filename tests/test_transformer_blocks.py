@@ -189,3 +189,19 @@ def test_wrong_options_are_named():
         EncoderBlock(8, 2, 16, activation="swish")
     with pytest.raises(ValueError, match="d_model=8 is not divisible by num_heads=3; try .*[24]"):
         Encoder(1, 8, 3, 16)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("shape", [(5, 8), (2, 3, 5, 8)])
+def test_an_input_without_a_batch_is_refused(shape, norm_first):
+    for module in (EncoderBlock(8, 2, 16, norm_first=norm_first), Encoder(2, 8, 2, 16, norm_first=norm_first)):
+        with pytest.raises(ValueError, match=r"query has shape .*it must be \(batch, length, d_model=8\)"):
+            module(torch.randn(shape))
+
+
+def test_a_mask_for_several_texts_does_not_make_several_texts_of_one():
+    encoder, x = Encoder(2, 8, 2, 16), torch.randn(1, 3, 8)
+    with pytest.raises(ValueError, match=r"mask has shape \(5, 1, 1, 3\)"):
+        encoder(x, padding_mask(torch.ones(5, 3, dtype=torch.bool)))
+    with pytest.raises(ValueError, match=r"mask has shape \(3, 3\).*padding_mask\(mask\)"):
+        encoder(x.expand(3, 3, 8), torch.ones(3, 3, dtype=torch.bool))     # (batch, key) or (query, key)?

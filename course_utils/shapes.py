@@ -1,0 +1,55 @@
+"""Refuse tensors whose shapes would broadcast to a wrong answer without an error.
+
+Does: check masks and biases against the scores they belong to, and the inputs of multi-head attention. Does not:
+change a tensor, or look at its values. A batch of five masks, broadcast against one text, makes five texts of it; a mask
+(batch, key) passes for (query, key) where a batch holds as many texts as each text has tokens.
+"""
+
+import torch
+
+
+def check_mask(mask, bias, scores: tuple[int, ...]) -> None:
+    """Refuse a mask that isn't boolean, a bias that isn't a float, and either one that would make the scores larger.
+
+    `scores` is their shape, (..., query, key); mask and bias (each may be None) broadcast to it, aligned at the right.
+    Raises TypeError for a wrong dtype and ValueError for a wrong shape.
+    """
+    if mask is not None and mask.dtype != torch.bool:
+        raise TypeError(f"mask has dtype {mask.dtype}; it must be torch.bool, True = may attend. Use bias= to add to scores")
+    if bias is not None and not bias.is_floating_point():
+        raise TypeError(f"bias has dtype {bias.dtype}; it is added to the scores, so it must be a float. Pass a mask as mask=")
+    for name, given in (("mask", mask), ("bias", bias)):
+        if given is not None and not _broadcasts(given.shape, scores):
+            hint = f"; for (batch, key) write {name}[:, {'None, ' * (len(scores) - 2)}:]" if len(scores) > 2 else ""
+            raise ValueError(f"{name} has shape {tuple(given.shape)} and the scores, (..., query, key), {tuple(scores)}; "
+                             f"aligned at the right, each size must be 1 or that of the scores{hint}")
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a tensor of `shape` can be expanded to `to`."""
+    return len(shape) <= len(to) and all(n == 1 or n == size for n, size in zip(reversed(shape), reversed(to)))
+
+
+def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_heads: int) -> None:
+    """Refuse what multi-head attention can't take: inputs must be (batch, length, d_model), each key with its value.
+
+    A mask needs all four dimensions, (batch, heads, query, key), a bias these or (heads, query, key); any of them may be 1.
+    Raises ValueError or TypeError that says what to write instead.
+    """
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.dim() != 3 or x.shape[-1] != d_model:
+            hint = f". For a single text, write {name}[None]" if x.dim() == 2 else ""
+            raise ValueError(f"{name} has shape {tuple(x.shape)}; it must be (batch, length, d_model={d_model}){hint}")
+    if not query.shape[0] == key.shape[0] == value.shape[0]:
+        raise ValueError(f"query, key and value are batches of {query.shape[0]}, {key.shape[0]} and {value.shape[0]} texts; "
+                         "they must be of the same size (x.expand(batch_size, -1, -1) repeats a single text)")
+    if key.shape[1] != value.shape[1]:
+        raise ValueError(f"{key.shape[1]} keys and {value.shape[1]} values; each key needs its value")
+    if mask is not None and mask.dim() != 4:
+        raise ValueError(f"mask has shape {tuple(mask.shape)}; it needs all four dimensions, (batch, heads, query, key), any "
+                         "of which may be 1. For (query, key) write mask[None, None], for (batch, query, key) "
+                         "mask[:, None], for (batch, key) padding_mask(mask)")
+    if bias is not None and bias.dim() not in (3, 4):
+        raise ValueError(f"bias has shape {tuple(bias.shape)}; it must be (heads, query, key) or (batch, heads, query, key), "
+                         "and any of these may be 1. For (query, key) write bias[None]")
+    check_mask(mask, bias, (query.shape[0], num_heads, query.shape[1], key.shape[1]))
