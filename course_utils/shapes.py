@@ -17,7 +17,7 @@ def check_mask(mask, bias, scores: tuple[int, ...]) -> None:
     if mask is not None and mask.dtype != torch.bool:
         raise TypeError(f"mask has dtype {mask.dtype}; it must be torch.bool, True = may attend. Use bias= to add to scores")
     if bias is not None and not bias.is_floating_point():
-        raise TypeError(f"bias has dtype {bias.dtype}; it is added to the scores, so it must be a float. Pass a mask as mask=")
+        raise TypeError(f"bias has dtype {bias.dtype}; it is added to the scores and must be a float. Pass a mask as mask=")
     for name, given in (("mask", mask), ("bias", bias)):
         if given is not None and not _broadcasts(given.shape, scores):
             hint = f"; for (batch, key) write {name}[:, {'None, ' * (len(scores) - 2)}:]" if len(scores) > 2 else ""
@@ -46,10 +46,10 @@ def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_head
     if key.shape[1] != value.shape[1]:
         raise ValueError(f"{key.shape[1]} keys and {value.shape[1]} values; each key needs its value")
     if mask is not None and mask.dim() != 4:
-        raise ValueError(f"mask has shape {tuple(mask.shape)}; it needs all four dimensions, (batch, heads, query, key), any "
-                         "of which may be 1. For (query, key) write mask[None, None], for (batch, query, key) "
+        raise ValueError(f"mask has shape {tuple(mask.shape)}; it needs all four dimensions, (batch, heads, query, key), "
+                         "any of which may be 1. For (query, key) write mask[None, None], for (batch, query, key) "
                          "mask[:, None], for (batch, key) padding_mask(mask)")
     if bias is not None and bias.dim() not in (3, 4):
-        raise ValueError(f"bias has shape {tuple(bias.shape)}; it must be (heads, query, key) or (batch, heads, query, key), "
-                         "and any of these may be 1. For (query, key) write bias[None]")
+        raise ValueError(f"bias has shape {tuple(bias.shape)}; it must be (heads, query, key) or (batch, heads, query, "
+                         "key), and any of these may be 1. For (query, key) write bias[None]")
     check_mask(mask, bias, (query.shape[0], num_heads, query.shape[1], key.shape[1]))

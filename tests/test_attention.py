@@ -161,9 +161,9 @@ def test_wrong_arguments_are_named():
 def test_a_mask_or_bias_that_would_enlarge_the_scores_is_refused(scores, shape):
     query, key = torch.zeros(*scores[:-1], 6), torch.zeros(*scores[:-2], scores[-1], 6)
     hint = r"write {}\[:, " if len(scores) > 2 else "each size must be 1 or"
-    for name, given in (("mask", torch.ones(shape, dtype=torch.bool)), ("bias", torch.zeros(shape))):
+    for name, wrong in (("mask", torch.ones(shape, dtype=torch.bool)), ("bias", torch.zeros(shape))):
         with pytest.raises(ValueError, match=rf"{name} has shape {re.escape(f'{shape} and')}.*{hint.format(name)}"):
-            scaled_dot_product_attention(query, key, key, **{name: given})
+            scaled_dot_product_attention(query, key, key, **{name: wrong})
 
 
 def test_the_error_of_a_mask_says_what_works():

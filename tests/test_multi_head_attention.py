@@ -217,9 +217,9 @@ def test_inputs_that_do_not_fit_each_other_are_named(shapes, named, need_weights
 @pytest.mark.parametrize("shape", [(4, 1, 1, 3), (1, 3, 1, 3), (1, 2, 2, 3), (1, 1, 3, 4), (1, 1, 1, 2)])
 def test_a_mask_or_bias_never_enlarges_the_scores(shape, need_weights):
     x = torch.randn(1, 3, 8)
-    for given in ({"mask": torch.ones(shape, dtype=torch.bool)}, {"bias": torch.zeros(shape)}):
+    for wrong in ({"mask": torch.ones(shape, dtype=torch.bool)}, {"bias": torch.zeros(shape)}):
         with pytest.raises(ValueError, match=rf"has shape {re.escape(str(shape))} and the scores.*\(1, 2, 3, 3\)"):
-            ATTENTION(x, **given, need_weights=need_weights)
+            ATTENTION(x, **wrong, need_weights=need_weights)
 
 
 @pytest.mark.parametrize("need_weights", [True, False])

@@ -135,8 +135,8 @@ def turned_in_float64(x, offset):
     """Rotary positions by the formula, in float64: x (..., length, d_head)."""
     position = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)[:, None]
     angle = position * 10000.0 ** -(torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
-    turned = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
-    return torch.view_as_real(turned).flatten(-2)
+    pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
 
 
 ways = [lambda m: m.bfloat16(), lambda m: m.half(), lambda m: m.to(torch.bfloat16), lambda m: m.float(),
