@@ -80,7 +80,11 @@ def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropou
         scores = scores + bias
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
-    closed = scores == -math.inf                                           # by the mask or by the bias
-    weights = scores.masked_fill(closed, torch.finfo(scores.dtype).min).softmax(dim=-1)    # each row sums to one
-    weights = weights.masked_fill(closed, 0.0).to(query.dtype)             # matters where a row has no key at all
+    if mask is None and bias is None:
+        weights = scores.softmax(dim=-1)                                   # each row sums to one
+    else:
+        closed = scores == -math.inf                                       # by the mask or by the bias
+        weights = scores.masked_fill(closed, torch.finfo(scores.dtype).min).softmax(dim=-1)
+        weights = weights.masked_fill(closed, 0.0)                         # matters where a row has no key at all
+    weights = weights.to(query.dtype)
     return AttentionResult(F.dropout(weights, dropout_p) @ value, weights)
