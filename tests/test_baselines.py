@@ -1,0 +1,30 @@
+"""The baselines' fits are where training ends, not beside it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from course_utils.baselines import ngram_regression
+from course_utils.data import load_reviews
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    return load_reviews("reviews")["train"].select(range(2000))
+
+
+def gradient_of(fitted, texts, labels) -> float:
+    """The largest entry of the gradient of the penalised mean loss, which is zero at its lowest point."""
+    counts, regression = fitted[0].transform(texts), fitted[-1]
+    error = fitted.predict_proba(texts)[:, 1] - np.asarray(labels)
+    weights = counts.T @ error + regression.coef_[0] / regression.C
+    return max(abs(weights).max(), abs(error.sum())) / len(texts)
+
+
+def test_the_ngram_fit_is_at_the_lowest_point_of_its_loss(reviews):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        fitted = ngram_regression().fit(reviews["text"], reviews["label"])
+    assert gradient_of(fitted, reviews["text"], reviews["label"]) < 1e-7
