@@ -20,13 +20,13 @@ from course_utils.exercises.keys import Key, read_key
 @lru_cache
 def list_exercises() -> tuple[Exercise, ...]:
     """Every exercise of the course, in the order of the notebooks."""
-    names = sorted(module.name for module in pkgutil.iter_modules(chapters.__path__) if module.name.startswith("ch"))
-    return tuple(exercise for name in names for exercise in _chapter(name).EXERCISES)
+    return tuple(exercise for name in _chapters() for exercise in _chapter(name).EXERCISES)
 
 
 def find_exercise(number: str) -> Exercise:
     """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
-    for exercise in list_exercises():
+    name = f"ch{number.partition('.')[0].zfill(2)}"
+    for exercise in _chapter(name).EXERCISES if name in _chapters() else ():      # the other chapters are not imported
         if exercise.id == number:
             return exercise
     known = [exercise.id for exercise in list_exercises()]
@@ -51,6 +51,11 @@ def source_of_solution(number: str) -> str:
         letters = right_order(answers_to(number).reference()).split()
         return "\n".join(f"{letter}  {exercise.lines[ord(letter) - ord('A')]}" for letter in letters)
     return textwrap.dedent(inspect.getsource(answers_to(number).reference)).strip()
+
+
+@lru_cache
+def _chapters() -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(chapters.__path__) if module.name.startswith("ch")))
 
 
 def _chapter(name: str):

@@ -182,8 +182,11 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
     """The verdict for an answer that did not come to an output that can be compared."""
     error = result.error
     if result.timed_out:
-        return _wrong(exercise, "it does not come to an end within a few seconds; it was stopped. Look for a loop whose "
-                      "condition never becomes false.")
+        return _wrong(exercise, "it doesn't come to an end within a few seconds, so it was stopped. Look for a loop "
+                      "whose condition never becomes false.")
+    if error is not None and error.type == "ProcessDied":
+        return _wrong(exercise, "it ended the Python process in which it ran. Look for os._exit, a crash in a library, or "
+                      "far too much memory.")
     if error is not None and error.type == "RecursionError":
         return _wrong(exercise, "it calls itself without end (RecursionError). Which input should stop it?")
     if error is not None:

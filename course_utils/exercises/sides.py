@@ -18,6 +18,7 @@ import torch
 from course_utils.exercises.outputs import Odd, article, plain
 from course_utils.exercises.running import Run, TimeIsUp, runs_of, usual_settings
 
+HANDED_OUT: list = []                                   # the course's answers that `use` handed over in this kernel
 SECONDS = 8.0                                           # for a whole check
 
 
@@ -95,12 +96,13 @@ class Here:
 def described(answer) -> Handed:
     """What an object is that was handed over."""
     name = type(answer).__name__
+    ours = any(answer is one for one in HANDED_OUT) and not isinstance(answer, int)     # 3 is the same object everywhere
     if answer is None or answer is ...:
         return Handed("nothing", name)
     if not callable(answer):
-        return Handed("value", name, plain(answer))
+        return Handed("value", name, plain(answer), ours)
     kind = "instance" if isinstance(answer, torch.nn.Module) else "stub" if is_stub(answer) else "function"
-    return Handed(kind, name, Odd(article(name)))
+    return Handed(kind, name, Odd(article(name)), ours)
 
 
 def is_stub(answer) -> bool:

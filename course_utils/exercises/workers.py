@@ -1,0 +1,228 @@
+"""Runs a learner's function in a process of its own, so that anything can be stopped: `Away` is the side that does.
+
+The process is started in the background at the first `exercise(…)` and used for all checks of a kernel. It is never
+forked off, since a fork after PyTorch has used two threads hangs. When a check takes longer than its limit, or somebody
+interrupts it, the whole process is ended and a new one started.
+
+A function travels by cloudpickle with the globals that it uses. What it changes in them stays in the other process: a
+list that it appends to is the same as before here. Its inputs, its prints and the line of an error do come back.
+
+Does: start, feed, end the process; fall back on a thread for a function that cannot travel. Does not: judge.
+"""
+
+import atexit
+import contextlib
+import inspect
+import json
+import linecache
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cloudpickle
+
+from course_utils.exercises import wire
+from course_utils.exercises.running import LIBRARIES, Failure, Run
+from course_utils.exercises.sides import SECONDS, Handed, Here, described
+
+STARTING = 60.0                                         # seconds for a process to be ready, on a busy machine
+LARGEST = 200_000_000                                   # bytes of a function with all that it uses
+PROGRAM = [sys.executable, "-m", "course_utils.exercises.worker"]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class CannotTravel(Exception):
+    """A function that cannot be run in another process; the message says why."""
+
+
+class Worker:
+    """One worker process and the frames that came from it."""
+
+    def __init__(self):
+        known = os.environ.get("PYTHONPATH")
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{known}" if known else str(ROOT)}
+        self.process = subprocess.Popen(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        cwd=ROOT, env=environment, start_new_session=True,      # no Ctrl-C of the kernel's
+                                        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0))
+        self.owner, self.is_ready = os.getpid(), False
+        self.frames: queue.SimpleQueue = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(ValueError, OSError):  # closed by `end`, or a line that was cut off
+            for line in self.process.stdout:
+                self.frames.put(json.loads(line))
+        self.frames.put({"gone": True})
+
+    def next_frame(self, until: float) -> dict | None:
+        """The next thing it says, or None if it says nothing until a moment of time.monotonic()."""
+        while True:
+            left = until - time.monotonic()
+            try:
+                return self.frames.get(timeout=min(0.5, max(0.0, left)))        # Windows can't interrupt a longer wait
+            except queue.Empty:
+                if left <= 0:
+                    return None
+
+    def wait_until_ready(self) -> None:
+        """Wait for the process to have started. Raises CannotTravel if it doesn't."""
+        if self.is_ready:
+            return
+        if "ready" not in (self.next_frame(time.monotonic() + STARTING) or {}):
+            raise CannotTravel("the process for checks does not start")
+        self.is_ready = True
+
+    def send(self, request: dict, body: bytes) -> None:
+        """Hand over a request and a pickled function. Raises OSError if the process is gone."""
+        self.process.stdin.write(json.dumps({**request, "size": len(body)}).encode() + b"\n" + body)
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        """End the process, whatever it is doing and whatever it has started, and wait until it is gone."""
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+_worker: Worker | None = None
+_one_at_a_time = threading.RLock()
+
+
+def wanted() -> bool:
+    """Whether checks run in a process of their own: unless COURSE_WORKER=0."""
+    return os.environ.get("COURSE_WORKER", "") != "0"
+
+
+def start() -> None:
+    """Start the process in the background if it isn't running; a machine that cannot is told at the first check."""
+    global _worker
+    with _one_at_a_time, contextlib.suppress(OSError):
+        if _worker is None or _worker.owner != os.getpid() or _worker.process.poll() is not None:
+            _worker = Worker()
+
+
+def stop() -> None:
+    """End the process, if there is one."""
+    global _worker
+    with _one_at_a_time:
+        if _worker is not None and _worker.owner == os.getpid():
+            _worker.end()
+        _worker = None
+
+
+atexit.register(stop)
+
+
+class Away:
+    """A side whose function runs in the worker process, or, if it cannot travel there, in a thread (see `sides.Here`)."""
+
+    def __init__(self, exercise, answer, seconds: float = SECONDS):
+        self.exercise, self.answer, self.seconds = exercise, answer, seconds
+
+    def describe(self) -> Handed:
+        """What was handed over."""
+        return described(self.answer)
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it does there; prints what it prints."""
+        try:
+            runs = self._runs_there(seed)
+        except CannotTravel as why:
+            print(f"Your function runs in this kernel, not in a process of its own ({why}). If it doesn't come to an end, "
+                  "it may not be possible to stop it: interrupt the kernel, or restart it.")
+            runs = Here(self.exercise, self.answer, self.seconds).runs(seed)
+        print("".join(run.printed for run in runs), end="")
+        return runs
+
+    def _runs_there(self, seed: int) -> list[Run]:
+        body = packed(self.answer)
+        request = {"exercise": self.exercise.id, "seed": seed, "seconds": self.seconds, "path": sys.path,
+                   "folder": _folder()}
+        with _one_at_a_time:
+            for _ in range(2):                          # it may have gone to sleep for good since the last check
+                start()
+                if _worker is None:
+                    raise CannotTravel("no process can be started")
+                try:
+                    found = self._ask(_worker, request, body)
+                except BaseException:                   # an interrupt above all: leave nothing running
+                    stop()
+                    start()
+                    raise
+                if found is not None:
+                    return found
+                stop()
+        raise CannotTravel("the process for checks does not answer")
+
+    def _ask(self, worker: Worker, request: dict, body: bytes) -> list[Run] | None:
+        """The runs; None if the process had ended before the function began."""
+        worker.wait_until_ready()
+        try:
+            worker.send(request, body)
+        except OSError:
+            return None
+        runs: list[Run] = []
+        printed: list[str] = []
+        begun, until = False, time.monotonic() + STARTING
+        while True:
+            frame = worker.next_frame(until)
+            if frame is None or ("gone" in frame and begun):
+                stop()
+                start()
+                over = Run(printed="".join(printed))
+                gone = Failure("ProcessDied", "", ours=True)
+                return [*runs, over._replace(timed_out=True) if frame is None else over._replace(error=gone)]
+            if "begun" in frame:
+                begun, until = True, time.monotonic() + self.seconds
+            elif "printed" in frame:
+                printed.append(frame["printed"])
+            elif "run" in frame:
+                runs.append(_with_line(wire.decode_run(frame["run"])))
+                printed.clear()
+            elif "unreadable" in frame:
+                raise CannotTravel(frame["unreadable"])
+            else:
+                return runs if "done" in frame else None
+
+
+def packed(answer) -> bytes:
+    """A function with all that it uses. Raises CannotTravel."""
+    module = inspect.getmodule(answer)
+    file = getattr(module, "__file__", None) or ""
+    own = bool(file) and module.__name__ != "__main__" and not str(Path(file).resolve()).startswith(LIBRARIES)
+    try:
+        if own:                                         # a learner's file may have been edited since the worker read it
+            cloudpickle.register_pickle_by_value(module)
+        body = cloudpickle.dumps(answer)
+    except Exception as error:
+        raise CannotTravel(f"{type(error).__name__}: {error}".splitlines()[0][:120]) from None
+    finally:
+        if own:
+            cloudpickle.unregister_pickle_by_value(module)
+    if len(body) > LARGEST:
+        raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB")
+    return body
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:                                     # it has been deleted
+        return str(ROOT)
+
+
+def _with_line(run: Run) -> Run:
+    """A run whose error has its line: a cell's source is known in this kernel only."""
+    if run.error is None or run.error.line or not run.error.file:
+        return run
+    return run._replace(error=run.error._replace(line=linecache.getline(run.error.file, run.error.number).strip()))

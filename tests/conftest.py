@@ -1,0 +1,12 @@
+"""What the tests in this folder run under; for all tests, those of the notebooks too, see ../conftest.py."""
+
+import pytest
+
+from course_utils.exercises import sides
+
+
+@pytest.fixture(autouse=True)
+def checks_run_here(monkeypatch):
+    """Checks run in the tests' own process (but for test_exercise_worker.py), and no answer has been handed out yet."""
+    monkeypatch.setenv("COURSE_WORKER", "0")
+    monkeypatch.setattr(sides, "HANDED_OUT", [])
