@@ -2,11 +2,11 @@
 
 import pytest
 
-from course_utils.exercises import sides
+from course_utils import exercises
 
 
 @pytest.fixture(autouse=True)
 def checks_run_here(monkeypatch):
     """Checks run in the tests' own process (but for test_exercise_worker.py), and no answer has been handed out yet."""
     monkeypatch.setenv("COURSE_WORKER", "0")
-    monkeypatch.setattr(sides, "HANDED_OUT", [])
+    monkeypatch.setattr(exercises, "_handed_out", [])

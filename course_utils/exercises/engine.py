@@ -14,13 +14,13 @@ import os
 import re
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
+from course_utils.exercises import messages
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
 from course_utils.exercises.keys import RIGHT, Key, Solved
-from course_utils.exercises.outputs import Odd, Unfit, article, close, joined, named_tensors, readings
-from course_utils.exercises.running import Run, names_of_inputs, usual_settings
+from course_utils.exercises.outputs import Odd, Unfit, close, joined, named_tensors, readings
+from course_utils.exercises.running import Run, usual_settings
 from course_utils.exercises.sides import Handed, Here, Side
 
 SEED = 0  # of the inputs; grading takes another
@@ -41,21 +41,14 @@ def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) 
 def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) -> Verdict:
     handed = side.describe()
     known = answers if isinstance(answers, Key) else Solved(exercise, answers, seed)
-    if handed.ours:
-        return Verdict("open", (), f"○ {exercise.id} {exercise.title}: this is the course's own answer, which use() handed "
-                       "out. It works, but it isn't yours: check the one that you wrote.")
     if exercise.kind != "function":
         return _judge_value(exercise, known, handed)
     if seed != SEED and isinstance(known, Key):
         return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
                        f"judge the usual inputs only (seed={SEED}), not seed={seed}.")
-    name = exercise.signature.partition("(")[0].strip()
-    if handed.kind in ("nothing", "value"):
-        return _wrong(exercise, f"check() got {article(handed.type)}. Hand over the function itself, without "
-                      f'calling it: exercise("{exercise.id}").check({name}).')
-    if handed.kind == "instance" and name[:1].isupper():
-        return _wrong(exercise, f"check() got an object made by {handed.type}. Hand over the class itself, without "
-                      f'calling it: exercise("{exercise.id}").check({name}).')
+    a_class = exercise.signature[:1].isupper()
+    if handed.kind in ("nothing", "value") or (handed.kind == "instance" and a_class):
+        return _wrong(exercise, messages.of_handed(exercise, handed.kind, handed.type))
     if handed.kind == "stub":
         return _open(exercise)
     return _judge_runs(exercise, known, side.runs(seed), seed)
@@ -66,32 +59,28 @@ def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], se
     cases = []
     for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
         if index >= len(runs):
-            return _wrong(exercise, f"it answered {len(runs)} of the inputs it was given, and there are more.")
+            return _wrong(exercise, f"It answered {len(runs)} of the inputs that it got, and there are more.")
         result = runs[index]
         trouble = _trouble(exercise, result, inputs)
+        if trouble and index == 0 and _not_written(result):
+            return _open(exercise)
         if trouble:
-            return trouble
+            return _wrong(exercise, trouble)
         right = known.gives(RIGHT, index, inputs)
         cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
-        if result.changed:
-            return _wrong(exercise, _changed(exercise, result, inputs))
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
         return _right(exercise)
     fitting = [mistake for mistake in exercise.mistakes if mistake.name in known.names
                and _fits(exercise, known, mistake.name, cases)]
     if fitting:
         return _named(exercise, fitting, cases)
-    return _wrong(exercise, _by_property(exercise, cases))
+    return _wrong(exercise, _by_property(exercise, cases, [run.output for run in runs]))
 
 
-def _changed(exercise: Exercise, result: Run, inputs: tuple) -> str:
-    """What to say of an input that was changed in place."""
-    place = result.changed[0]
-    names = names_of_inputs(exercise)
-    name = names[place] if place < len(names) else f"its input number {place + 1}"
-    advice = (f"Use `{name} = {name} + …` instead of `{name} += …`, and no operation whose name ends in `_`."
-              if isinstance(inputs[place], torch.Tensor) else f"Work on a copy: `{name} = copy.deepcopy({name})`.")
-    return f"Your function changes `{name}`, which belongs to whoever calls it. {advice}"
+def _not_written(result: Run) -> bool:
+    """Whether a function stopped at a `raise NotImplementedError` of its own."""
+    return (result.error is not None and result.error.type == "NotImplementedError"
+            and result.error.line.startswith("raise NotImplementedError"))
 
 
 def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
@@ -123,25 +112,22 @@ def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]
     return _wrong(exercise, text, names)
 
 
-def _by_property(exercise: Exercise, cases: Sequence[Case]) -> str:
+def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -> str:
     """The first thing that is not as it must be: parts, shape, finiteness, the exercise's properties, the values."""
-    for case in cases:
-        missing = case.right.keys() ^ case.got.keys()
-        if missing:
-            return f"it returns {_parts(case.got)}, expected {_parts(case.right)}: {exercise.signature}."
+    for case, output in zip(cases, outputs):
+        if case.right.keys() != case.got.keys():
+            return messages.of_parts(exercise, output, case.got, case.right)
         for name, right in case.right.items():
             got = case.got[name]
             if isinstance(right, str) or isinstance(got, str):
                 continue
             if got.shape != right.shape:
-                return (f"the shape{_of(name)} is {tuple(got.shape)}, expected {tuple(right.shape)} for this input: "
-                        f"{exercise.signature}.")
-            if not torch.isfinite(got).all() and torch.isfinite(right).all():
-                kind = "NaN" if torch.isnan(got).any() else "infinite"
-                count = int((~torch.isfinite(got)).sum())
-                where = "Look for a division by zero, or -inf in a whole row."
-                return f"{count} of {got.numel()} values{_of(name)} are {kind}. {where}"
-    return _failing_property(exercise, cases) or _largest_difference(exercise, cases)
+                return messages.of_shape(exercise, output, case, name)
+        not_finite = messages.of_not_finite(exercise, case)
+        if not_finite:
+            return not_finite
+    return (messages.of_precision(cases, outputs, exercise.tolerance) or _failing_property(exercise, cases)
+            or messages.of_largest_difference(exercise, cases))
 
 
 def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
@@ -156,52 +142,21 @@ def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
     return None
 
 
-def _largest_difference(exercise: Exercise, cases: Sequence[Case]) -> str:
-    """Where the answer is furthest from the right one."""
-    worst, text = -1.0, "the answer is not the expected one."
-    for case in cases:
-        for name, right in case.right.items():
-            got = case.got[name]
-            if isinstance(right, str) or isinstance(got, str):
-                if got != right:
-                    return f"it gives {str(got)[:80]!r}, expected {str(right)[:80]!r}."
-                continue
-            gap = (got - right).abs()
-            if gap.numel() and gap.max().item() > worst:
-                worst = gap.max().item()
-                place = [int(i) for i in np.unravel_index(int(gap.argmax()), tuple(gap.shape))] if gap.dim() else []
-                where = f" at {place}" if place else ""
-                count, value, wanted = int((gap > exercise.tolerance).sum()), got[tuple(place)], right[tuple(place)]
-                text = (f"{count} of {gap.numel()} values{_of(name)} differ; the furthest{where} is {value.item():.4f}, "
-                        f"expected {wanted.item():.4f}. It is none of the mistakes known here: compare with the "
-                        "computation by hand, one entry at a time.")
-    return text
-
-
-def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> Verdict | None:
-    """The verdict for an answer that did not come to an output that can be compared."""
-    error = result.error
+def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
+    """What to say of an answer that did not come to an output that can be compared, or changed its input."""
     if result.timed_out:
-        return _wrong(exercise, "it doesn't come to an end within a few seconds, so it was stopped. Look for a loop "
-                      "whose condition never becomes false.")
-    if error is not None and error.type == "ProcessDied":
-        return _wrong(exercise, "it ended the Python process in which it ran. Look for os._exit, a crash in a library, or "
-                      "far too much memory.")
-    if error is not None and error.type == "RecursionError":
-        return _wrong(exercise, "it calls itself without end (RecursionError). Which input should stop it?")
-    if error is not None:
-        said = error.message.strip().splitlines()
-        where = f" in the line `{error.line}`" if error.line else ""
-        if said and error.ours and said[0].startswith("expected"):
-            return _wrong(exercise, f"{said[0].rstrip('.')}.")  # said by the exercise's own look at the answer
-        message = said[0].rstrip(".") if said else "no message"
-        return _wrong(exercise, f"{error.type}{where}: {message}. {_shapes(inputs)}".rstrip())
+        return ("It doesn't come to an end within a few seconds, so it was stopped. Look for a loop whose condition never "
+                "becomes false.")
+    if result.error is not None:
+        return messages.of_error(exercise, result.error, inputs)
     if result.output is None:
-        return _wrong(exercise, f"it returns None. The last line must be `return …`: {exercise.signature}.")
+        return f"It returns None. The last line must be `return …`. {messages.asked_for(exercise)}"
     try:
         named_tensors(result.output)
     except Unfit as error:
-        return _wrong(exercise, f"it returns {error}, expected {exercise.signature}.")
+        return messages.of_unreadable(exercise, result.output, str(error))
+    if result.changed:
+        return messages.of_changed_input(exercise, result.changed[0], inputs)
     return None
 
 
@@ -216,23 +171,27 @@ def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Ver
     try:
         meanings = [joined(named_tensors(value), form) for value in readings(answer)]
     except Unfit as error:
-        return _wrong(exercise, f"it is {error}, expected {exercise.signature}.")
+        return _wrong(exercise, f"You give {error}. {messages.asked_for(exercise)}")
     got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),
                meanings[0])
     if known.is_value(RIGHT, got):
         return _right(exercise)
-    case = Case((), got, form)
+    case = Case((), got, known.right_value() or Unknown())
     fitting = [mistake for mistake in exercise.mistakes if known.is_value(mistake.name, got)]
     if fitting:
         return _named(exercise, fitting, [case])
     shapes = [{name: getattr(value, "shape", None) for name, value in part.items()} for part in (got, form)]
     if shapes[0] != shapes[1]:
-        return _wrong(exercise, f"it has {_parts(got)}, expected {exercise.signature}.")
+        return _wrong(exercise, messages.of_form(exercise, got))
     seen = _failing_property(exercise, [case])
-    if seen:
-        return _wrong(exercise, seen)
-    return _wrong(exercise, "it is not the expected value, and none of the mistakes known here leads to it. Go through the "
-                  "computation step by step; `.hint(1)` helps.")
+    return _wrong(exercise, seen or messages.of_number(exercise, got, known.right_value(), known.is_near(got)))
+
+
+class Unknown(dict):
+    """In place of the right value where only its fingerprints are known: a property that asks for it says nothing."""
+
+    def __missing__(self, part: str):
+        raise LookupError("this edition of the course does not hold the right value")
 
 
 def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
@@ -246,7 +205,7 @@ def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
         given = list(given[0])
     if sorted(given) != letters:
         shown = " ".join(letters)
-        return _wrong(exercise, f'expected each of the letters {shown} once, such as "{shown}"; got {_as_written(answer)}.')
+        return _wrong(exercise, f'Expected each of the letters {shown} once, such as "{shown}"; got {_as_written(answer)}.')
     name = known.broken_rule(given)
     if name is None:
         return _right(exercise)
@@ -284,24 +243,6 @@ def _right(exercise: Exercise) -> Verdict:
 
 def _wrong(exercise: Exercise, text: str, names: tuple[str, ...] = ()) -> Verdict:
     return Verdict("wrong", names, f"✗ {exercise.id} {exercise.title}: {text}")
-
-
-def _of(name: str) -> str:
-    return f" of {name!r}" if name else ""
-
-
-def _parts(named: dict) -> str:
-    if list(named) == [""]:
-        value = named[""]
-        if isinstance(value, str):
-            return "a text"
-        return f"one tensor of shape {tuple(value.shape)}" if value.dim() else "one number"
-    return f"{len(named)} parts ({', '.join(sorted(named))})"
-
-
-def _shapes(inputs: tuple) -> str:
-    shapes = [f"{tuple(value.shape)}" for value in inputs if isinstance(value, torch.Tensor)]
-    return f"The inputs had the shapes {', '.join(shapes)}." if shapes else ""
 
 
 def strict() -> bool:

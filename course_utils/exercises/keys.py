@@ -1,7 +1,8 @@
 """What an answer is compared with: the course's solutions, or, in an edition without them, a key made from them.
 
 A key holds what the solutions and the known mistakes gave on the usual inputs. Of a number or an order it holds only
-fingerprints: it can say whether an answer is right, as `check` does, and cannot be read.
+fingerprints: it can say whether an answer is right, as `check` does, and shows it to nobody who happens to look into the
+file. It doesn't keep it secret: whoever tries all numbers there are has each of them in seconds.
 
 Does: compare, make keys, write and read them. Does not: judge (see `engine`) or know a solution.
 """
@@ -22,9 +23,9 @@ from course_utils.exercises.running import observed
 FOLDER = Path(__file__).resolve().parent / "sealed"
 RIGHT = "right"                                         # the solution among the names of the mistakes
 STEPS = 20                                              # a number's fingerprints lie this close, in shares of the tolerance
+NEAR = 8                                                # a number within so many tolerances is close, though not right
 
-
-_outcomes: dict = {}                                   # what solutions and mistakes gave on the inputs of a seed
+_outcomes: dict = {}                                    # what solutions and mistakes gave on the inputs of a seed
 
 
 class Solved:
@@ -57,9 +58,17 @@ class Solved:
         """The parts and shapes of the right value, without the value."""
         return {part: torch.full_like(tensor, math.nan) for part, tensor in self._value(RIGHT).items()}
 
+    def right_value(self) -> dict | None:
+        """The right value, as named tensors."""
+        return self._value(RIGHT)
+
     def is_value(self, name: str, got: dict) -> bool:
         """Whether `got` is the right value, or the one that a known mistake leads to."""
         return close(got, self._value(name), self.exercise.tolerance)
+
+    def is_near(self, got: dict) -> bool:
+        """Whether `got` is nearly the right value."""
+        return close(got, self._value(RIGHT), NEAR * self.exercise.tolerance)
 
     def broken_rule(self, order: list[str]) -> str | None:
         """The name of the first rule 'one line before another' that an order breaks."""
@@ -91,9 +100,18 @@ class Key(NamedTuple):
         """As `Solved.form`."""
         return {part: torch.full(shape, math.nan, dtype=torch.float64) for part, shape in self.entry["form"].items()}
 
+    def right_value(self) -> None:
+        """Not known: fingerprints say whether a number is the right one, and not which one is."""
+
     def is_value(self, name: str, got: dict) -> bool:
         """As `Solved.is_value`, exact to a fortieth of the tolerance."""
-        sealed = self.entry["gives"][name]
+        return self._has_print(self.entry["gives"][name], name, got)
+
+    def is_near(self, got: dict) -> bool:
+        """As `Solved.is_near`; never, by a key from an earlier edition."""
+        return self._has_print(self.entry.get("near", {}), "near", got)
+
+    def _has_print(self, sealed: dict, name: str, got: dict) -> bool:
         if sealed.keys() != got.keys():
             return False
         for part, (shape, step, prints) in sealed.items():
@@ -122,7 +140,9 @@ def make_key(exercise: Exercise, answers: Answers, inputs: Iterable[tuple]) -> d
     if exercise.kind == "order":
         return {"rules": [[name, _print(exercise.id, before, after)] for before, after, name in answers.reference()]}
     if exercise.kind == "number":
+        near = exercise._replace(tolerance=NEAR * exercise.tolerance)
         return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
+                "near": {part: _sealed(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
                 "gives": {name: {part: _sealed(exercise, name, part, tensor) for part, tensor in solved._value(name).items()}
                           for name in (RIGHT, *solved.names)}}
     gives: dict = {}

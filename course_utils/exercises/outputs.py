@@ -61,7 +61,7 @@ def _plain(thing, depth: int, left: list[int]):
     if isinstance(thing, np.ndarray) and thing.dtype.kind in "OSU":
         return _plain(thing.tolist(), depth, left)
     if isinstance(thing, np.ndarray):
-        return _plain_tensor(torch.as_tensor(np.ascontiguousarray(thing)), left)
+        return _plain_tensor(torch.as_tensor(np.array(thing)), left)
     if isinstance(thing, dict):
         return {str(key): _plain(value, depth + 1, left) for key, value in thing.items()}
     if isinstance(thing, (set, frozenset)):

@@ -18,20 +18,18 @@ import torch
 from course_utils.exercises.outputs import Odd, article, plain
 from course_utils.exercises.running import Run, TimeIsUp, runs_of, usual_settings
 
-HANDED_OUT: list = []                                   # the course's answers that `use` handed over in this kernel
 SECONDS = 8.0                                           # for a whole check
 
 
 class Handed(NamedTuple):
     """What was handed to `check`: `kind` is 'nothing', 'stub', 'function', 'instance' (of a module) or 'value'.
 
-    `type` is its type's name, `value` a value as plain data, and `ours` is true of an object that the course handed out.
+    `type` is its type's name, and `value` a value as plain data.
     """
 
     kind: str
     type: str
     value: object = None
-    ours: bool = False
 
 
 class Side(Protocol):
@@ -96,13 +94,12 @@ class Here:
 def described(answer) -> Handed:
     """What an object is that was handed over."""
     name = type(answer).__name__
-    ours = any(answer is one for one in HANDED_OUT) and not isinstance(answer, int)     # 3 is the same object everywhere
     if answer is None or answer is ...:
         return Handed("nothing", name)
     if not callable(answer):
-        return Handed("value", name, plain(answer), ours)
+        return Handed("value", name, plain(answer))
     kind = "instance" if isinstance(answer, torch.nn.Module) else "stub" if is_stub(answer) else "function"
-    return Handed(kind, name, Odd(article(name)), ours)
+    return Handed(kind, name, Odd(article(name)))
 
 
 def is_stub(answer) -> bool:

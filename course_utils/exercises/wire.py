@@ -51,7 +51,7 @@ def encode_handed(handed: Handed) -> dict:
 
 
 def decode_handed(found: dict) -> Handed:
-    """The other way; it never claims to be the course's own answer."""
+    """The other way. Raises ValueError, TypeError or KeyError for what is none."""
     if found["kind"] not in ("nothing", "stub", "function", "instance", "value"):
         raise ValueError(f"kind {str(found['kind'])[:20]!r}")
     return Handed(found["kind"], _text(found["type"])[:100], decode(found["value"]))
