@@ -4,8 +4,8 @@
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results make what is missing of the standard result files (make results SETS=ablations: all of one file)
 # make speed   measure, as ratios, what the course says about speed
-# make fresh NB=04   a new copy of one notebook; yours is kept beside it
-# make update NB=04  the same, with your answers to its exercises carried over
+# make fresh NB=04   a new copy of one notebook; yours is kept, as kept-1-04_attention.ipynb
+# make update NB=04  the same, with your answers and predictions carried over
 #
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint,
@@ -20,7 +20,8 @@ lab: setup
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/my_copies/00_tensors.ipynb
 
 test: setup
-	@TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(NB),$(wildcard notebooks/$(NB)*.ipynb),-n 2 --dist loadfile)
+	@paths=$$($(if $(NB),$(PY) -m course_utils.notebooks paths $(NB),echo -n 2 --dist loadfile)) || exit 1; \
+	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
 
 test-processors: setup
 	@$(PY) -m course_utils.processors $(NB) --threads $(or $(THREADS),1)

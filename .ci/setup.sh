@@ -29,7 +29,7 @@ fi
 rm -f .venv/.ready
 log=.venv/install.log
 echo "setup: installing requirements.txt"
-.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt >"$log" 2>&1 ||
+.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt -e . >"$log" 2>&1 ||
     fail "installing failed: $(grep -i '^error' "$log" | tail -n 1) (all of it is in $log); run the same command again when mended"
 .venv/bin/python -c "import torch, course_utils" 2>>"$log" || fail "the installed packages do not import: $(tail -n 1 "$log")"
 echo "$wanted" >.venv/.ready

@@ -8,6 +8,7 @@ teaches the thing, write `__all__`. Does not: resolve imports (an exported cell 
 needs, as any module would), run anything, or touch a notebook.
 """
 
+import argparse
 import ast
 import difflib
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "#| export "
+ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
 
 
 def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
@@ -34,8 +36,11 @@ def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
 
 
 def read_modules(notebook_folder: Path) -> dict[str, str]:
-    """Return {module name: source} for every module that a notebook in the folder exports."""
-    cells, names, docstrings = {}, {}, {}
+    """Return {module name: source} for every module that a notebook in the folder exports.
+
+    Ends the program for a module name that isn't a plain name of Python, such as one that leads out of course_utils.
+    """
+    cells, names, docstrings, origins = {}, {}, {}, {}
     for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -45,38 +50,49 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
             elif source.startswith(MARK):
                 first, _, body = source.partition("\n")
                 module = first.removeprefix(MARK).strip()
+                if not module.isidentifier() or module.startswith("_"):
+                    sys.exit(f"{path.name} has a cell that begins with {first!r}; after '#| export' comes the name of one "
+                             "module of course_utils, in letters, digits and underscores, such as 'attention'")
                 docstring = ast.get_docstring(ast.parse(body), clean=False)
                 if module not in cells and docstring:
                     end = ast.parse(body).body[0].end_lineno
                     body = "\n".join(body.splitlines()[end:]).strip("\n")
-                    docstrings[module] = f"{docstring.rstrip()}\n\nExported from notebooks/{path.name}: edit it there."
+                    docstrings[module] = docstring.rstrip()
+                origins.setdefault(module, f"{ORIGIN}{path.name}: edit it there.")
                 body, found = with_origin(body, f"Taught in {path.stem}, {section!r}.")
                 cells.setdefault(module, []).append(body.strip("\n"))
                 names.setdefault(module, []).extend(found)
     modules = {}
     for module, parts in cells.items():
         exported = ",\n    ".join(f'"{name}"' for name in names[module])
-        head = f'"""{docstrings.get(module, module)}\n"""\n\n'
+        head = f'"""{docstrings.get(module, module)}\n\n{origins[module]}\n"""\n\n'
         modules[module] = f"{head}{parts[0]}\n\n__all__ = [\n    {exported},\n]\n\n\n" + "\n\n\n".join(parts[1:]) + "\n"
     return modules
 
 
 def main(arguments: list[str]) -> int:
     """Write the modules, or with --check print the differences; return the exit status."""
-    changed = 0
+    parser = argparse.ArgumentParser(prog="python -m course_utils.export", allow_abbrev=False,
+                                     description="Copy the exported cells of the notebooks into course_utils.")
+    parser.add_argument("--check", action="store_true", help="print what would change, and write nothing")
+    check = parser.parse_args(arguments).check
+    changed = {}
     for module, source in read_modules(ROOT / "notebooks").items():
         path = ROOT / "course_utils" / f"{module}.py"
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        if old == source:
-            continue
-        changed += 1
-        if "--check" in arguments:
-            sides = (old.splitlines(), source.splitlines(), f"course_utils/{module}.py", "what the notebook exports")
+        if old and ORIGIN not in old:
+            sys.exit(f"a notebook exports to {module!r}, but course_utils/{module}.py is no exported module; it is left as "
+                     "it is: choose another name")
+        if old != source:
+            changed[path] = old, source
+    for path, (old, source) in changed.items():
+        if check:
+            sides = (old.splitlines(), source.splitlines(), f"course_utils/{path.name}", "what the notebook exports")
             print("\n".join(difflib.unified_diff(*sides, lineterm="")))
         else:
             path.write_text(source, encoding="utf-8", newline="\n")
-            print(f"wrote course_utils/{module}.py")
-    return int("--check" in arguments and changed > 0)
+            print(f"wrote course_utils/{path.name}")
+    return int(check and bool(changed))
 
 
 if __name__ == "__main__":

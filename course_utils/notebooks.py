@@ -1,8 +1,9 @@
 """Run the course's notebooks, and hand out working copies of them.
 
     python -m course_utils.notebooks copy          copies in notebooks/my_copies, made once, never overwritten
-    python -m course_utils.notebooks fresh 04      a new copy of one; the old one is kept beside it
-    python -m course_utils.notebooks update 04     the same, with the answers to its exercises carried over
+    python -m course_utils.notebooks fresh 04      a new copy of one; the old one stays, as kept-1-04_….ipynb
+    python -m course_utils.notebooks update 04     the same, with answers and predictions carried over
+    python -m course_utils.notebooks paths 04      where the course's notebooks are, for make test
     python -m course_utils.notebooks run [04 …]    execute notebooks; executed copies in outputs/notebooks
     python -m course_utils.notebooks save [04 …]   execute notebooks in place (for maintainers)
 
@@ -12,6 +13,7 @@ Does: fresh kernels, outputs without timings or progress bars. Does not: compare
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -25,16 +27,22 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 COPIES = NOTEBOOKS / "my_copies"
+ASKS = re.compile(r"""\b(exercise)\(\s*["']([\d.]+)["']\s*\)\s*\.check\(|\b(predict)\(\s*["']([^"']+)["']\s*,""")
+UNPREDICTED = re.compile(r"""\bpredict\(\s*["'][^"']+["']\s*,\s*None\s*\)""")
 PAGES = ["notation_and_glossary.md"]                      # that the notebooks' readers want beside their copies
 
 
 def find(numbers: list[str]) -> list[Path]:
-    """The course's notebooks in order, or those whose file name begins with one of `numbers`."""
+    """The course's notebooks in order, or those whose file name begins with one of `numbers`; 4 means 04.
+
+    Ends the program with the list of notebooks where a number fits none.
+    """
     every = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
-    for number in numbers:
-        if not any(path.name.startswith(number) for path in every):
+    wanted = [f"0{number}" if len(number) == 1 and number.isdigit() else number for number in numbers]
+    for number, start in zip(numbers, wanted):
+        if not start or not any(path.name.startswith(start) for path in every):
             sys.exit(f"there is no notebook {number!r}; there are {', '.join(path.stem for path in every)}")
-    return [path for path in every if not numbers or path.name.startswith(tuple(numbers))]
+    return [path for path in every if not wanted or path.name.startswith(tuple(wanted))]
 
 
 def fingerprint(notebook) -> str:
@@ -43,8 +51,38 @@ def fingerprint(notebook) -> str:
 
 
 def is_exercise(cell) -> bool:
-    """Whether the learner writes into this cell."""
+    """Whether the learner writes an answer to an exercise into this cell."""
     return "exercise" in cell.metadata.get("tags", [])
+
+
+def asks(cell) -> str:
+    """What a code cell asks the learner: 'exercise("4.2")' or 'predict("04-reach")'; empty if it asks nothing."""
+    found = ASKS.search(cell.source) if cell.cell_type == "code" else None
+    return f'{found[1] or found[3]}("{found[2] or found[4]}")' if found else ""
+
+
+def carried_over(old, new) -> list[tuple]:
+    """The cells of `old` that the learner wrote an answer or a prediction into, each with its cell of `new`, or None.
+
+    A cell is found by its id, else by what it asks: other programs change the ids or drop them (Colab, JupyterLab before
+    version 3). A cell that is as it was handed out, and a prediction that is still None, are nobody's answer.
+    """
+    places = [cell for cell in new.cells if asks(cell)]
+    by_id, by_question = ({key(cell): cell for cell in places} for key in (lambda cell: cell.id, asks))
+    found, filled = [], set()
+    for cell in old.cells:
+        if cell.cell_type != "code" or not (asks(cell) or is_exercise(cell)) or UNPREDICTED.search(cell.source):
+            continue
+        place = by_id.get(cell.get("id")) or by_question.get(asks(cell))
+        handed_out = cell.metadata.get("course_source") == _digest(cell.source)
+        if handed_out or (place is not None and place.source == cell.source):
+            continue
+        if place is not None and place.id in filled:       # a second cell for one question: the first has its place
+            place = None
+        if place is not None:
+            filled.add(place.id)
+        found.append((cell, place))
+    return found
 
 
 def _digest(text: str) -> str:
@@ -58,7 +96,7 @@ def write_copy(path: Path, target: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-        if is_exercise(cell):
+        if asks(cell):
             cell.metadata["course_source"] = _digest(cell.source)  # so that an answer can be told from a stub
     notebook.metadata["course_version"] = version
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,8 +147,8 @@ def fresh(number: str) -> None:
     target = COPIES / path.name
     if target.exists():
         n = 1
-        while (kept := target.with_name(f"{path.stem}.kept-{n}.ipynb")).exists():
-            n += 1
+        while (kept := target.with_name(f"kept-{n}-{path.name}")).exists():
+            n += 1                                        # the word first: in the list they come after the course's
         target.rename(kept)
         print(f"your old copy is now {kept.relative_to(ROOT)}")
     write_copy(path, target)
@@ -118,24 +156,28 @@ def fresh(number: str) -> None:
 
 
 def update(number: str) -> None:
-    """`fresh`, with the exercise cells that the learner wrote into carried over to the new copy, by cell id."""
-    target = COPIES / find([number])[0].name
+    """`fresh`, with the learner's answers and predictions carried over to the new copy; nothing if there is nothing new."""
+    path = find([number])[0]
+    target = COPIES / path.name
     try:
-        old = nbformat.read(target, as_version=4).cells
+        old = nbformat.read(target, as_version=4)
+        version, _ = old.metadata.get("course_version"), old.cells
     except Exception:                                     # none there, or none that can be read: nothing to carry over
-        old = []
-    answers = {cell.id: cell.source for cell in old
-               if is_exercise(cell) and _digest(cell.source) != cell.metadata.get("course_source")}
-    fresh(number)
-    if not answers:
+        old, version = nbformat.v4.new_notebook(), None
+    if version == fingerprint(nbformat.read(path, as_version=4)):
+        print(f"{target.relative_to(ROOT)} is made from the newest version already, and stays as it is")
         return
+    fresh(number)
     notebook = nbformat.read(target, as_version=4)
-    carried = [cell for cell in notebook.cells if is_exercise(cell) and cell.id in answers]
-    for cell in carried:
-        cell.source = answers[cell.id]
-    nbformat.write(notebook, target)
-    trust(target)
-    print(f"{len(carried)} of your {len(answers)} answers are in it; everything else you wrote is in the old copy")
+    carried = carried_over(old, notebook)
+    for cell, place in carried:
+        if place is not None:
+            place.source = cell.source
+    if carried:
+        nbformat.write(notebook, target)
+        trust(target)
+        print(f"{sum(place is not None for _, place in carried)} of your {len(carried)} answers and predictions are in it; "
+              "everything else you wrote is in the old copy")
 
 
 def tidy(notebook) -> None:
@@ -205,11 +247,15 @@ def run(numbers: list[str], in_place: bool) -> int:
 def main() -> int:
     """Read the command line; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the course's notebooks, and hand out working copies of them.")
-    parser.add_argument("action", choices=["copy", "fresh", "update", "run", "save"])
+    parser.add_argument("action", choices=["copy", "fresh", "update", "run", "save", "paths"])
     parser.add_argument("numbers", nargs="*", help="the first digits of a notebook's name, such as 04")
     arguments = parser.parse_args()
     if arguments.action == "copy":
+        if arguments.numbers:
+            sys.exit("copy makes all copies that are missing and takes no number; fresh 04 makes a new copy of one")
         copy()
+    elif arguments.action == "paths":
+        print(*(path.relative_to(ROOT).as_posix() for path in find(arguments.numbers)), sep="\n")
     elif arguments.action in ("fresh", "update"):
         if len(arguments.numbers) != 1:
             sys.exit(f"which one? For example: make {arguments.action} NB=04")

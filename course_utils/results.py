@@ -4,21 +4,20 @@ Does: append runs to a JSON file under data/results, find a run that has been ma
 interval. Does not: run anything (`experiments` does, and the scripts in data/results) or write tables (`result_tables`).
 """
 
+import contextlib
 import hashlib
 import json
 import math
-import os
 import platform
-import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-from filelock import FileLock
 from scipy import stats
 
+from course_utils.files import locked, write_json
 from course_utils.training import accuracy_by
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "results"
@@ -64,7 +63,7 @@ def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
     with _locked(name, folder):
         runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
         runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
-        _write(Path(folder) / f"{name}.json", runs)
+        write_json(Path(folder) / f"{name}.json", runs)
 
 
 def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: Path = FOLDER) -> None:
@@ -73,7 +72,7 @@ def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: 
     with _locked(name, folder):
         runs = read_runs(name, folder)
         if any((run["model"], run["seed"]) in gone for run in runs):
-            _write(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
+            write_json(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
 
 
 def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
@@ -81,19 +80,16 @@ def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
     place = {model: i for i, model in enumerate(dict.fromkeys(models))}
     with _locked(name, folder):
         runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
-        _write(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
+        write_json(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
 
 
-def _locked(name: str, folder: Path) -> FileLock:
-    """A lock on one result file, so that two scripts that add to it lose no run; it lies with the temporary files."""
-    return FileLock(Path(tempfile.gettempdir()) / f"{fingerprint(str(Path(folder).resolve()), name)}.lock")
-
-
-def _write(path: Path, runs: list[dict]) -> None:
+@contextlib.contextmanager
+def _locked(name: str, folder: Path) -> Iterator[None]:
+    """One process at a time changes a result file, so that two scripts that add to it lose no run; others wait."""
+    path = Path(folder) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    with locked(path, "writing down a run", wait=-1):
+        yield
 
 
 def scores(predictions, labels, **groups) -> dict:

@@ -10,6 +10,7 @@ things is never taken for it. Does: find, train, keep, check. Does not: define m
 `python -m course_utils.trained_models` makes those that come with the course.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -84,7 +85,7 @@ def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewC
             classifier = _read(folder)
             if classifier is not None:
                 return classifier
-            shutil.rmtree(folder)
+            put_aside(folder)
         if progress:
             print(f"training {folder.name} (once; it is kept in outputs/models)", file=sys.stderr)
         state = folder.with_name(f"{folder.name}.state.safetensors")  # a training that is interrupted goes on from here
@@ -95,6 +96,16 @@ def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewC
         os.replace(partial, folder)
         state.unlink(missing_ok=True)
     return trained.classifier
+
+
+def put_aside(folder: Path) -> Path:
+    """Give a damaged folder another name, since it may be somebody's only copy of something; return the new path."""
+    n = 1
+    while (aside := folder.with_name(f"{folder.name}.damaged-{n}")).exists():
+        n += 1
+    folder.rename(aside)
+    print(f"the damaged folder is now {aside.name}", file=sys.stderr)
+    return aside
 
 
 def write(classifier: ReviewClassifier, folder: Path, about: dict) -> None:
@@ -121,4 +132,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=main.__doc__).parse_args()  # takes no arguments: any is refused
     sys.exit(main())

@@ -190,8 +190,9 @@ def test_progress_survives_deletion_and_damage(marks, capsys):
     marks.write_text("{ not json", encoding="utf-8")
     exercises.progress()
     out = capsys.readouterr().out
-    assert "cannot be read" in out and marks.with_suffix(".damaged.json").is_file()
+    assert "cannot be read" in out and marks.read_text(encoding="utf-8") == "{ not json"
     exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+    assert marks.with_name("progress.damaged-1.json").read_text(encoding="utf-8") == "{ not json"
     exercises.progress()
     assert "■□" in capsys.readouterr().out
     marks.unlink()

@@ -156,3 +156,38 @@ def test_working_copies_and_other_files_are_not_exported(course, tmp_path):
 def test_a_name_without_a_docstring_is_left_without_one():
     source, names = with_origin("def f():\n    return 1", "Taught here.")
     assert source == "def f():\n    return 1" and names == ["f"]
+
+
+@pytest.mark.parametrize("argument", ["--chek", "--che", "check", "-c", "--check=yes", "notebooks"])
+def test_an_argument_that_there_is_not_is_refused_and_nothing_written(course, tmp_path, argument, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        export.main([argument])
+    assert stopped.value.code == 2 and "usage:" in capsys.readouterr().err
+    assert not list((tmp_path / "course_utils").iterdir())
+
+
+@pytest.mark.parametrize("name", ["../../../x", "..", "a.b", "a/b", "two words", "", "3d", "__init__", "_hidden", "/tmp/x"])
+def test_a_module_name_that_leads_elsewhere_is_refused_and_nothing_written(course, tmp_path, name):
+    course("02_more.ipynb", cell(f"#| export {name}\nx = 1"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit, match=r"02_more.ipynb has a cell that begins with '#\| export .*name of one module"):
+        export.main([])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_module_that_no_notebook_exported_is_never_overwritten(course, tmp_path):
+    written_by_hand = tmp_path / "course_utils" / "notebooks.py"
+    written_by_hand.write_text("keep = 1\n")
+    course("02_more.ipynb", cell("#| export notebooks\nimport math"), cell("#| export notebooks\nkeep = 2"))
+    with pytest.raises(SystemExit, match="course_utils/notebooks.py is no exported module"):
+        export.main([])
+    assert [path.name for path in (tmp_path / "course_utils").iterdir()] == ["notebooks.py"]
+    assert written_by_hand.read_text() == "keep = 1\n"
+
+
+def test_a_module_without_a_docstring_says_where_it_comes_from_and_can_be_exported_again(course, tmp_path):
+    for value in (1, 2):
+        course("02_more.ipynb", cell("#| export more\nimport math"), cell(f"#| export more\nkeep = {value}"))
+        assert export.main([]) == 0
+    source = (tmp_path / "course_utils" / "more.py").read_text()
+    assert "Exported from notebooks/02_more.ipynb: edit it there." in source and "keep = 2" in source

@@ -1,6 +1,10 @@
 """Working copies are a learner's own, and every saved notebook is what a run left behind."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -115,8 +119,8 @@ def test_fresh_gives_a_new_copy_and_keeps_every_old_one(course, capsys):
         mine.write_bytes(f"my work {n}".encode())
         notebooks.fresh("00")
         assert nbformat.read(mine, as_version=4).cells[1].source == "1 + 1"
-    assert (course / "00_first.kept-1.ipynb").read_bytes() == b"my work 1"
-    assert (course / "00_first.kept-2.ipynb").read_bytes() == b"my work 2"
+    assert (course / "kept-1-00_first.ipynb").read_bytes() == b"my work 1"
+    assert (course / "kept-2-00_first.ipynb").read_bytes() == b"my work 2"
     assert "your old copy is now" in capsys.readouterr().out
     notebooks.copy()                                                       # kept files are no course notebooks
     assert len(list(course.iterdir())) == 4
@@ -127,7 +131,10 @@ def test_fresh_makes_a_copy_where_there_was_none(course):
     assert [path.name for path in course.iterdir()] == ["01_second.ipynb"]
 
 
-@pytest.mark.parametrize(("number", "message"), [("7", "no notebook '7'"), ("0", "00_first, 01_second"), ("", "00_first")])
+@pytest.mark.parametrize(("number", "message"), [
+    ("7", "no notebook '7'; there are 00_first, 01_second"), ("99", "no notebook '99'; there are 00_first"),
+    ("", "no notebook ''"), ("first", "no notebook 'first'"), ("*", r"no notebook '\*'"), ("../00", "no notebook"),
+])
 def test_fresh_needs_the_number_of_one_notebook(course, number, message):
     with pytest.raises(SystemExit, match=message):
         notebooks.fresh(number)
@@ -137,6 +144,45 @@ def test_fresh_needs_the_number_of_one_notebook(course, number, message):
 def test_notebooks_are_found_in_order_by_the_start_of_their_names(course):
     assert [path.stem for path in notebooks.find([])] == ["00_first", "01_second"]
     assert [path.stem for path in notebooks.find(["01"])] == ["01_second"]
+    assert [path.stem for path in notebooks.find(["01_sec", "00"])] == ["00_first", "01_second"]
+
+
+def test_a_single_digit_is_the_number_of_a_notebook_and_not_the_start_of_ten_others(course):
+    nbformat.write(small_notebook(), notebooks.NOTEBOOKS / "10_third.ipynb")
+    assert [path.stem for path in notebooks.find(["1"])] == ["01_second"]
+    assert [path.stem for path in notebooks.find(["0"])] == ["00_first"]
+    assert [path.stem for path in notebooks.find(["10"])] == ["10_third"]
+    with pytest.raises(SystemExit, match="no notebook '2'"):
+        notebooks.find(["2"])
+
+
+def test_the_command_line_names_the_files_of_a_notebook_and_refuses_what_it_does_not_know(course, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["notebooks", "paths", "1"])
+    assert notebooks.main() == 0
+    assert capsys.readouterr().out == "notebooks/01_second.ipynb\n"
+    for wrong in (["paths", "99"], ["copy", "04"], ["clean"], ["run", "--fast"], ["fresh"], ["update", "00", "01"]):
+        monkeypatch.setattr("sys.argv", ["notebooks", *wrong])
+        with pytest.raises(SystemExit) as stopped:
+            notebooks.main()
+        assert stopped.value.code not in (0, None)
+    assert not course.exists()
+
+
+@pytest.mark.parametrize("number", ["99", "4x", "nothing"])
+def test_make_test_with_a_number_that_there_is_not_runs_nothing(number, root):
+    make = shutil.which("make")
+    if make is None:
+        pytest.fail("the course's commands need make")
+    ran = subprocess.run([make, "--no-print-directory", "-o", "setup", "test", f"NB={number}", f"PY={sys.executable}"],
+                         cwd=root, capture_output=True, text=True, timeout=120)
+    assert ran.returncode != 0 and "passed" not in ran.stdout
+    assert f"there is no notebook {number!r}; there are 00_tensors, 01_raw_text" in ran.stderr
+
+
+def test_make_test_takes_one_notebook_by_its_number(root):
+    shown = subprocess.run(["make", "--no-print-directory", "-o", "setup", "test", "NB=4", "PY=echo"],
+                           cwd=root, capture_output=True, text=True, timeout=120).stdout
+    assert shown.split() == ["-m", "pytest", "-m", "course_utils.notebooks", "paths", "4"]  # echo in place of python
 
 
 def lesson(stub, extra=()):
@@ -171,7 +217,7 @@ def test_half_solved_and_then_updated_loses_nothing(course, monkeypatch, capsys)
     assert "make update NB=01" in capsys.readouterr().out
 
     notebooks.update("01")
-    assert (course / "01_second.kept-1.ipynb").read_bytes() == before
+    assert (course / "kept-1-01_second.ipynb").read_bytes() == before
     updated = nbformat.read(mine, as_version=4)
     nbformat.validate(updated)
     sources = {cell.id: cell.source for cell in updated.cells}
@@ -191,7 +237,90 @@ def test_an_update_without_a_readable_copy_is_a_fresh_one(course, damage):
         (course / "01_second.ipynb").write_bytes(damage)
     notebooks.update("01")
     assert nbformat.read(course / "01_second.ipynb", as_version=4).cells[1].source == "1 + 1"
-    assert damage is None or (course / "01_second.kept-1.ipynb").read_bytes() == damage
+    assert damage is None or (course / "kept-1-01_second.ipynb").read_bytes() == damage
+
+
+def test_an_update_with_nothing_new_leaves_the_copy_and_makes_no_other(course, capsys):
+    notebooks.copy()
+    before = sorted(course.iterdir()), (course / "01_second.ipynb").read_bytes()
+    for _ in range(2):
+        notebooks.update("1")
+    assert (sorted(course.iterdir()), (course / "01_second.ipynb").read_bytes()) == before
+    assert "newest version already" in capsys.readouterr().out
+
+
+def answered(name="01_second"):
+    """A course notebook with two exercises and two predictions, its copy with one of each answered; the path of the copy."""
+    cells = [("guess-a", 'guess = predict("01-a", None)', []), ("guess-b", 'other = predict("01-b", None)', [])]
+    first = lesson("def half(x): ...\nexercise('1.1').check(half)")
+    first.cells += [nbformat.v4.new_code_cell(source, id=i, metadata={"tags": tags}) for i, source, tags in cells]
+    nbformat.write(first, notebooks.NOTEBOOKS / f"{name}.ipynb")
+    notebooks.copy()
+    mine = nbformat.read(notebooks.COPIES / f"{name}.ipynb", as_version=4)
+    mine.cells[1].source = "def half(x): return x / 2\nexercise('1.1').check(half)"
+    mine.cells[3].source = 'guess = predict("01-a", 0.25)'
+    nbformat.write(mine, notebooks.COPIES / f"{name}.ipynb")
+    first.cells[0].source = "# A better lesson"
+    first.cells[2].source = first.cells[2].source.replace("double", "twice")
+    first.cells.insert(1, nbformat.v4.new_code_cell('new = predict("01-new", None)', id="guess-new"))
+    nbformat.write(first, notebooks.NOTEBOOKS / f"{name}.ipynb")
+    return notebooks.COPIES / f"{name}.ipynb"
+
+
+def as_colab_saves_it(content):
+    """Format 4.0 without ids, a metadata.id that Colab draws, and no metadata that it does not know."""
+    content["nbformat_minor"], content["metadata"] = 0, {"colab": {"provenance": []}}
+    for i, each in enumerate(content["cells"]):
+        del each["id"]
+        each["metadata"] = {"id": f"Xy{i}"}
+
+
+def as_jupyterlab_2_saves_it(content):
+    content["nbformat_minor"] = 4
+    for each in content["cells"]:
+        del each["id"]
+
+
+def as_drawn_ids(content):
+    for i, each in enumerate(content["cells"]):
+        each["id"] = f"{i:08x}"
+
+
+@pytest.mark.parametrize("saved", [None, as_colab_saves_it, as_jupyterlab_2_saves_it, as_drawn_ids])
+def test_answers_and_predictions_are_carried_over_whatever_program_saved_the_copy(course, saved, capsys):
+    mine = answered()
+    if saved is not None:
+        content = json.loads(mine.read_text(encoding="utf-8"))
+        saved(content)
+        mine.write_text(json.dumps(content), encoding="utf-8")
+    before = mine.read_bytes()
+    notebooks.update("01")
+    assert (course / "kept-1-01_second.ipynb").read_bytes() == before
+    updated = nbformat.read(mine, as_version=4)
+    nbformat.validate(updated)
+    sources = {each.id: each.source for each in updated.cells}
+    assert sources["first"] == "def half(x): return x / 2\nexercise('1.1').check(half)"
+    assert sources["guess-a"] == 'guess = predict("01-a", 0.25)'
+    assert sources["guess-b"].endswith('predict("01-b", None)') and sources["guess-new"].endswith('predict("01-new", None)')
+    assert sources["title"] == "# A better lesson"
+    if saved is not as_colab_saves_it:                                     # which forgets what was handed out
+        assert "twice" in sources["second"]
+        assert "2 of your 2 answers and predictions" in capsys.readouterr().out
+    kept = updated.metadata["course_version"]
+    notebooks.update("01")                                                 # a second time there is nothing new
+    assert nbformat.read(mine, as_version=4).metadata["course_version"] == kept
+    assert not (course / "kept-2-01_second.ipynb").exists()
+
+
+def test_an_answer_whose_check_was_moved_to_another_cell_is_carried_over_by_its_id(course):
+    mine = answered()
+    edited = nbformat.read(mine, as_version=4)
+    edited.cells[1].source = "def half(x): return x / 2"
+    edited.cells.append(nbformat.v4.new_code_cell("exercise('1.1').check(half)", id="mine"))
+    nbformat.write(edited, mine)
+    notebooks.update("01")
+    sources = {each.id: each.source for each in nbformat.read(mine, as_version=4).cells}
+    assert sources["first"] == "def half(x): return x / 2"
 
 
 # running

@@ -245,6 +245,32 @@ def test_a_run_that_is_added_while_the_file_is_changed_is_kept(change, tmp_path,
     assert [run["seed"] for run in read("x", tmp_path)] == expected[change]
 
 
+def test_the_lock_lies_beside_the_file_and_not_in_the_shared_temporary_folder(tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("TMPDIR", str(shared))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    held = []
+    monkeypatch.setattr(results, "read_runs", lambda name, folder: held.extend(folder.iterdir()) or [])
+    add_run("x", RUN, tmp_path / "results")
+    assert ".x.json.lock" in [path.name for path in held] and not list(shared.iterdir())
+    assert [path.name for path in (tmp_path / "results").iterdir() if path.suffix == ".partial"] == []
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_half_written(tmp_path, monkeypatch):
+    add_run("x", RUN, tmp_path)
+    before = (tmp_path / "x.json").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        add_run("x", {**RUN, "seed": 7}, tmp_path)
+    assert (tmp_path / "x.json").read_bytes() == before
+    assert not list(tmp_path.glob("*.partial"))
+
+
 def test_a_damaged_result_file_is_named(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps([RUN])[:-5], encoding="utf-8")
     with pytest.raises(ValueError, match="x.json is damaged"):

@@ -78,9 +78,12 @@ def test_a_damaged_model_is_noticed_and_made_again(kept, monkeypatch, capsys, da
     else:
         shutil.rmtree(folder)
         folder.mkdir()
+    left = sorted(path.name for path in folder.iterdir())
     again = trained_model(progress=False, **SMALL).predict(["a dull film"])[1]
     assert len(calls) == 2 and again.equal(before)
-    assert "is damaged or half-written" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is damaged or half-written" in said and f"now {folder.name}.damaged-1" in said
+    assert sorted(path.name for path in folder.with_name(f"{folder.name}.damaged-1").iterdir()) == left  # put aside, whole
     assert trained_model(progress=False, **SMALL).predict(["a dull film"])[1].equal(before) and len(calls) == 2
 
 

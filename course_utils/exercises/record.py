@@ -1,15 +1,19 @@
 """What a learner has done so far: one small JSON file beside their copies of the notebooks.
 
-Does: read, mark, write at once or not at all. Does not: hold anything that cannot be done again; whoever deletes the
-file loses the marks and nothing else.
+Does: read, mark, write at once or not at all, one process at a time. Does not: hold anything that cannot be done again;
+whoever deletes the file loses the marks and nothing else.
 """
 
 import json
 import os
 from pathlib import Path
 
+from course_utils.files import InUse, locked, write_json
+
 NAME = "progress.json"
 COURSE_NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+PARTS = {"exercises": (bool,), "quizzes": (dict,), "predictions": (bool, int, float, str)}  # and what their marks may be
+WAIT = 10                                               # seconds for another notebook to write its mark
 _memory: dict = {}                                      # marks of a kernel that keeps no file
 
 
@@ -18,48 +22,77 @@ def location() -> Path | None:
     named = os.environ.get("COURSE_PROGRESS")
     if named:
         return Path(named).expanduser()
-    here = Path.cwd().resolve()
+    try:
+        here = Path.cwd().resolve()
+    except OSError:                                     # the folder was deleted while the notebook was open
+        return None
     return None if here == COURSE_NOTEBOOKS or here == COURSE_NOTEBOOKS.parent else here / NAME
 
 
 def read() -> dict:
-    """The marks, {"exercises": {...}, "quizzes": {...}, "predictions": {...}}; prints one line if the file is damaged."""
+    """The marks, {"exercises": {...}, "quizzes": {...}, "predictions": {...}}; prints one line if the file is damaged.
+
+    A mark that can't be one, such as a number where a quiz keeps its answer, is left out.
+    """
     path = location()
     marks = _memory if path is None else _read_file(path)
-    return {part: dict(marks.get(part, {})) for part in ("exercises", "quizzes", "predictions")}
+    return {part: {name: value for name, value in marks.get(part, {}).items() if isinstance(value, kinds)}
+            for part, kinds in PARTS.items()}
 
 
 def _read_file(path: Path) -> dict:
     if not path.is_file():
         return {}
     try:
-        marks = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(marks, dict) or not all(isinstance(part, dict) for part in marks.values()):
-            raise ValueError("not a table of marks")
-        return marks
-    except (OSError, ValueError):
-        kept = path.with_suffix(".damaged.json")
-        try:
-            os.replace(path, kept)
-            print(f"{path.name} cannot be read; marks start anew, and the old file is kept as {kept.name}.")
-        except OSError:
-            print(f"{path.name} cannot be read; marks start anew.")
+        return _marks_in(path)
+    except OSError as error:
+        print(f"{path.name} cannot be read ({error.strerror}); no mark is shown.")
+        return {}
+    except ValueError:
+        print(f"{path.name} cannot be read; marks start anew, and the next one keeps the old file under another name.")
         return {}
 
 
+def _marks_in(path: Path) -> dict:
+    """What the file holds. Raises ValueError where that is no table of marks, OSError where it can't be read."""
+    try:
+        marks = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("brackets without end") from None
+    if not isinstance(marks, dict) or not all(isinstance(part, dict) for part in marks.values()):
+        raise ValueError("not a table of marks")
+    return marks
+
+
 def mark(part: str, name: str, value) -> None:
-    """Set one mark, such as mark("exercises", "4.2", True). A folder that cannot be written to costs one line, no error."""
-    marks = read()
-    marks[part][name] = value
+    """Set one mark, such as mark("exercises", "4.2", True). A folder that cannot be written to costs one line, no error.
+
+    Notebooks that mark at the same time wait for each other. A damaged file is kept beside the new one.
+    """
     path = location()
     if path is None:
-        _memory.clear()
-        _memory.update(marks)
+        _memory.setdefault(part, {})[name] = value
         return
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(marks, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
-        os.replace(partial, path)
+        with locked(path, "writing a mark", wait=WAIT):
+            marks = {}
+            if path.exists():
+                try:
+                    marks = _marks_in(path)
+                except ValueError:
+                    _keep_damaged(path)
+            marks.setdefault(part, {})[name] = value
+            write_json(path, marks)
+    except InUse:
+        print(f"{path.name} is in use by another notebook; the mark is not kept. Run the cell again.")
     except OSError as error:
         print(f"{path.name} cannot be written ({error.strerror}); the mark is not kept.")
+
+
+def _keep_damaged(path: Path) -> None:
+    n = 1
+    while (kept := path.with_name(f"{path.stem}.damaged-{n}.json")).exists():
+        n += 1
+    os.replace(path, kept)
+    print(f"{path.name} cannot be read; marks start anew, and the old file is kept as {kept.name}.")

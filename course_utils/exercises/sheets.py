@@ -4,6 +4,7 @@ Does: say what stands on each sheet, one function a sheet in the order of the no
 and answers.html. Every number is computed here. Does not: lay out a page (see `sheet_pages`).
 """
 
+import argparse
 import math
 import os
 import sys
@@ -373,4 +374,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=main.__doc__).parse_args()  # takes no arguments: any is refused
     sys.exit(main())

@@ -5,6 +5,7 @@ minutes of a whole notebook are those that its first cell states; a section gets
 its code and its figures. Exercises are timed apart. Does: read notebooks. Does not: change them.
 """
 
+import argparse
 import re
 import sys
 from typing import NamedTuple
@@ -113,4 +114,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=main.__doc__).parse_args()  # takes no arguments: any is refused
     sys.exit(main())

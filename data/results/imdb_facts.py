@@ -6,6 +6,7 @@ notebooks 01, 02 and 09 quote: the training reviews, and beside them the course'
     python data/results/imdb_facts.py
 """
 
+import argparse
 import json
 import re
 import statistics
@@ -126,4 +127,5 @@ def unknown_share(tokenizer: WordTokenizer, texts: list[str]) -> float:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=main.__doc__).parse_args()  # takes no arguments: any is refused
     sys.exit(main())
