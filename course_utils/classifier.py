@@ -8,17 +8,16 @@ Exported from notebooks/08_classifier.ipynb: edit it there.
 """
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
+from course_utils.model_files import check_label_names, read_model, write_model
+from course_utils.options import check_model_options, check_options, list_of_texts, whole
 from course_utils.positional_encoding import LearnedPositions, RotaryPositions, SinusoidalPositions, alibi_bias
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
 from course_utils.transformer_blocks import Encoder
@@ -61,6 +60,7 @@ class ClassifierConfig:
     `pooled_dropout` acts on the pooled vector, all in training only. `zero_init` starts every block as the identity.
     Word vectors start with standard deviation `embedding_std` and are multiplied by `embedding_scale`, which makes
     them learn that much faster than the rest (Adam moves every weight by about the learning rate).
+    Raises ValueError that names the option for a value outside its range.
 
     Taught in 08_classifier, '2. The whole model'.
     """
@@ -86,9 +86,7 @@ class ClassifierConfig:
     unk_id: int = 1
 
     def __post_init__(self):
-        for name, allowed in (("positions", POSITIONS), ("pooling", POOLINGS)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}; use one of {', '.join(allowed)}")
+        check_model_options(vars(self), positions=POSITIONS, pooling=POOLINGS)
 
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi")
@@ -152,10 +150,9 @@ class SelfAttentionClassifier(nn.Module):
     def forward(self, token_ids, attention_mask=None, need_weights=False):
         if attention_mask is None:
             attention_mask = token_ids != self.config.pad_id
-        bias = None
+        x, bias = self.embed(token_ids), None                              # x (batch, seq_len, d_model)
         if self.config.positions == "alibi":
-            bias = alibi_bias(self.config.num_heads, token_ids.shape[1]).to(token_ids.device)
-        x = self.embed(token_ids)                                          # (batch, seq_len, d_model)
+            bias = alibi_bias(self.config.num_heads, token_ids.shape[1]).to(x)
         x, attentions = self.encoder(x, padding_mask(attention_mask), bias, self.rotary, need_weights)
         if self.pooling is None:
             pooled, weights = masked_mean(x, attention_mask), None
@@ -194,47 +191,46 @@ class ReviewClassifier:
                 f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
                 "use the vocabulary that the model was trained with"
             )
-        if model.config.num_classes != len(label_names):
-            raise ValueError(f"the model has {model.config.num_classes} classes, but label_names are {list(label_names)}")
+        check_label_names(label_names, model.config.num_classes)
         self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
 
     def save(self, folder) -> None:
-        """Write model.safetensors, config.json and vocabulary.json into `folder`."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.model.state_dict(), folder / "model.safetensors")
-        config = {"label_names": self.label_names, **dataclasses.asdict(self.model.config)}
-        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8", newline="\n")
-        self.tokenizer.save(folder / "vocabulary.json")
+        """Write weights, configuration and vocabulary into `folder`: all of them, or the model that was there is left whole.
+
+        Raises ValueError for a model that couldn't be loaded, such as one with a weight that is NaN.
+        """
+        write_model(folder, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
 
     @classmethod
     def load(cls, folder) -> "ReviewClassifier":
-        """Read what `save` wrote. Raises FileNotFoundError that names the missing files."""
-        folder = Path(folder)
-        missing = [n for n in ("model.safetensors", "config.json", "vocabulary.json") if not (folder / n).is_file()]
-        if missing:
-            raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}; ReviewClassifier.save(folder) writes all three")
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        label_names = config.pop("label_names")
-        model = SelfAttentionClassifier(ClassifierConfig(**config))
-        model.load_state_dict(load_file(folder / "model.safetensors"))
-        return cls(model, WordTokenizer.load(folder / "vocabulary.json"), label_names)
+        """Read and check what `save` wrote.
+
+        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
+        """
+        saved = read_model(folder, SelfAttentionClassifier, ClassifierConfig, ["label_names"])
+        return cls(saved.model, saved.tokenizer, saved.extra["label_names"])
 
     def encode(self, texts):
-        """Texts to (token_ids, attention_mask), cut to what the model can read."""
-        ids = [self.tokenizer.encode(text) for text in _list_of_texts(texts)]
-        return pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
+        """Texts to (token_ids, attention_mask), cut to what the model can read, on the model's device."""
+        ids = [self.tokenizer.encode(text) for text in list_of_texts(texts)]
+        batch = pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
+        return [tensor.to(self.model.output.weight.device) for tensor in batch]
 
     @torch.no_grad()
     def predict(self, texts, batch_size: int = 64):
-        """Label name and probability of every class for each text: (labels, probabilities (texts, classes))."""
-        texts = _list_of_texts(texts)
+        """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
+
+        Puts the model in eval mode. Raises TypeError for anything but a list (or column) of strings.
+        """
+        texts = list_of_texts(texts)
+        check_options({"batch_size": batch_size}, {"batch_size": whole(1, 1_000_000)})
+        self.model.eval()                                                  # no dropout, also after an interrupted training
         probabilities = torch.zeros(len(texts), len(self.label_names))
         by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # like lengths together: less padding
         for start in range(0, len(texts), batch_size):
             chosen = by_length[start : start + batch_size]
             logits = self.model(*self.encode([texts[i] for i in chosen])).logits
-            probabilities[chosen] = logits.softmax(dim=-1)
+            probabilities[chosen] = logits.float().softmax(dim=-1).cpu()
         labels = [self.label_names[i] for i in probabilities.argmax(dim=-1).tolist()]
         return labels, probabilities
 
@@ -243,12 +239,13 @@ class ReviewClassifier:
         """The tokens the model read, what it attended to, and what it decided."""
         if not isinstance(text, str):
             raise TypeError(f"explain() reads one text, a string; it got {type(text).__name__}")
+        self.model.eval()
         tokens = self.tokenizer.tokenize(text)
         max_len = self.model.config.max_len
         if len(tokens) > max_len:
             tokens = tokens[: max_len // 4] + tokens[len(tokens) - (max_len - max_len // 4) :]
         result = self.model(*self.encode([text]), need_weights=True)
-        probabilities = result.logits[0].softmax(dim=-1)
+        probabilities = result.logits[0].float().softmax(dim=-1)
         weights = result.pooling_weights
         if weights is None:                                                # mean pooling: every token alike
             weights = torch.full((1, max(1, len(tokens))), 1 / max(1, len(tokens)))
@@ -256,13 +253,3 @@ class ReviewClassifier:
         attentions = torch.stack(result.attentions)[:, 0, :, shown, shown] if result.attentions else torch.zeros(0)
         label = self.label_names[int(probabilities.argmax())]
         return Explanation(tokens, weights[0, shown], attentions, label, dict(zip(self.label_names, probabilities.tolist())))
-
-
-def _list_of_texts(texts) -> list[str]:
-    if isinstance(texts, str):
-        raise TypeError("expected a list of texts and got one string; for one text write [text]")
-    texts = list(texts)
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"expected a list of texts, and one of them is {type(text).__name__}; for one text write [text]")
-    return texts

@@ -11,18 +11,16 @@ things is never taken for it. Does: find, train, keep, check. Does not: define m
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from filelock import FileLock
-
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.figures import output_folder
+from course_utils.files import locked, sha256, write_json
 from course_utils.recipes import RECIPES, Recipe, override, train_classifier
 from course_utils.results import fingerprint, split_fingerprints
 
@@ -35,7 +33,8 @@ def trained_model(seed: int = 0, *, recipe: str = "reviews", progress: bool = Tr
     """The course's classifier, trained on its reviews with `seed`; `changes` are options of the recipe: num_layers=1.
 
     Reads it where it is kept, else trains it (about a minute for two layers, with a progress bar) and keeps it. Two
-    notebooks that ask for the same model at once train it once. A damaged folder is said so, put aside and made again.
+    notebooks that ask for the same model at once train it once. A damaged folder is put aside, with a message, and made
+    again.
     Raises ValueError for an option or recipe that there is not.
     """
     settings = settings_of(recipe, changes)
@@ -68,7 +67,7 @@ def _read(folder: Path) -> ReviewClassifier | None:
         return None
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if any(_checksum(folder / file) != checksum for file, checksum in manifest["files"].items()):
+        if any(sha256(folder / file) != checksum for file, checksum in manifest["files"].items()):
             raise ValueError("a file has changed since it was written")
         return ReviewClassifier.load(folder)
     except Exception as error:  # half-written, cut off, or not ours: whatever it is, it is not used
@@ -80,7 +79,7 @@ def _read(folder: Path) -> ReviewClassifier | None:
 def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewClassifier:
     """Train under a lock, so that one process does it and others wait; the folder appears whole or not at all."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
+    with locked(folder.parent / f"{folder.name}.training", "training a model", wait=-1):
         if folder.is_dir():                             # another process made it while this one waited, or it is damaged
             classifier = _read(folder)
             if classifier is not None:
@@ -90,6 +89,8 @@ def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewC
             print(f"training {folder.name} (once; it is kept in outputs/models)", file=sys.stderr)
         state = folder.with_name(f"{folder.name}.state.safetensors")  # a training that is interrupted goes on from here
         trained = train_classifier(load_reviews("reviews"), settings, seed, checkpoint=state, progress=progress)
+        for leftover in folder.parent.glob(f"{folder.name}.*.partial"):  # of a run that was killed: this one has the lock
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
         write(trained.classifier, partial, {"seed": seed, "validation_accuracy": trained.validation_accuracy,
                                             "best_epoch": trained.fit_result.best_epoch})
@@ -109,15 +110,10 @@ def put_aside(folder: Path) -> Path:
 
 
 def write(classifier: ReviewClassifier, folder: Path, about: dict) -> None:
-    """Save a classifier with the checksums of its files and what it was made from."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Save a classifier in a new folder, with the checksums of its files and what it was made from."""
     classifier.save(folder)
-    files = {path.name: _checksum(path) for path in sorted(folder.iterdir())}
-    (folder / MANIFEST).write_text(json.dumps({**about, "files": files}, indent=1) + "\n", encoding="utf-8", newline="\n")
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    files = {path.name: sha256(path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+    write_json(folder / MANIFEST, {**about, "files": files})
 
 
 def main() -> int:
@@ -126,7 +122,6 @@ def main() -> int:
         folder = CHECKPOINTS / folder_name(seed, "reviews", changes)
         if _read(folder) is None:
             _train(folder, seed, settings_of("reviews", changes), progress=True)
-            folder.with_name(f"{folder.name}.lock").unlink(missing_ok=True)
         print(folder.name, flush=True)
     return 0
 

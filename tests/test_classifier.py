@@ -2,8 +2,11 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
+from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from library_twins import proof
@@ -144,6 +147,33 @@ def test_mean_pooling_is_the_mean_of_the_real_tokens():
 
 # configuration
 
+WRONG = {
+    "vocab_size": [0, 1, -5, 2.5, "20", None, True, 10**12], "num_classes": [1, 0], "d_model": [0, -8, 16.0],
+    "num_heads": [0, -2, None], "d_ff": [0], "num_layers": [-1, 20_000], "max_len": [0, 10**9],
+    "dropout": [1, 1.5, -0.1, float("nan"), "0.1", None], "attention_dropout": [1.0], "word_dropout": [2],
+    "pooled_dropout": [-1],
+    "norm_first": [1, "yes"], "zero_init": [None], "embedding_std": [0, -1.0, float("inf")], "embedding_scale": [0, 10**400],
+    "pad_id": [-1, 20], "unk_id": [1.0, 20],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_an_option_out_of_its_range_is_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=rf"^{name}=.*; use .*\w") as raised:
+        ClassifierConfig(**{"vocab_size": 20, name: value})
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (dict(d_model=16, num_heads=3), "d_model=16 is not divisible by num_heads=3; try 2 or 4"),
+    (dict(d_model=15, num_heads=3), "d_model=15 is odd; .* use 16"),
+    (dict(d_model=15, num_heads=3, positions="rotary"), "gives each head 5 numbers; .* even"),
+])
+def test_widths_that_do_not_fit_are_refused_before_a_model_is_built(options, message):
+    with pytest.raises(ValueError, match=message):
+        ClassifierConfig(vocab_size=20, **options)
+
+
 def test_unknown_options_are_named():
     with pytest.raises(ValueError, match="positions='sine'; use one of none, sinusoidal, learned, rotary, alibi"):
         ClassifierConfig(vocab_size=5, positions="sine")
@@ -199,12 +229,12 @@ def test_each_dropout_is_off_in_evaluation_and_on_in_training(option):
 
 
 def test_dropout_acts_on_the_embeddings():
-    model = make_model(dropout=1.0).train()
+    model = make_model(dropout=1 - 1e-9).train()
     assert (model.embed(torch.tensor([[3, 5, 7]])) == 0).all()
 
 
 def test_word_dropout_puts_the_unknown_word_in_place():
-    model = make_model("none", dropout=0.0, word_dropout=1.0).train()
+    model = make_model("none", dropout=0.0, word_dropout=1 - 1e-9).train()
     embedded = model.embed(torch.tensor([[3, 5, 7]]))
     torch.testing.assert_close(embedded, model.embedding.weight[1].expand(1, 3, 16))
 
@@ -258,6 +288,59 @@ def test_answers_come_in_the_order_of_the_texts(batch_size):
 def test_no_texts_give_no_answers():
     labels, probabilities = make_classifier().predict([])
     assert labels == [] and probabilities.shape == (0, 2)
+
+
+@pytest.mark.parametrize("several", [
+    tuple(TEXTS), pd.Series(TEXTS, index=[7, 7, 9]), np.array(TEXTS), np.array(TEXTS, dtype=object), iter(TEXTS),
+    Dataset.from_dict({"text": TEXTS})["text"], pd.Series(TEXTS, dtype="string"), dict.fromkeys(TEXTS).keys(),
+], ids=["tuple", "Series", "array", "array of objects", "iterator", "column of a dataset", "Series of strings", "keys"])
+def test_every_kind_of_list_of_texts_gives_the_same(several):
+    classifier = make_classifier()
+    (labels, probabilities), (expected_labels, expected) = classifier.predict(several), classifier.predict(TEXTS)
+    assert labels == expected_labels and probabilities.equal(expected)
+
+
+@pytest.mark.parametrize(("table", "column"), [
+    (pd.DataFrame({"label": [0] * 3, "text": TEXTS}), "text"), (pd.DataFrame({"label": [0] * 3, "review": TEXTS}), "label"),
+    (pd.DataFrame(), "text"), (Dataset.from_dict({"label": [0] * 3, "text": TEXTS}), "text"),
+])
+def test_a_table_is_refused_and_the_message_says_which_column_to_take(table, column):
+    kind = type(table).__name__
+    with pytest.raises(TypeError, match=rf"list of texts and got a {kind}; choose the column.*table\['{column}'\]"):
+        make_classifier().predict(table)
+
+
+@pytest.mark.parametrize("wrong", [{"text": TEXTS[0]}, set(TEXTS), None, 3, b"bytes", pd.Series(["a", None])],
+                         ids=["dict", "set", "None", "number", "bytes", "Series with a gap"])
+def test_what_is_no_list_of_texts_is_refused(wrong):
+    with pytest.raises(TypeError, match=r"expected a list of texts.*write \["):
+        make_classifier().predict(wrong)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, -64, 2.0, "2", None, True, float("nan")])
+def test_a_batch_size_that_is_none_is_refused(batch_size):
+    with pytest.raises(ValueError, match=rf"batch_size={batch_size!r}; use a whole number from 1"):
+        make_classifier().predict(TEXTS, batch_size=batch_size)
+    with pytest.raises(ValueError, match="batch_size"):
+        make_classifier().predict([], batch_size=batch_size)
+
+
+def test_a_model_left_in_training_mode_predicts_and_explains_the_same():
+    classifier = make_classifier(dropout=0.5, word_dropout=0.5, pooled_dropout=0.5, attention_dropout=0.5)
+    expected, explained = classifier.predict(TEXTS)[1], classifier.explain(TEXTS[0])
+    classifier.model.train()
+    assert classifier.predict(TEXTS)[1].equal(expected)
+    classifier.model.train()
+    again = classifier.explain(TEXTS[0])
+    assert again.weights.equal(explained.weights) and again.probabilities == explained.probabilities
+
+
+def test_predicting_draws_no_random_number():
+    classifier = make_classifier(dropout=0.5)
+    before = torch.get_rng_state()
+    classifier.predict(TEXTS)
+    classifier.explain(TEXTS[0])
+    assert torch.get_rng_state().equal(before)
 
 
 def test_something_else_than_texts_is_a_clear_error():
@@ -317,20 +400,12 @@ def test_a_saved_classifier_gives_the_same_probabilities(positions, pooling, tmp
 
 def test_nothing_saved_is_a_pickle(tmp_path):
     make_classifier().save(tmp_path)
-    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert sorted(files) == ["config.json", "model.safetensors", "vocabulary.json"]
-    json.loads(files["config.json"])
-    json.loads(files["vocabulary.json"])
-    header_length = int.from_bytes(files["model.safetensors"][:8], "little")
-    assert "embedding.weight" in json.loads(files["model.safetensors"][8 : 8 + header_length])
-
-
-def test_missing_files_are_named(tmp_path):
-    make_classifier().save(tmp_path)
-    (tmp_path / "config.json").unlink()
-    (tmp_path / "vocabulary.json").unlink()
-    with pytest.raises(FileNotFoundError, match="lacks config.json, vocabulary.json"):
-        ReviewClassifier.load(tmp_path)
+    files = {path.name.partition("-")[0]: path.read_bytes() for path in tmp_path.iterdir() if path.name[0] != "."}
+    assert sorted(files) == ["config", "model.json", "vocabulary", "weights"]
+    for name in ("config", "model.json", "vocabulary"):
+        json.loads(files[name])
+    header_length = int.from_bytes(files["weights"][:8], "little")
+    assert "embedding.weight" in json.loads(files["weights"][8 : 8 + header_length])
 
 
 def test_a_model_a_vocabulary_and_labels_must_fit():
@@ -339,6 +414,9 @@ def test_a_model_a_vocabulary_and_labels_must_fit():
         ReviewClassifier(classifier.model, WordTokenizer(["<pad>", "<unk>", "a"]))
     with pytest.raises(ValueError, match="the model has 2 classes"):
         ReviewClassifier(classifier.model, classifier.tokenizer, ["bad", "middling", "good"])
+    for names in ("no", ["same", "same"], ["one", None], {"bad": 0, "good": 1}, 2):
+        with pytest.raises(ValueError, match="label_names.*(use a list|give each)"):
+            ReviewClassifier(classifier.model, classifier.tokenizer, names)
 
 
 def test_label_names_are_in_the_order_of_the_logits():

@@ -12,7 +12,6 @@ notebook 09 compares with: the beginning of each review alone, no positions, a b
 import argparse
 import random
 import re
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -26,6 +25,7 @@ from course_utils.baselines import WORD, tfidf_regression
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
+from course_utils.model_files import holds_model
 from course_utils.recipes import RECIPES
 from course_utils.result_tables import update_readme
 from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
@@ -184,8 +184,8 @@ def keep_best(output: Path) -> None:
     runs = [run for run in read_runs("imdb") if run["model"] == MAIN]
     best = max(runs, key=lambda run: run["validation_accuracy"])
     source, target = output / f"{MAIN}, seed {best['seed']}", FOLDER.parent / "checkpoints" / "imdb"
-    if (source / "model.safetensors").is_file():
-        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("training_state*"))
+    if holds_model(source):
+        ReviewClassifier.load(source).save(target)
         print(f"data/checkpoints/imdb holds seed {best['seed']}, the best of {len(runs)} on validation")
 
 

@@ -8,7 +8,6 @@ data/checkpoints that the notebooks look into.
 
 import dataclasses
 import functools
-import shutil
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.experiments import scored_reviews, scored_split, train_and_score, twin_gap
 from course_utils.figures import output_folder
+from course_utils.model_files import holds_model
 from course_utils.recipes import RECIPES
 from course_utils.results import FOLDER, fingerprint, read_runs, split_fingerprints
 from course_utils.tokenization import WordTokenizer
@@ -116,5 +116,5 @@ def finish() -> None:
     for model, name in CHECKPOINTS.items():
         runs = [run for run in read_runs("scoreboard") if run["model"] == model]
         best = max(runs, key=lambda run: run["validation"]["accuracy"])
-        if trained_folder(model, best["seed"]).is_dir():
-            shutil.copytree(trained_folder(model, best["seed"]), FOLDER.parent / "checkpoints" / name, dirs_exist_ok=True)
+        if holds_model(trained_folder(model, best["seed"])):
+            ReviewClassifier.load(trained_folder(model, best["seed"])).save(FOLDER.parent / "checkpoints" / name)

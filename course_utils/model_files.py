@@ -1,0 +1,381 @@
+"""A model in a folder: weights, configuration and vocabulary, replaced all at once and checked when read.
+
+A saved model is four files. Three have a piece of their checksum in their names, so a new model never overwrites an old
+one. The fourth, `model.json`, names the three with their full checksums; replacing it is the one step that turns the
+old model into the new one. Files that it doesn't name are removed afterwards.
+
+    model.json   weights-3fa9c1d2ab01.safetensors   config-77e0….json   vocabulary-b949….json
+
+Folders written by earlier versions (model.safetensors, config.json, vocabulary.json, no checksums) can still be read.
+
+Does: write, read, check. Does not: define a model; `ReviewClassifier` of course_utils/classifier.py calls it. Nothing is
+unpickled.
+"""
+
+import contextlib
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from pathlib import Path
+from typing import NamedTuple
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
+from course_utils.tokenization import BPETokenizer, WordTokenizer
+
+__all__ = ["MANIFEST", "SavedModel", "check_label_names", "holds_model", "read_model", "write_model"]
+
+MANIFEST = "model.json"
+FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
+ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
+OLD_NAMES = {"weights": "model.safetensors", "config": "config.json", "vocabulary": "vocabulary.json"}
+NAMED_BY_CONTENT = re.compile(r"weights-[0-9a-f]{12}\.safetensors|(?:config|vocabulary)-[0-9a-f]{12}\.json")
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}
+TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+PATIENCE = 60.0                                         # seconds that a save waits for another one
+MEND = "copy the whole folder again, or train and save again"
+
+
+class SavedModel(NamedTuple):
+    """What `read_model` found: `model` in eval mode, its `tokenizer`, and the `extra` entries of its configuration."""
+
+    model: nn.Module
+    tokenizer: WordTokenizer | BPETokenizer
+    extra: dict
+
+
+class _Parts(NamedTuple):
+    """The three files as bytes, the path of each for messages, and the tokenizer's kind if the manifest names it."""
+
+    content: dict[str, bytes]
+    paths: dict[str, Path]
+    tokenizer: str | None
+
+
+# writing
+
+def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: type) -> None:
+    """Save a `model_class` with a dataclass `config`, its tokenizer and `extra` entries for the configuration in `folder`.
+
+    A kill or a full disk at any moment leaves the old model whole or the new one whole. Raises ValueError for what
+    `read_model` would refuse (weights that aren't finite, a vocabulary of another size), OSError if the folder can't be
+    written to, and `files.InUse` if another process has been saving there for a minute; the old model is still there.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a model is saved in a folder: choose another name")
+    content = {
+        "weights": safetensors.torch.save({name: t.detach().cpu().clone() for name, t in model.state_dict().items()}),
+        "config": _json({**extra, **dataclasses.asdict(model.config)}, indent=2),
+        "vocabulary": _json({"type": tokenizer.kind, tokenizer.part: getattr(tokenizer, tokenizer.part)}, indent=0),
+    }
+    sums = {part: sha256(data) for part, data in content.items()}
+    names = {part: f"{part}-{sums[part][:12]}.{ENDINGS[part]}" for part in content}
+    parts = _Parts(content, {part: folder / name for part, name in names.items()}, tokenizer.kind)
+    try:
+        _checked(parts, model_class, type(model.config), extra)
+    except ValueError as error:
+        raise ValueError(f"the model isn't saved, since it couldn't be loaded: {error}") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / MANIFEST, "saving a model", wait=PATIENCE):
+        for part, data in content.items():
+            write_bytes(folder / names[part], data)
+        files = {part: {"name": names[part], "sha256": sums[part]} for part in content}
+        write_json(folder / MANIFEST, {"format": FORMAT, "tokenizer": tokenizer.kind, "files": files})
+        _remove_others(folder, set(names.values()))
+
+
+def _json(content: dict, indent: int) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, indent=indent, default=lambda number: number.item())  # NumPy's numbers
+    try:
+        return f"{text}\n".encode()
+    except UnicodeEncodeError:                          # half a surrogate pair, which only an escape can hold
+        return f"{json.dumps(json.loads(text), indent=indent)}\n".encode()
+
+
+def _remove_others(folder: Path, named: set[str]) -> None:
+    """Remove the files of earlier models, and what killed saves have left; anything else in the folder stays."""
+    with contextlib.suppress(OSError):                  # one that can't be removed now is removed by the next save
+        remove_partials(folder / MANIFEST)
+        for path in folder.iterdir():
+            content_name = path.name.split(".partial")[0].rpartition(".")[0] if path.name.endswith(".partial") else path.name
+            if NAMED_BY_CONTENT.fullmatch(content_name) and path.name not in named:
+                path.unlink()
+        if _is_old_layout(folder):
+            for part in ("weights", "vocabulary", "config"):  # the configuration last: it tells that the others are ours
+                (folder / OLD_NAMES[part]).unlink(missing_ok=True)
+
+
+def _is_old_layout(folder: Path) -> bool:
+    """Whether config.json was written by `save`, not by another program that also calls its file so."""
+    try:
+        config = json.loads((folder / OLD_NAMES["config"]).read_text(encoding="utf-8"))
+        return {"label_names", "vocab_size", "embedding_scale"} <= set(config)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
+# reading
+
+def read_model(folder, model_class: type, config_class: type, extra: Iterable[str] = ()) -> SavedModel:
+    """Read and check what `write_model` wrote; `extra` are the entries of the configuration beside `config_class`'s.
+
+    Raises FileNotFoundError if the folder or one of its files isn't there, and ValueError for a file that is damaged,
+    changed or doesn't fit the others. Each message names the file and says what to do.
+    """
+    parts = _read_parts(Path(folder))
+    config, tensors, tokenizer, values = _checked(parts, model_class, config_class, extra)
+    model = model_class(config)
+    model.to(next((t.dtype for t in tensors.values()), torch.float32))
+    model.load_state_dict(tensors)
+    return SavedModel(model.eval(), tokenizer, values)
+
+
+def holds_model(folder) -> bool:
+    """Whether there is a model in the folder, of this or of the earlier layout; not whether it is whole."""
+    folder = Path(folder)
+    return (folder / MANIFEST).is_file() or all((folder / name).is_file() for name in OLD_NAMES.values())
+
+
+def _read_parts(folder: Path) -> _Parts:
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no folder {folder}; give the folder that ReviewClassifier.save(folder) wrote")
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give the folder that ReviewClassifier.save(folder) wrote, not a file in it")
+    if not (folder / MANIFEST).is_file():
+        return _read_old_parts(folder)
+    for _ in range(10):
+        manifest = _read_manifest(folder / MANIFEST)
+        try:
+            return _read_named(folder, manifest)
+        except FileNotFoundError:                       # another process may have replaced the model in between
+            if _read_manifest(folder / MANIFEST) == manifest:
+                raise
+    raise FileNotFoundError(f"the model in {folder} is being replaced again and again; load it when that has ended")
+
+
+def _read_named(folder: Path, manifest: dict) -> _Parts:
+    """The files that the manifest names, if each is there and has its checksum."""
+    content, paths = {}, {part: folder / manifest["files"][part]["name"] for part in ENDINGS}
+    for part, path in paths.items():
+        try:
+            content[part] = path.read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
+            raise FileNotFoundError(f"{folder} lacks {path.name}, which {MANIFEST} names; {MEND}") from None
+        found, expected = sha256(content[part]), manifest["files"][part]["sha256"]
+        if found != expected:
+            raise ValueError(
+                f"{path} has changed since it was saved: its SHA-256 is {found[:12]}…, and {MANIFEST} says "
+                f"{expected[:12]}…; {MEND}"
+            )
+    return _Parts(content, paths, manifest["tokenizer"])
+
+
+def _read_old_parts(folder: Path) -> _Parts:
+    paths = {part: folder / name for part, name in OLD_NAMES.items()}
+    missing = [path.name for path in paths.values() if not path.is_file()]
+    if len(missing) == len(paths):
+        raise FileNotFoundError(
+            f"there is no model in {folder}: it lacks {MANIFEST}; give the folder that ReviewClassifier.save(folder) wrote"
+        )
+    if missing:
+        raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}; {MEND}")
+    return _Parts({part: path.read_bytes() for part, path in paths.items()}, paths, None)
+
+
+def _read_manifest(path: Path) -> dict:
+    with _naming(path):
+        manifest = _parse(path.read_bytes())
+        _check_keys(manifest, ("format", "tokenizer", "files"), "a manifest")
+        if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
+            raise ValueError(f"format is {manifest['format']!r}, and this version of the course reads {FORMAT}; {MEND}")
+        if manifest["tokenizer"] not in list(TOKENIZERS):
+            raise ValueError(f"tokenizer is {manifest['tokenizer']!r}; there are {', '.join(map(repr, TOKENIZERS))}; {MEND}")
+        files = manifest["files"]
+        _check_keys(files, ENDINGS, "'files'")
+        for part, file in files.items():
+            _check_keys(file, ("name", "sha256"), f"'{part}'")
+            named_so = isinstance(file["name"], str) and NAMED_BY_CONTENT.fullmatch(file["name"])
+            if not named_so or not file["name"].startswith(f"{part}-"):
+                raise ValueError(f"{part} is in a file called {file['name']!r}, which save() never writes; {MEND}")
+            if not isinstance(file["sha256"], str) or not re.fullmatch("[0-9a-f]{64}", file["sha256"]):
+                raise ValueError(f"the checksum of {file['name']} is {file['sha256']!r}, which is no SHA-256; {MEND}")
+    return manifest
+
+
+# checking
+
+def _checked(parts: _Parts, model_class: type, config_class: type, extra: Iterable[str]):
+    """(configuration, tensors, tokenizer, extra entries) of three files that are sound and fit each other."""
+    with _naming(parts.paths["config"]):
+        values = _parse(parts.content["config"])
+        names = [field.name for field in dataclasses.fields(config_class)]
+        _check_keys(values, [*extra, *names], config_class.__name__)
+        values, rest = {name: values[name] for name in names}, {name: values[name] for name in extra}
+        config = config_class(**values)
+        if "label_names" in rest:
+            check_label_names(rest["label_names"], config.num_classes)
+    with _naming(parts.paths["vocabulary"]):
+        tokenizer = _tokenizer(_parse(parts.content["vocabulary"]), parts.tokenizer)
+        if tokenizer.vocab_size != config.vocab_size:
+            raise ValueError(
+                f"it has {tokenizer.vocab_size} ids, and {parts.paths['config'].name} says vocab_size={config.vocab_size}; "
+                "use the vocabulary that the model was trained with"
+            )
+        for name in ("pad_id", "unk_id"):
+            own, said = getattr(tokenizer, name, None), getattr(config, name, None)
+            if None not in (own, said) and own != said:
+                raise ValueError(f"its {name} is {own}, and {parts.paths['config'].name} says {name}={said}; {MEND}")
+    with _naming(parts.paths["weights"]):
+        tensors = _tensors(parts.content["weights"])
+        _check_shapes(tensors, model_class, config, parts.paths["config"].name)
+        _check_numbers(tensors)
+    return config, tensors, tokenizer, rest
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file's name in front of the message of a ValueError."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _parse(content: bytes):
+    """JSON from bytes. Raises ValueError also for what Python's parser lets pass: a key twice, NaN, endless nesting."""
+    def object_of(pairs):
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} is there twice; {MEND}")
+        return dict(pairs)
+
+    def no_constant(word):
+        raise ValueError(f"{word} isn't JSON; {MEND}")
+
+    try:
+        text = content.decode("utf-8")
+        return json.loads(text, object_pairs_hook=object_of, parse_constant=no_constant)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        about = "the file is empty" if not content.strip() else f"it isn't JSON ({error})"
+        raise ValueError(f"{about}; {MEND}") from None
+
+
+def _check_keys(content, names: Iterable[str], what: str) -> None:
+    names = list(names)
+    if not isinstance(content, dict):
+        raise ValueError(f"expected {what} with {', '.join(names)}, and found {type(content).__name__}; {MEND}")
+    missing = [name for name in names if name not in content]
+    unknown = [name for name in content if name not in names]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; {MEND}")
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} isn't known; {what} has {', '.join(names)}: take it out, or {MEND}")
+
+
+def check_label_names(label_names: Iterable[str], num_classes: int) -> None:
+    """Raise ValueError unless `label_names` are different strings, one for each class."""
+    if isinstance(label_names, str | bytes | Mapping | Set) or not isinstance(label_names, Iterable):
+        raise ValueError(f"label_names is {label_names!r:.60}; use a list of names, one for each class")
+    names = list(label_names)
+    wrong = [name for name in names if not isinstance(name, str) or not name.strip()]
+    if wrong:
+        raise ValueError(f"label_names holds {wrong[0]!r:.60}; give each class a name, a string that isn't empty")
+    if len(set(names)) != len(names):
+        raise ValueError(f"label_names are {names!r:.200}, two of them equal; give each class a name of its own")
+    if len(names) != num_classes:
+        raise ValueError(f"the model has {num_classes} classes, but label_names are {names!r:.200}; give one for each class")
+
+
+def _tokenizer(content, expected: str | None):
+    """A tokenizer from the content of its file. Raises ValueError for anything that its `save` can't have written."""
+    kind = content.get("type") if isinstance(content, dict) else None
+    if not isinstance(kind, str) or kind not in TOKENIZERS:
+        raise ValueError(f"it isn't the vocabulary of a tokenizer; {MEND}")
+    if expected is not None and kind != expected:
+        raise ValueError(f"it is for a tokenizer of the kind {kind!r}, and {MANIFEST} says {expected!r}; {MEND}")
+    tokenizer_class = TOKENIZERS[kind]
+    _check_keys(content, ("type", tokenizer_class.part), "a vocabulary")
+    entries = content[tokenizer_class.part]
+    if not isinstance(entries, list):
+        raise ValueError(f"{tokenizer_class.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
+    if tokenizer_class is WordTokenizer:
+        for i, token in enumerate(entries):
+            if not isinstance(token, str) or not token:
+                raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
+        if entries[:2] != ["<pad>", "<unk>"]:
+            raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with '<pad>', '<unk>'; {MEND}")
+    else:
+        entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
+        for i, pair in enumerate(entries):
+            known = isinstance(pair, tuple) and len(pair) == 2 and all(type(part) is int for part in pair)
+            if not known or not all(1 <= part < 257 + i for part in pair):
+                raise ValueError(f"merge {i} is {pair!r:.60}, and should be two ids from 1 to {256 + i}; {MEND}")
+    twice = [entry for entry, count in Counter(entries).items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is there more than once; {MEND}")
+    return tokenizer_class(entries)
+
+
+def _tensors(content: bytes) -> dict[str, torch.Tensor]:
+    try:
+        tensors = safetensors.torch.load(content)
+    except Exception as error:                          # safetensors has an error of its own, and lets others through
+        raise ValueError(f"it isn't a whole safetensors file ({error}); {MEND}") from None
+    for name, tensor in tensors.items():
+        if tensor.dtype not in TYPES:
+            allowed = ", ".join(map(_short, TYPES))
+            raise ValueError(f"{name} is of the type {_short(tensor.dtype)}; use one of {allowed}: model.float()")
+    types = sorted({_short(tensor.dtype) for tensor in tensors.values()})
+    if len(types) > 1:
+        raise ValueError(f"its weights are of several types ({', '.join(types)}); use one for the model: model.float()")
+    return tensors
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _check_shapes(tensors: dict, model_class: type, config, config_name: str) -> None:
+    """Compare names and shapes with those of a model of this configuration, which is built without memory for numbers."""
+    if config.num_layers > len(tensors):                # before any of 20,000 layers is built
+        raise ValueError(f"{len(tensors)} tensors are too few for num_layers={config.num_layers} of {config_name}; {MEND}")
+    try:
+        with torch.device("meta"):
+            model = model_class(config)
+    except RuntimeError as error:                       # sizes whose product no computer can count
+        raise ValueError(f"{config_name} describes no model that can be built ({error}); {MEND}") from None
+    for name, expected in model.state_dict().items():
+        if name in tensors and tensors[name].shape != expected.shape:
+            raise ValueError(
+                f"{name} has the shape {tuple(tensors[name].shape)}, and the model of {config_name} has "
+                f"{tuple(expected.shape)}; {MEND}"
+            )
+    missing, unknown = model.load_state_dict({name: tensor.to("meta") for name, tensor in tensors.items()}, strict=False)
+    if missing:
+        raise ValueError(f"{_some(missing)} missing, which the model of {config_name} has; {MEND}")
+    if unknown:
+        raise ValueError(f"{_some(unknown)} not part of the model that {config_name} describes; {MEND}")
+
+
+def _some(names: list[str]) -> str:
+    """'a is', 'a and b are', 'a, b and 7 more are'."""
+    if len(names) == 1:
+        return f"{names[0]} is"
+    rest = f"{len(names) - 2} more" if len(names) > 3 else names[-1]
+    return f"{', '.join(names[: 2 if len(names) > 2 else 1])} and {rest} are"
+
+
+def _check_numbers(tensors: dict) -> None:
+    for name, tensor in tensors.items():
+        wrong = int((~tensor.isfinite()).sum())
+        if wrong:
+            raise ValueError(
+                f"{name} holds {wrong} of {tensor.numel()} numbers that are NaN or infinite; such a model says nothing: "
+                "train again, with a smaller learning rate"
+            )
