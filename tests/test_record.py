@@ -44,6 +44,7 @@ def test_threads_that_mark_at_once_lose_no_mark(marks):
 @pytest.mark.parametrize("content", [
     {"exercises": {"4.1": "yes", "4.2": None, "4.3": [1], "4.4": True}}, {"quizzes": {"04/scale": 3, "04/mask": "a"}},
     {"quizzes": {"04/scale": []}, "predictions": {"04-reach": {"a": 1}, "04-entropy": None}},
+    {"exercises": {"4.4": {"right": True, "seed": 1, "on": "2026-11-22"}, "4.3": {"right": "no"}, "4.2": {}}},
     {"exercises": {"nothing": True}}, {"from a later version": {"x": 1}}, {}, {"exercises": {}},
 ])
 def test_progress_on_a_record_with_odd_contents_shows_what_it_can(content, marks, capsys):

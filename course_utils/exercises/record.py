@@ -12,7 +12,9 @@ from course_utils.files import InUse, locked, write_json
 
 NAME = "progress.json"
 COURSE_NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PARTS = {"exercises": (bool,), "quizzes": (dict,), "predictions": (bool, int, float, str)}  # and what their marks may be
+PARTS = {                                               # and what their marks may be
+    "exercises": (bool, dict), "quizzes": (dict,), "predictions": (bool, int, float, str),
+}
 WAIT = 10                                               # seconds for another notebook to write its mark
 _memory: dict = {}                                      # marks of a kernel that keeps no file
 
