@@ -58,9 +58,11 @@ def replacing(path) -> Iterator[Path]:
         if os.stat(partial).st_mode & 0o777 != mode:
             os.chmod(partial, mode)
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
+            error.filename = str(path)                  # 'No space left on device' says where
         raise
     _flush_folder(path.parent)
 

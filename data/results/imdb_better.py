@@ -30,6 +30,7 @@ from course_utils.baselines import tfidf_regression
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
 from course_utils.figures import output_folder
+from course_utils.files import replacing
 from course_utils.recipes import RECIPES
 from course_utils.results import fingerprint, scores, split_fingerprints
 from course_utils.tokenization import WordTokenizer
@@ -130,9 +131,8 @@ def made_once(make: Callable[..., Predictions], model: str, seed: int, ending: s
 
 def save(path: Path, **arrays) -> None:
     """Write arrays to a file at once or not at all."""
-    partial = path.with_suffix(".partial.npz")
-    np.savez(partial, **arrays)
-    partial.replace(path)
+    with replacing(path) as partial, open(partial, "wb") as file:
+        np.savez(file, **arrays)
 
 
 def predictions(model: str, seed: int) -> Predictions:
