@@ -24,22 +24,24 @@ from course_utils.notebooks import ROOT, find
 
 HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
-FOR_INSTRUCTORS = ["solutions", "editions.py", "grading.py", "sheets.py", "sheet_pages.py", "timetable.py",
+FOR_INSTRUCTORS = ["solutions", "editions.py", "grading", "sheets.py", "sheet_pages.py", "timetable.py",
                    "for_instructors.md", "instructors.mk"]
-CHECK = re.compile(r"exercise\([\"']([\d.]+)[\"']\)\.check\(")
+LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
+               "*.state.safetensors"]
+CHECK = re.compile(r"exercise\(\s*[\"']([\d.]+)[\"']\s*\)\s*\.check\(")
 
 
-def exercise_numbers(cell) -> list[str]:
-    """The numbers in a cell's exercise("4.2").check(…), in order; none in a cell of prose."""
-    return CHECK.findall(cell.source) if cell.cell_type == "code" else []
+def called_numbers(source: str) -> list[str]:
+    """The numbers in the exercise("4.2").check(…) of a piece of code, in order."""
+    return CHECK.findall(source)
 
 
 def exercise_number(source: str) -> str:
     """The number in the cell's exercise("4.2").check(…). Raises ValueError for a cell without one."""
-    found = CHECK.search(source)
-    if found is None:
+    found = called_numbers(source)
+    if not found:
         raise ValueError("an exercise cell must hold exercise(\"…\").check(…)")
-    return found.group(1)
+    return found[0]
 
 
 def solved(source: str) -> str:
@@ -79,6 +81,17 @@ def write_solutions(folder: Path | None = None) -> list[Path]:
     return written
 
 
+def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
+    """Copy parts of the course to a folder, without what is for instructors and without learners' work and marks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*FOR_INSTRUCTORS, *LEFT_BEHIND))
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+
+
 def write_handout(folder: Path | None = None) -> Path:
     """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
 
@@ -86,15 +99,7 @@ def write_handout(folder: Path | None = None) -> Path:
     and orders as fingerprints. Learners' copies, marks and outputs stay where they are.
     """
     folder = folder or output_folder() / "handout"
-    shutil.rmtree(folder, ignore_errors=True)
-    left_out = shutil.ignore_patterns(*FOR_INSTRUCTORS, "my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints",
-                                      "*.lock", "*.partial", "*.state.safetensors")
-    for name in HANDED_OUT:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=left_out)
-        else:
-            shutil.copyfile(ROOT / name, folder / name)
+    copy_without_solutions(folder)
     for path in (folder / "tests").glob("*.py"):        # what tests the solutions has none to test
         if re.search(r"answers_to|instructors|exercises\.(editions|grading|sheets)", path.read_text(encoding="utf-8")):
             path.unlink()

@@ -15,7 +15,7 @@ import torch
 
 from course_utils.exercises.outputs import DEEPEST, MOST, Odd
 from course_utils.exercises.running import Failure, Run, runs_of
-from course_utils.exercises.sides import Handed, Recorded, described
+from course_utils.exercises.sides import Handed, Recorded, Side, described
 
 LONGEST = 200_000_000                                   # letters in a report
 MOST_RUNS = 1000
@@ -28,6 +28,13 @@ def report(exercise, answer, seed: int) -> str:
     """What was handed over, and what it does on the inputs of a seed. A function that never ends isn't stopped here."""
     handed = described(answer)
     runs = list(runs_of(exercise, answer, seed)) if handed.kind in ("function", "instance") and exercise.probes else []
+    return report_of(exercise, Recorded(handed, runs), seed)
+
+
+def report_of(exercise, side: Side, seed: int) -> str:
+    """The same for a side (see `sides`), which may have a limit of its own."""
+    handed = side.describe()
+    runs = side.runs(seed) if handed.kind in ("function", "instance") and exercise.probes else []
     return json.dumps({"handed": encode_handed(handed), "runs": [encode_run(run) for run in runs]}, allow_nan=False)
 
 

@@ -342,7 +342,9 @@ def _leak_probes(generator: torch.Generator) -> list[tuple]:
     train = [f"{e} film film", f"{b.capitalize()}, not {a}.", f"It  was {c}  but {d.upper()}!", f"It was {d} but {c}!",
              f"A {f} end, {a}", f"It was {c}!", "No arts here", f"film {e} {e}", f"It was {c}, but {d}!", f"A {f} end"]
     order = [4, *torch.randperm(4, generator=generator).tolist()]     # the test of the exact copy: once last, once first
-    return [(train, test), ([*reversed(train), f"film {e} film"], [test[i] for i in order])]
+    late = [*reversed(train), f"film {e} film"]
+    late = [late[i] for i in torch.randperm(len(late), generator=generator).tolist()]   # no answer without looking at them
+    return [(train, test), (late, [test[i] for i in order])]
 
 
 def _observe_leaks(function, train, test):

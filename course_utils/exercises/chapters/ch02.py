@@ -87,7 +87,9 @@ def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
     two = ([f"{e} {c} {g} {e}", f"{a} {c} {a} {c} {g}", f"{b} {b} {b} {b} {b} {e} {h}"],
            [f"{e} {h} {b}", f"{d} {g} {a} {c} {d} {b} {d}"], 3)
     tied = ["film camera actor drama"]                 # in no order by which ties could go: turning up, length, backwards
-    return [one, two, (one[0], two[1], 1), (tied, ["actor film", "drama camera"], 1)]
+    words = " ".join(two[1]).split()
+    mixed = " ".join(words[i] for i in torch.randperm(len(words), generator=generator).tolist())
+    return [one, two, (one[0], [mixed, two[1][0]], 1), (tied, ["actor film", "drama camera"], 1)]
 
 
 def _observe_ids(function, train, texts, min_freq):

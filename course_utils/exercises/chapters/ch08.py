@@ -457,14 +457,16 @@ class _Model(nn.Module):
 
 
 def _share_probes(generator: torch.Generator) -> list[tuple]:
-    """A model in training mode and one in evaluation mode, with batches of which the last is short.
+    """Models in training mode, in evaluation mode and in training mode, with batches of which the last is short.
 
-    Of the first model's 8 reviews 5 are right, of the second's 9 two.
+    Of the first model's 8 reviews 5 are right, of the second's 9 two, of the third's 10 two to seven, as it is drawn.
     """
-    probes = []
-    for training, groups in ((True, ((4, 1), (3, 1), (1, 1))), (False, ((4, 3), (3, 3), (2, 1)))):
+    probes, drawn = [], None
+    for training, groups in ((True, ((4, 1), (3, 1), (1, 1))), (False, ((4, 3), (3, 3), (2, 1))),
+                             (True, ((5, drawn), (4, drawn), (1, 1)))):
         model, several = _Model(generator).eval(), []
         for size, wrong in groups:
+            wrong = wrong or int(torch.randint(1, size, (), generator=generator))
             ids = torch.randint(1, 9, (size, 5), generator=generator)
             mask = torch.arange(5) < (2 + torch.arange(size) % 4)[:, None]
             labels = model(ids * mask, mask).logits.argmax(dim=-1)

@@ -1,0 +1,1 @@
+"""Grades notebooks that were handed in; for instructors, not handed out. See `grade`, and `grade.grade` for one file."""

@@ -1,0 +1,286 @@
+"""Grade notebooks that were handed in: `python -m course_utils.exercises.grading FOLDER` (`make grade FILES=FOLDER`).
+
+All hand-ins are read before the first one is executed. Each is executed in a process and a scratch folder of its own, on a
+copy of the course without its solutions; that process turns inputs into outputs and nothing else. The verdicts are made
+here, from those outputs and the course's solutions, on inputs that are drawn anew for each grading.
+
+Does: execute, judge, print a line a notebook, write a table. Does not: change the notebooks, or anybody's marks; or make
+it safe to run somebody's code (see NOTICE).
+"""
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import sys
+import sysconfig
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.editions import HANDED_OUT, copy_without_solutions
+from course_utils.exercises.engine import AS_GIVEN, SEED, judge
+from course_utils.exercises.grading import contained
+from course_utils.exercises.grading.hand_ins import (
+    HandIn,
+    Step,
+    hand_ins_in,
+    lesson_of,
+    lessons,
+    others_numbers,
+    steps_of,
+)
+from course_utils.exercises.grading.tables import Grade, line_of, shown, table_of
+from course_utils.exercises.grading.watching import changes, checksums
+from course_utils.exercises.wire import read_report
+from course_utils.files import write_text
+from course_utils.notebooks import ROOT
+
+STATES = ("right", "other", "wrong", "as given", "open", "not reached", "missing")           # the best first
+SECONDS = 600
+MEMORY, LARGEST_FILE, MOST_TOLD = 6 * 10**9, 500 * 10**6, 50 * 10**6                          # bytes
+SAME_FOR_ALL_INPUTS = ("9.4",)                          # exercises whose right outputs don't depend on the seed
+COPIED = ["course_utils", "data", "pyproject.toml"]
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
+             "OMP_NUM_THREADS", "COURSE_DATA")
+SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/proc", "/sys")
+NOTICE = """\
+Grading executes the code of whoever wrote these notebooks, with your rights. {protection}
+Not defended, wherever you grade:
+- A function of the course or of a library that is called instead of written counts as right, unless the exercise
+  forbids it.
+- A hand-in that tampers with its own process can send any outputs it likes. It doesn't know the right ones for inputs
+  drawn anew; but where these are the same for all inputs ({constant}) or can be guessed, it needn't.
+- {rest}
+For people you don't trust, grade in a container or a virtual machine without a network."""
+CONFINED = """On this
+system each notebook can write to a scratch folder only, and can't read your files, the solutions or other hand-ins{tcp}."""
+OPEN = """Nothing
+on this system keeps them from your files or the network (Landlock would: Linux 5.13 or later)."""
+REST_CONFINED = """What isn't refused above is shared: until its time is up a hand-in can slow the computer down, fill the
+  disk, or ask services of this computer that listen on a socket file, such as Docker."""
+REST_OPEN = """A hand-in can read the solutions on this disk, use the network, and read, change or delete whatever you can.
+  Changes to other hand-ins and to the course are looked for after each notebook and reported. A process that it leaves
+  behind is killed where it is found."""
+
+
+class Grader:
+    """What one grading run needs: the course's notebooks and a copy of the course without solutions, in a temporary folder.
+
+    `seed` chooses the inputs; `seconds` is the limit for one hand-in. Use it in a `with` statement.
+    """
+
+    def __init__(self, seed: int, seconds: float = SECONDS, confine: bool = True):
+        self.seed, self.seconds, self.lessons = seed, seconds, lessons()
+        for exercise in list_exercises():               # read now: no hand-in can change what was read before it ran
+            answers_to(exercise.id)
+        self._folder = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
+        self.edition = Path(self._folder.name).resolve() / "course"
+        copy_without_solutions(self.edition, COPIED)
+        self._copied = checksums([self.edition])
+        self.confined = self._confinement() if confine else 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def grade(self, hand_in: HandIn) -> Grade:
+        """Execute one hand-in and judge its exercises; never raises for anything that is in it."""
+        if hand_in.trouble:
+            return Grade(hand_in, None, {}, (hand_in.trouble,))
+        lesson = lesson_of(hand_in, self.lessons)
+        if lesson is None:
+            return Grade(hand_in, None, {}, ("it is none of the course's notebooks that have exercises",))
+        steps, missing = steps_of(hand_in, lesson)
+        states = {number: "missing" if number in missing else "not reached" for number in lesson.exercises}
+        strange = others_numbers(hand_in, lesson)
+        remarks = [f"not of this notebook and not counted: {', '.join(map(shown, strange[:5]))}"] if strange else []
+        until = time.monotonic() + self.seconds
+        needed = [step for step in steps if step.needed]
+        lines, how = self._told(needed, hand_in.content, until, states)
+        if how == "itself" and len(needed) < len(steps) and any(_lacks_something(line) for line in lines):
+            more, how = self._told(steps, hand_in.content, until, states)
+            self._take(more, steps, states, remarks)
+        self._take(lines, needed, states, remarks)
+        if how == "time":
+            remarks.append(f"stopped after {self.seconds:g} seconds")
+        elif how == "too much":
+            remarks.append(f"stopped after {MOST_TOLD // 10**6} MB of answers")
+        elif not any("done" in line for line in lines):
+            remarks.append("its process died before the end")
+        if changed := changes(self._copied, checksums([self.edition])):
+            remarks.append(f"it changed its copy of the course ({len(changed)} files), which was made anew")
+            copy_without_solutions(self.edition, COPIED)
+        return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)))
+
+    def _confinement(self) -> int:
+        """How far this system keeps a process to its folders (see `confinement`), if the course works in there; else 0."""
+        tried = Step("import torch, pandas, matplotlib.pyplot, course_utils.training\nopen('tried', 'w').close()", {})
+        lines, _ = self._execute([tried], b"", seconds=120, confine=True)
+        return lines[0].get("confined", 0) if {"cell": 0, "error": ""} in lines else 0
+
+    def _told(self, steps: list[Step], content: bytes, until: float, states: dict[str, str]) -> tuple[list[dict], str]:
+        """All that a hand-in's process tells, and how it ended; it is executed again without an answer that has ended it."""
+        told: list[dict] = []
+        while True:
+            lines, how = self._execute(steps, content, max(1.0, until - time.monotonic()))
+            told += lines
+            fatal = lines[-1].get("looking")
+            if how != "itself" or not any(fatal in step.exercises for step in steps if isinstance(fatal, str)):
+                return told, how
+            states[fatal] = "wrong"
+            steps = [step._replace(exercises={number: name for number, name in step.exercises.items() if number != fatal})
+                     for step in steps]
+
+    def _execute(self, steps: list[Step], content: bytes, seconds: float, confine=None) -> tuple[list[dict], str]:
+        """The lines that a hand-in's process has told, and how it ended (see `contained.Ended`)."""
+        with tempfile.TemporaryDirectory(prefix="hand-in-", dir=self._folder.name, ignore_cleanup_errors=True) as name:
+            scratch = Path(name).resolve()
+            for folder in ("work", "home/matplotlib", "tmp", "outputs"):
+                (scratch / folder).mkdir(parents=True)
+            (scratch / "work" / "notebook.ipynb").write_bytes(content)
+            _copy_font_list(scratch / "home" / "matplotlib")
+            environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
+                "PYTHONPATH": str(self.edition), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(scratch / "home"),
+                "TMPDIR": str(scratch / "tmp"), "TEMP": str(scratch / "tmp"), "TMP": str(scratch / "tmp"),
+                "IPYTHONDIR": str(scratch / "home" / "ipython"), "MPLCONFIGDIR": str(scratch / "home" / "matplotlib"),
+                "MPLBACKEND": "Agg", "COURSE_PROGRESS": str(scratch / "progress.json"),
+                "COURSE_OUTPUTS": str(scratch / "outputs"), "COURSE_STRICT": "0", "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1",
+                "COURSE_WORKER": "0"}
+            confine = self.confined > 0 if confine is None else confine
+            task = {"steps": [{"source": step.source, "exercises": step.exercises} for step in steps], "seed": self.seed,
+                    "memory": MEMORY, "file": LARGEST_FILE, "writable": [str(scratch), "/dev"],
+                    "readable": [*_readable_folders(), str(self.edition)] if confine else []}
+            command = [sys.executable, str(Path(__file__).with_name("reenact.py"))]
+            ended = contained.run(command, json.dumps(task).encode(), environment, scratch / "work", seconds, MOST_TOLD)
+        lines = []
+        for line in ended.output.splitlines():
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):        # cut off, or written by the hand-in itself
+                continue
+            if isinstance(found, dict):
+                lines.append(found)
+        return lines or [{}], ended.how
+
+    def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str]) -> None:
+        """Judge what a hand-in's process has told; a better state takes the place of a worse one."""
+        tries = Counter(number for step in steps for number in step.exercises for _ in range(2))
+        for line in lines:
+            number = line.get("exercise")
+            if "report" in line and isinstance(number, str) and number in states:
+                if tries[number] == 0:                  # whoever forges lines shall not guess a number a thousand times
+                    continue
+                tries[number] -= 1
+                state = self._judged(number, line["report"], remarks)
+            elif line.get("error") == "" and type(line.get("cell")) is int and 0 <= line["cell"] < len(steps):
+                for number in steps[line["cell"]].exercises:     # its cell ran, and handed nothing over
+                    states[number] = min(states[number], "open", key=STATES.index)
+                continue
+            else:
+                continue
+            states[number] = min(states[number], state, key=STATES.index)
+
+    def _judged(self, number: str, report, remarks: list[str]) -> str:
+        try:
+            recorded = read_report(report)
+        except ValueError:
+            remarks.append(f"{number}: its outputs can't be read")
+            return "wrong"
+        try:
+            verdict = judge(find_exercise(number), answers_to(number), recorded, self.seed)
+        except Exception as error:                      # forged outputs of a form that no function gives
+            remarks.append(f"{number}: its outputs can't be judged ({type(error).__name__})")
+            return "wrong"
+        return "as given" if AS_GIVEN in verdict.text else verdict.state
+
+
+def _lacks_something(line: dict) -> bool:
+    """Whether something was missing that a cell left out might have defined."""
+    told = str(line.get("error", "")), str(line.get("report", ""))
+    return any(name in text for text in told for name in ("NameError", "FileNotFoundError"))
+
+
+def _readable_folders() -> list[str]:
+    """Where the system, this Python and its packages are, and none that holds the course or somebody's files."""
+    named = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    named |= {os.path.dirname(os.path.realpath(sys.executable))}
+    named |= set(filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) + [os.environ.get("COURSE_DATA")]))
+    real = {os.path.realpath(name) for name in named} | set(SYSTEM_FOLDERS)
+    return sorted(name for name in real if not ROOT.is_relative_to(name) and not Path.home().is_relative_to(name))
+
+
+def _copy_font_list(folder: Path) -> None:
+    """Matplotlib looks through all fonts where it finds no list of them, which takes seconds."""
+    import matplotlib
+
+    for path in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
+        shutil.copyfile(path, folder / path.name)
+
+
+def main() -> int:
+    """Read the command line; print a line a notebook. The exit status is 1 if a hand-in changed others' files."""
+    parser = argparse.ArgumentParser(prog="make grade FILES=…", description="Grade notebooks that were handed in.")
+    parser.add_argument("files", nargs="+", type=Path, help="notebooks, or folders of them")
+    parser.add_argument("--seed", type=int, help="of the inputs; by default drawn anew, so that nobody knows them before")
+    parser.add_argument("--timeout", type=_seconds, default=SECONDS, metavar="SECONDS",
+                        help=f"limit for one notebook, {SECONDS} by default; what it has done until then counts")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a table for a spreadsheet or a gradebook")
+    parser.add_argument("--unconfined", action="store_true", help="do not use Landlock where the system has it")
+    arguments = parser.parse_args()
+    if absent := [path for path in arguments.files if not os.path.lexists(path)]:
+        sys.exit(f"there is no {', '.join(map(shown, absent))}")
+    if arguments.csv and (arguments.csv.is_dir() or not arguments.csv.resolve().parent.is_dir()):
+        sys.exit(f"--csv {shown(arguments.csv)}: expected a file in a folder that exists")
+    seed = secrets.randbelow(10**9) + 1 if arguments.seed is None else arguments.seed
+    minutes = {exercise.id: exercise.minutes[1] for exercise in list_exercises()}
+    hand_ins = hand_ins_in(arguments.files)
+    if not hand_ins:
+        sys.exit(f"no notebooks in {', '.join(map(shown, arguments.files))}; expected files *.ipynb")
+    grades, tampered = [], False
+    with Grader(seed, arguments.timeout, confine=not arguments.unconfined) as grader:
+        print(f"{notice(grader)}\n\n{_about_seed(seed)}\n", flush=True)
+        own = [ROOT / name for name in (*HANDED_OUT, "outputs/README.md")]
+        watched = [*arguments.files, *(path.parent for path in arguments.files if not path.is_dir())]
+        before, course = checksums(watched), checksums(own)
+        for hand_in in hand_ins:
+            grade = grader.grade(hand_in)
+            after, course_after = checksums(watched), checksums(own)
+            if done := changes(before, after) + changes(course, course_after):
+                tampered = True
+                told = f"while it was executed, files changed that are not its own: {', '.join(done[:5])}"
+                grade = grade._replace(remarks=(*grade.remarks, told + (f" and {len(done) - 5} more" if done[5:] else "")))
+            before, course = after, course_after
+            grades.append(grade)
+            print(line_of(grade, minutes), flush=True)
+            if arguments.csv:
+                write_text(arguments.csv, table_of(grades, minutes))
+    if tampered:
+        print("\nFiles were changed while notebooks were executed (see above). The grades are those of the hand-ins as they "
+              "were\nbefore. Look at those files before you use them.")
+    return int(tampered)
+
+
+def notice(grader: Grader) -> str:
+    """What grading does, what is kept from doing harm here, and what is not."""
+    protection, rest = (CONFINED, REST_CONFINED) if grader.confined else (OPEN, REST_OPEN)
+    protection = protection.format(tcp=",\nor open TCP connections" if grader.confined >= 4 else "")
+    return NOTICE.format(protection=protection, rest=rest, constant=", ".join(SAME_FOR_ALL_INPUTS))
+
+
+def _about_seed(seed: int) -> str:
+    if seed == SEED:
+        return f"Seed {SEED}: these are the usual inputs, whose outputs come with the handed-out course. Take another seed."
+    return f"The inputs are drawn with seed {seed}; --seed {seed} repeats this grading."
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 1 <= seconds <= 10**6:
+        raise argparse.ArgumentTypeError(f"got {text}, expected seconds, 1 or more")
+    return seconds
