@@ -123,34 +123,36 @@ def is_stub(answer) -> bool:
 def in_time(work, seconds: float) -> bool:
     """Whether work() ends within some seconds, in a thread of its own. If it doesn't, or the wait is interrupted, it is
     stopped."""
-    thread = threading.Thread(target=_until_time_is_up, args=(work,), daemon=True)
+    done = threading.Event()                            # an interrupted `join` takes a running thread for one that ended
+    thread = threading.Thread(target=_until_time_is_up, args=(work, done), daemon=True)
     out = sys.stdout
     thread.start()
     try:
-        thread.join(seconds)
-        return not thread.is_alive()
+        return done.wait(seconds)
     finally:
-        if thread.is_alive():
-            _stop(thread)
+        if not done.is_set():
+            _stop(thread, done)
         sys.stdout = out                                # a thread that can't be stopped has put its own there
 
 
-def _until_time_is_up(work) -> None:
+def _until_time_is_up(work, done: threading.Event) -> None:
     try:
         work()
     except TimeIsUp:
         pass
+    finally:
+        done.set()
 
 
-def _stop(thread: threading.Thread) -> None:
+def _stop(thread: threading.Thread, done: threading.Event) -> None:
     """Raise TimeIsUp in a thread, several times if need be: a bare `except:` may swallow it."""
     shown = threading.excepthook
     threading.excepthook = lambda found: None if found.exc_type is TimeIsUp else shown(found)
     try:
         for _ in range(20):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(TimeIsUp))
-            thread.join(0.1)
-            if not thread.is_alive():
+            if done.wait(0.1):
+                thread.join(1.0)
                 break
     finally:
         threading.excepthook = shown
