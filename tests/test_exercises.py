@@ -262,6 +262,6 @@ def test_rows_one_by_one_and_a_number_in_brackets_are_read():
 
 
 def test_a_prediction_may_be_a_tensor_a_text_or_anything_else(marks, capsys):
-    for yours in (torch.tensor(0.5), "about a half", np.float64(0.5), [1, 2], object):
+    for yours in (torch.tensor(0.5), "about a half", np.float64(0.5), [1, 2], object, torch.tensor([1.0, 2.0])):
         exercises.predict("04-test", yours).compare(torch.tensor(0.3, requires_grad=True))
-    assert capsys.readouterr().out.count("measured: 0.3") == 5
+    assert capsys.readouterr().out.count("measured: 0.3") == 6

@@ -40,6 +40,9 @@ class exercise:
     def check(self, answer, seed: int | None = None) -> None:
         """Print one verdict on an answer: a function, a number, or an order of letters.
 
+        A function runs in a process of its own, for at most eight seconds: what it changes in your notebook's variables
+        stays there (see `workers`).
+
         `seed` chooses the inputs; by default the usual ones, or those that COURSE_SEED names.
         """
         seed = _usual_seed() if seed is None else seed

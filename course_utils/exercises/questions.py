@@ -107,7 +107,7 @@ class Prediction:
     def __init__(self, name: str, yours=None):
         self.name = name
         if yours is not None and yours is not ...:
-            yours = yours.item() if hasattr(yours, "item") else yours
+            yours = _single(yours)
             record.mark("predictions", name, yours if isinstance(yours, (int, float)) else str(yours))
         self.yours = record.read()["predictions"].get(name)
         if self.yours is None:
@@ -117,7 +117,7 @@ class Prediction:
 
     def compare(self, measured, unit: str = "") -> None:
         """Print what was measured beside the guess; for two numbers, how far apart they are."""
-        measured = measured.item() if hasattr(measured, "item") else measured
+        measured = _single(measured)
         shown = _number(measured) + (f" {unit}" if unit else "")
         if self.yours is None:
             print(f"measured: {shown}")
@@ -130,6 +130,14 @@ class Prediction:
         else:
             difference = f"{_number(abs(gap))} {'more' if gap > 0 else 'less'} than you thought" if gap else "the same"
             print(f"{line}; {difference}")
+
+
+def _single(value):
+    """The number in a tensor or array of one; anything else as it is."""
+    try:
+        return value.item()
+    except Exception:  # no tensor, or several numbers
+        return value
 
 
 def _number(value) -> str:

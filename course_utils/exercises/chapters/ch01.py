@@ -50,8 +50,9 @@ def _whole(number) -> int:
 def _one_number(output, asked: str) -> float:
     """A number however it comes: tensor, array, text, Decimal, a list of one; else TypeError that says what was asked."""
     value = output
-    while isinstance(value, (list, tuple)) and len(value) == 1:
-        value = value[0]
+    for _ in range(10):                                 # a list may hold itself
+        if isinstance(value, (list, tuple)) and len(value) == 1:
+            value = value[0]
     try:
         return float(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, RuntimeError):
