@@ -64,5 +64,5 @@ def _show(value) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_show(item) for item in value)
     if isinstance(value, float) and math.isfinite(value):
-        return f"{value:.4f}" if abs(value) < 1000 else f"{value:.0f}"
+        return f"{round(value, 4) + 0.0:.4f}" if abs(value) < 1000 else f"{value:.0f}"     # + 0.0: no minus before a zero
     return str(value)

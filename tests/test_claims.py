@@ -27,6 +27,11 @@ def test_a_claim_that_holds_is_printed_with_its_number(capsys):
     assert capsys.readouterr().out == "✓ water is wet  [0.1235]\n✓ twins tie  [0.0000, 2.0000]\n"
 
 
+def test_a_zero_is_shown_without_the_minus_that_rounding_may_leave(capsys):
+    claim("nothing is left", True, [-1e-9, -0.0, -0.5])
+    assert capsys.readouterr().out == "✓ nothing is left  [0.0000, 0.0000, -0.5000]\n"
+
+
 def test_a_claim_that_does_not_hold_is_an_error_in_the_tests_with_nothing_set_by_hand():
     with pytest.raises(AssertionError, match=r"no longer true: water is dry  \[7\]"):
         claim("water is dry", False, 7)
