@@ -5,20 +5,33 @@ files and the command line (`python -m course_utils.training --help`). Does not:
 """
 
 import argparse
-import dataclasses
-import json
+import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from course_utils import files
+from course_utils.checks import (
+    RESULT,
+    STATE,
+    check_model,
+    check_output,
+    check_vocabulary,
+    ready_to_train,
+    shared_texts,
+    warnings_for,
+)
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
-from course_utils.data import load_reviews, split_reviews
+from course_utils.data import DataNotAvailable, load_reviews
+from course_utils.options import check_options
 from course_utils.results import scores
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, FitResult, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import BatchOptions, FitResult, encode_reviews, epochs_in, evaluate, fit, seed_everything
+from course_utils.training_options import RECIPE_RULES, RUN_RULES, parse_setting
 
 
 class Recipe(NamedTuple):
@@ -71,7 +84,10 @@ class TrainedClassifier(NamedTuple):
 
 
 def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, progress: bool = True) -> TrainedClassifier:
-    """Train on dataset["train"], choose the epoch on dataset["validation"]; no other split is looked at."""
+    """Train on dataset["train"], choose the epoch on dataset["validation"]; no other split is looked at.
+
+    Raises FloatingPointError for a model whose loss, weights or answers are not finite numbers.
+    """
     seed_everything(seed)
     tokenizer = WordTokenizer.train(dataset["train"]["text"], recipe.max_size, recipe.min_freq)
     names = dataset["train"].features["label"].names
@@ -85,6 +101,8 @@ def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, pr
         checkpoint=checkpoint, progress=progress, **recipe.fit,
     )
     scored = evaluate(model, encoded["validation"], options)
+    if not all(tensor.isfinite().all() for tensor in (*model.parameters(), scored.probabilities)):
+        raise FloatingPointError("the trained model holds numbers that are not finite; try a smaller learning_rate")
     return TrainedClassifier(ReviewClassifier(model.cpu(), tokenizer, names), result, scored.accuracy)
 
 
@@ -92,84 +110,160 @@ def score(trained: TrainedClassifier, split, recipe: Recipe) -> dict:
     """Accuracy of a trained classifier on one split, overall and by kind where there are kinds (see `results.scores`)."""
     model, tokenizer = trained.classifier.model, trained.classifier.tokenizer
     scored = evaluate(model, encode_reviews(split, tokenizer), BatchOptions(**recipe.batches))
-    groups = {"kind": split["kind"]} if "kind" in split.column_names else {}
+    if not scored.probabilities.isfinite().all():
+        raise FloatingPointError("the trained model answers with numbers that are not finite; try a smaller learning_rate")
+    groups = {}
+    if "kind" in split.column_names:                    # a file of one's own may have gaps there, or numbers
+        groups["kind"] = ["none given" if kind is None or kind == "" else str(kind) for kind in split["kind"]]
     return scores(scored.predictions, split["label"], **groups)
-
-
-def main(arguments=None) -> int:
-    """`python -m course_utils.training`: train on a dataset, score it, save the classifier; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m course_utils.training",
-        description="Train the course's classifier, choose its epoch by validation, score it, save it. "
-        "A run that was interrupted goes on where it stopped when the same command is given again.",
-    )
-    parser.add_argument("data", help="reviews, imdb, or your own file with text and label (csv, tsv, jsonl, parquet)")
-    parser.add_argument("output", type=Path, help="folder for the classifier, result.json and the checkpoint")
-    parser.add_argument("--recipe", choices=sorted(RECIPES), help="settings to start from (default: imdb or reviews)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, help="processor threads; default: as torch chooses")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="change an option of the model, the training or the batches, such as num_layers=1; can be repeated",
-    )
-    chosen = parser.parse_args(arguments)
-    if chosen.threads:
-        torch.set_num_threads(chosen.threads)
-    try:
-        recipe = override(RECIPES[chosen.recipe or ("imdb" if chosen.data == "imdb" else "reviews")], chosen.set)
-        dataset = load_reviews(chosen.data)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
-    if "validation" not in dataset:
-        dataset = split_reviews(dataset, validation=0.1, seed=0)
-    begun = time.perf_counter()
-    trained = train_classifier(dataset, recipe, chosen.seed, checkpoint=chosen.output / "training_state.safetensors")
-    result = {
-        "data": chosen.data, "seed": chosen.seed, "recipe": recipe._asdict(), "best_epoch": trained.fit_result.best_epoch,
-        "validation_accuracy": trained.validation_accuracy, "seconds": round(time.perf_counter() - begun, 1),
-    }
-    if "test" in dataset:
-        result["test"] = score(trained, dataset["test"], recipe)
-    trained.classifier.save(chosen.output)
-    (chosen.output / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (chosen.output / "training_state.safetensors").unlink(missing_ok=True)
-    tested = f", test accuracy {result['test']['accuracy']:.4f}" if "test" in result else ""
-    print(f"validation accuracy {trained.validation_accuracy:.4f} (epoch {trained.fit_result.best_epoch}){tested}")
-    print(f"saved in {os.path.relpath(chosen.output)}: ReviewClassifier.load({os.path.relpath(chosen.output)!r})")
-    return 0
 
 
 def override(recipe: Recipe, settings: list[str]) -> Recipe:
     """A recipe with some options changed: override(recipe, ["num_layers=1", "epochs=3"]).
 
-    Raises ValueError for an option that no part of a recipe has, or a value of another type.
+    Raises ValueError for an option that no part of a recipe has, one that is set twice, or a value it can't have.
     """
-    places = {                                          # the type of every option
-        "model": {field.name: field.type for field in dataclasses.fields(ClassifierConfig)},
-        "fit": {
-            "epochs": int, "learning_rate": float, "weight_decay": float, "warmup": float, "clip": float, "patience": int,
-            "precision": str,
-        },
-        "batches": {"batch_size": int, "truncation": str, "multiple_of": int, "bucketed": bool},
-    }
-    for fixed in ("vocab_size", "num_classes", "pad_id", "unk_id"):  # the data and the tokenizer decide
-        del places["model"][fixed]
-    parts = {place: dict(getattr(recipe, place)) for place in places}
+    parts = {part: dict(getattr(recipe, part)) for part in ("model", "fit", "batches")} | {"vocabulary": {}}
+    names = []
     for setting in settings:
-        name, sign, text = setting.partition("=")
-        place = next((place for place, names in places.items() if name in names), None)
-        if not sign or place is None:
-            known = ", ".join(sorted(set().union(*places.values())))
-            raise ValueError(f"--set {setting}: expected NAME=VALUE with one of the names {known}")
+        part, name, value = parse_setting(setting)
+        if name in names:
+            raise ValueError(f"--set {setting}: {name} is set twice; set it once")
+        names.append(name)
+        parts[part][name] = value
+    if "max_len" in names:                              # the model and its batches must agree
+        parts["batches"]["max_len"] = parts["model"]["max_len"]
+    return recipe._replace(**parts.pop("vocabulary"), **parts)
+
+
+def main(arguments=None) -> int:
+    """`python -m course_utils.training`: train on a dataset, score it, save the classifier; return the exit status.
+
+    0: saved. 1: not saved, since the training failed or the disk is full. 2: refused before training. 130: Ctrl-C.
+    """
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    state = Path(os.path.expanduser(chosen.output)) / STATE
+    try:
+        with contextlib.ExitStack() as until_done:      # holds the lock on the output folder
+            try:
+                recipe, dataset, folder = _prepare(chosen, until_done)
+            except (ValueError, OSError, DataNotAvailable, files.InUse) as error:
+                parser.error(str(error))
+            _train_and_save(chosen, recipe, dataset, folder)
+            return 0
+    except KeyboardInterrupt:
+        print(f"stopped; {_how_to_go_on(state)}", file=sys.stderr)
+        return 130
+    except FloatingPointError as error:
+        return _failed(f"{error}. Nothing was saved: such a model says nothing")
+    except OSError as error:
+        return _failed(f"{state.parent} cannot be written to ({error.strerror or error}); make room or mend the disk. "
+                       f"{_how_to_go_on(state).capitalize()}")
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            return _failed("there isn't enough memory for this model and these batches; nothing was saved. Use a smaller "
+                           "batch_size, max_len or d_model")
+        raise
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m course_utils.training", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Train the course's classifier on labelled texts, choose its best epoch by validation accuracy,\n"
+        "score it on the test texts if there are any, and save it.\n\n"
+        "A run that was interrupted goes on where it stopped: give the same command again.",
+        epilog="options for --set, and what each may be:\n" + "\n".join(
+            f"  {name:18} {rule.words}" for rules in RECIPE_RULES.values() for name, rule in rules.items()
+        ) + "\n\nexample:\n  python -m course_utils.training my_texts.csv outputs/mine --set epochs=5 --set num_layers=1",
+    )
+    parser.add_argument(
+        "data", help="your own file with columns text and label (csv, tsv, jsonl, parquet), a folder with such files called "
+        "train, validation and test, or one of the course's datasets: reviews, imdb. Without validation texts, a tenth of "
+        "the training texts is used",
+    )
+    parser.add_argument("output", help="folder to write to: the classifier, result.json and, until then, the checkpoint")
+    parser.add_argument("--recipe", choices=sorted(RECIPES), help="settings to start from (default: imdb for imdb, or "
+                        "reviews)")
+    parser.add_argument("--seed", type=_whole_number("seed"), default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument("--threads", type=_whole_number("threads"), metavar="N", help="processor threads (default: torch's)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="change an option of the recipe, such as num_layers=1; can be repeated",
+    )
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}\n")  # without the usage lines, which would bury the message
+
+
+def _whole_number(name: str):
+    def read(text: str) -> int:
         try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
+            value = int(text)
+        except ValueError:
             value = text
-        kind = places[place][name]
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            raise ValueError(f"--set {setting}: {name} is of type {kind.__name__}, and {text} is none")
-        parts[place][name] = value
-        if name == "max_len":
-            parts["batches"]["max_len"] = value
-    ClassifierConfig(vocab_size=2, **parts["model"])    # raises for a word that is none of an option's choices
-    return recipe._replace(**parts)
+        try:
+            check_options({name: value}, RUN_RULES)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return value
+
+    return read
+
+
+def _prepare(chosen, until_done: contextlib.ExitStack):
+    """Check everything that can be wrong before training; lock the output folder. Returns (recipe, dataset, folder)."""
+    recipe = override(RECIPES[chosen.recipe or ("imdb" if chosen.data == "imdb" else "reviews")], chosen.set)
+    check_model(ClassifierConfig(vocab_size=recipe.max_size, **recipe.model))
+    folder = check_output(chosen.output, chosen.data)
+    dataset = ready_to_train(load_reviews(chosen.data), chosen.data)
+    check_vocabulary(dataset["train"]["text"], recipe.min_freq)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        until_done.enter_context(files.locked(folder, f"training on {chosen.data}"))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"{folder} cannot be written to ({why}); expected a folder of yours; use another output") from None
+    return recipe, dataset, folder
+
+
+def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
+    """Train, score, save, and print what came out."""
+    for path in (folder / STATE, folder / RESULT):
+        files.remove_partials(path)
+    warnings = warnings_for(dataset)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    begun = time.perf_counter()
+    trained = train_classifier(dataset, recipe, chosen.seed, checkpoint=folder / STATE, progress=sys.stderr.isatty())
+    result = {
+        "data": chosen.data, "seed": chosen.seed, "recipe": recipe._asdict(), "best_epoch": trained.fit_result.best_epoch,
+        "validation_accuracy": trained.validation_accuracy, "seconds": round(time.perf_counter() - begun, 1),
+        "warnings": warnings, "shared_texts": shared_texts(dataset),
+    }
+    tested = ""
+    if "test" in dataset:
+        result["test"] = score(trained, dataset["test"], recipe)
+        tested = f", test accuracy {result['test']['accuracy']:.4f}"
+    trained.classifier.save(folder)
+    files.write_json(folder / RESULT, result, indent=2)
+    (folder / STATE).unlink(missing_ok=True)
+    print(f"validation accuracy {trained.validation_accuracy:.4f} (epoch {trained.fit_result.best_epoch}){tested}")
+    print(f"saved in {folder}: ReviewClassifier.load({str(folder)!r})")
+
+
+def _how_to_go_on(state: Path) -> str:
+    epochs = epochs_in(state)
+    if epochs:
+        return f"{epochs} {'epoch is' if epochs == 1 else 'epochs are'} saved, and the same command goes on from there"
+    return "no epoch has been saved yet, so the same command starts from the beginning"
+
+
+def _failed(message: str) -> int:
+    print(f"python -m course_utils.training: error: {message}", file=sys.stderr)
+    return 1

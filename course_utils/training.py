@@ -6,10 +6,14 @@ where there is one, and `python -m course_utils.training` (see `--help`). Does n
 (token_ids, attention_mask) and returns logits, or a result with `.logits`.
 """
 
+if __name__ == "__main__":                              # Ctrl-C while the libraries are imported: no traceback of them
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import hashlib
 import json
 import math
-import os
 import random
 import sys
 import time
@@ -20,12 +24,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
+from course_utils import files
+from course_utils.options import check_options
 from course_utils.tokenization import pad_batch
+from course_utils.training_options import BATCH_RULES, FIT_RULES, RUN_RULES
 
 
 def seed_everything(seed: int) -> None:
@@ -69,6 +76,7 @@ class BatchOptions(NamedTuple):
 
 def batches(reviews: EncodedReviews, options: BatchOptions = BatchOptions(), seed: int | None = None) -> Iterator[Batch]:
     """Reviews of similar length together; in random order for a `seed`, in order of length without one."""
+    check_options(options._asdict(), BATCH_RULES)
     order = list(range(len(reviews.ids)))
     if seed is not None:
         random.Random(seed).shuffle(order)
@@ -191,11 +199,15 @@ def fit(
 
     `patience` epochs without a better validation accuracy end the training. With `checkpoint` (a file
     name) the state is written after every epoch, and a run that finds one made with the same
-    settings, model and reviews goes on from it to the same result. Raises FloatingPointError if the loss
-    is no longer finite, ValueError for an empty split or another precision.
+    settings, model and reviews goes on from it to the same result. Raises ValueError for an empty split, and for an
+    option that cannot be, by its name; FloatingPointError if the loss is no longer finite. Whatever ends the training
+    early, the model is left where it was, with the weights of its best epoch so far.
     """
-    if precision not in ("auto", "fastest", "fp32", "bf16"):
-        raise ValueError(f"precision={precision!r}; use 'auto', 'fastest', 'fp32' or 'bf16'")
+    given = dict(
+        epochs=epochs, learning_rate=learning_rate, weight_decay=weight_decay, warmup=warmup, clip=clip, patience=patience,
+        precision=precision, seed=seed,
+    )
+    check_options(given | options._asdict(), FIT_RULES | BATCH_RULES | RUN_RULES)
     if not train.ids:
         raise ValueError("there are no reviews to train on; an empty split?")
     if not validation.ids:
@@ -214,51 +226,59 @@ def fit(
         ])
     state = load_checkpoint(checkpoint, settings, model, optimizer) if checkpoint else None
     history, best, best_epoch, seconds, chosen = state or ([], None, 0, 0.0, None)
-    chosen = chosen or training_precision(precision, model, train, options)
     best = best or {name: tensor.clone() for name, tensor in model.state_dict().items()}
     bar = tqdm(total=epochs * steps_per_epoch, initial=len(history) * steps_per_epoch, unit="step", disable=not progress)
-    for epoch in range(len(history) + 1, epochs + 1):
-        if patience is not None and history and len(history) - best_epoch >= patience:
-            break
-        begun = time.perf_counter()
-        torch.manual_seed(seed * 1000 + epoch)          # dropout of this epoch, whether or not the run was resumed
-        model.train()
-        loss_sum = 0.0
-        for i, batch in enumerate(batches(train, options, seed=seed * 1000 + epoch)):
-            step = (epoch - 1) * steps_per_epoch + i
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate_at(step, epochs * steps_per_epoch, learning_rate, warmup)
-            with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
-                logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device)))
-            loss = F.cross_entropy(logits.float(), batch.labels.to(device))
-            loss_value = loss.item()
-            if not math.isfinite(loss_value):
+    try:
+        chosen = chosen or training_precision(precision, model, train, options)
+        for epoch in range(len(history) + 1, epochs + 1):
+            if patience is not None and history and len(history) - best_epoch >= patience:
+                break
+            begun = time.perf_counter()
+            torch.manual_seed(seed * 1000 + epoch)      # dropout of this epoch, whether or not the run was resumed
+            model.train()
+            loss_sum = 0.0
+            for i, batch in enumerate(batches(train, options, seed=seed * 1000 + epoch)):
+                step = (epoch - 1) * steps_per_epoch + i
+                for group in optimizer.param_groups:
+                    group["lr"] = learning_rate_at(step, epochs * steps_per_epoch, learning_rate, warmup)
+                with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
+                    logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device)))
+                loss = F.cross_entropy(logits.float(), batch.labels.to(device))
+                loss_value = loss.item()
+                if not math.isfinite(loss_value):
+                    raise FloatingPointError(
+                        f"the loss is {loss_value} in epoch {epoch}, step {i}; "
+                        f"try a smaller learning_rate than {learning_rate}"
+                    )
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+                optimizer.step()
+                loss_sum += loss_value * len(batch.labels)
+                bar.update()
+            scored = evaluate(model, validation, options)
+            if not math.isfinite(scored.loss):
                 raise FloatingPointError(
-                    f"the loss is {loss_value} in epoch {epoch}, step {i}; try a smaller learning_rate than {learning_rate}"
+                    f"the loss on the validation reviews is {scored.loss} after epoch {epoch}; "
+                    f"try a smaller learning_rate than {learning_rate}"
                 )
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
-            optimizer.step()
-            loss_sum += loss_value * len(batch.labels)
-            bar.update()
-        scored = evaluate(model, validation, options)
-        history.append({
-            "epoch": epoch,
-            "train_loss": loss_sum / len(train.ids),
-            "validation_loss": scored.loss,
-            "validation_accuracy": scored.accuracy,
-        })
-        bar.set_postfix(epoch=epoch, loss=f"{history[-1]['train_loss']:.3f}", validation=f"{scored.accuracy:.3f}")
-        if best_epoch == 0 or scored.accuracy > history[best_epoch - 1]["validation_accuracy"]:
-            best, best_epoch = {name: tensor.clone() for name, tensor in model.state_dict().items()}, epoch
-        seconds += time.perf_counter() - begun
-        if checkpoint:
-            save_checkpoint(checkpoint, settings, model, optimizer, (history, best, best_epoch, seconds, chosen))
-    bar.close()
-    model.load_state_dict(best)
-    model.to(home)
-    model.eval()
+            history.append({
+                "epoch": epoch,
+                "train_loss": loss_sum / len(train.ids),
+                "validation_loss": scored.loss,
+                "validation_accuracy": scored.accuracy,
+            })
+            bar.set_postfix(epoch=epoch, loss=f"{history[-1]['train_loss']:.3f}", validation=f"{scored.accuracy:.3f}")
+            if best_epoch == 0 or scored.accuracy > history[best_epoch - 1]["validation_accuracy"]:
+                best, best_epoch = {name: tensor.clone() for name, tensor in model.state_dict().items()}, epoch
+            seconds += time.perf_counter() - begun
+            if checkpoint:
+                save_checkpoint(checkpoint, settings, model, optimizer, (history, best, best_epoch, seconds, chosen))
+    finally:                                            # also after an error, or Ctrl-C in a notebook
+        bar.close()
+        model.load_state_dict(best)
+        model.to(home)
+        model.eval()
     return FitResult(history, best_epoch, seconds)
 
 
@@ -271,11 +291,7 @@ def save_checkpoint(path, settings: str, model: nn.Module, optimizer, state) -> 
         tensors |= {f"optimizer.{i}.{name}": t for name, t in values.items()}
     tensors = {name: t.detach().cpu().clone() for name, t in tensors.items()}
     metadata = {"settings": settings, "state": json.dumps([history, best_epoch, seconds, chosen])}
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + f".{os.getpid()}.partial")
-    save_file(tensors, partial, metadata=metadata)
-    os.replace(partial, path)
+    files.write_bytes(path, save(tensors, metadata))
 
 
 def load_checkpoint(path, settings: str, model: nn.Module, optimizer):
@@ -285,28 +301,41 @@ def load_checkpoint(path, settings: str, model: nn.Module, optimizer):
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
+            if metadata.get("settings") != settings:
+                print(f"{Path(path).name} belongs to other settings; training starts anew", file=sys.stderr)
+                return None
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-    except Exception as error:
+        history, best_epoch, seconds, chosen = json.loads(metadata["state"])
+        parts = {"model": {}, "best": {}, "optimizer": {}}
+        for name, tensor in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = tensor
+        shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+        if any({name: tensor.shape for name, tensor in parts[part].items()} != shapes for part in ("model", "best")):
+            raise ValueError("the weights are another model's")
+        saved = optimizer.state_dict()
+        for name, tensor in parts["optimizer"].items():
+            i, _, field = name.partition(".")
+            saved["state"].setdefault(int(i), {})[field] = tensor
+        optimizer.load_state_dict(saved)
+    except Exception as error:                          # cut off, or not a checkpoint: whatever it is, it is not used
         print(f"{Path(path).name} cannot be read ({type(error).__name__}); training starts anew", file=sys.stderr)
         return None
-    if metadata.get("settings") != settings:
-        print(f"{Path(path).name} belongs to other settings; training starts anew", file=sys.stderr)
-        return None
-    parts = {"model": {}, "best": {}, "optimizer": {}}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = tensor
     model.load_state_dict(parts["model"])
-    saved = optimizer.state_dict()
-    for name, tensor in parts["optimizer"].items():
-        i, _, field = name.partition(".")
-        saved["state"].setdefault(int(i), {})[field] = tensor
-    optimizer.load_state_dict(saved)
-    history, best_epoch, seconds, chosen = json.loads(metadata["state"])
     return history, parts["best"], best_epoch, seconds, chosen
+
+
+def epochs_in(checkpoint) -> int:
+    """How many epochs a checkpoint holds; 0 if there is none that can be read."""
+    try:
+        with safe_open(checkpoint, framework="pt") as file:
+            return len(json.loads(file.metadata()["state"])[0])
+    except Exception:
+        return 0
 
 
 if __name__ == "__main__":
     from course_utils.recipes import main
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

@@ -5,6 +5,8 @@ import http.server
 import io
 import json
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -505,7 +507,7 @@ class Hub(http.server.ThreadingHTTPServer):
 
     def __init__(self, folder, mode):
         super().__init__(("127.0.0.1", 0), HubAnswer)
-        self.mode, self.asked, self.stop = mode, 0, threading.Event()
+        self.mode, self.asked, self.revisions, self.stop = mode, 0, set(), threading.Event()
         self.files = {"README.md": CARD.encode()}
         self.files |= {f"plain_text/{path.name}": path.read_bytes() for path in folder.glob("*/*.parquet")}
         self.address = f"http://127.0.0.1:{self.server_port}"
@@ -529,6 +531,7 @@ class HubAnswer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked += 1
         path = self.path.split("?")[0].replace("%2F", "/")
+        self.server.revisions.update(re.findall(r"/(?:revision|tree|resolve)/([^/]+)", path))
         if self.server.mode == "silent":
             self.server.stop.wait(60)
         elif self.server.mode == "error":
@@ -583,7 +586,7 @@ def test_imdb_comes_from_the_hub_once_and_then_from_the_cache(imdb_folder, empty
     with Hub(imdb_folder, "good") as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         reviews = load_reviews("imdb", timeout=60)
-    assert hub.asked > 0
+    assert hub.asked > 0 and hub.revisions == {imdb.REVISION}  # always the same copy, whatever is put on the hub later
     assert list(reviews) == ["train", "test"]
     assert reviews["train"][:] == {"text": ["bad<br /><br />film", "dull", "good"], "label": [0, 0, 1]}
     assert reviews["test"].features["label"].names == NAMES
@@ -593,6 +596,28 @@ def test_imdb_comes_from_the_hub_once_and_then_from_the_cache(imdb_folder, empty
     again = load_reviews("imdb", unsupervised=True)
     assert again["train"][:] == reviews["train"][:] and again["unsupervised"]["label"][0] == -1
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_cached_copy_of_another_revision_is_found_and_the_pinned_one_preferred(imdb_folder, empty_cache, tmp_path,
+                                                                                 monkeypatch):
+    with Hub(imdb_folder, "good") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        expected = load_reviews("imdb", timeout=60)["train"][:]
+    monkeypatch.setattr(subprocess, "Popen", no_child)
+    (pinned,) = (tmp_path / "cache").rglob(f"0.0.0/{imdb.REVISION}")
+    other = pinned.with_name("b" * 40)
+    pinned.rename(other)
+    assert load_reviews("imdb")["train"][:] == expected
+    shutil.copytree(other, pinned)
+    table = pa.table({"text": ["another"], "label": [7]})
+    for file in other.glob("*train*.arrow"):
+        with pa.ipc.new_stream(file, table.schema) as stream:
+            stream.write_table(table)
+    os.utime(other)  # the latest copy is the other one
+    assert load_reviews("imdb")["train"][:] == expected
+    shutil.rmtree(pinned)
+    with pytest.raises(ValueError, match=r"the datasets cache \(.*b{40}, train\): got the labels 7; expected 0 and 1"):
+        load_reviews("imdb")
 
 
 @pytest.mark.parametrize("mode, timeout, tried", [
