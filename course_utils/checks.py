@@ -90,7 +90,10 @@ def _with_validation(dataset, source: str, counts: Counter, validation: float):
     if len(different[fewest]) < 2:
         rows = f"{counts[fewest]} {'row' if counts[fewest] == 1 else 'rows with the same text'}"
         raise ValueError(f"{source}: the label {fewest!r} has {rows}; {explained}")
-    split = split_reviews(dataset, validation=validation, seed=0)
+    try:
+        split = split_reviews(dataset, validation=validation, seed=0)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     for side in ("train", "validation"):
         absent = set(counts) - {names[label] for label in split[side]["label"]}
         if absent:                                      # texts with two labels, or pairs, that cannot be parted

@@ -104,8 +104,8 @@ def split_reviews(dataset: Dataset | DatasetDict, validation: float = 0.1, seed:
 
     for text, own, partner in zip(texts, columns.get("id", texts), columns.get("pair", [None] * len(texts))):
         if partner:
-            leader[find(("id", own))] = find(("text", text))
-            leader[find(("id", partner))] = find(("text", text))
+            leader[find(("id", str(own)))] = find(("text", text))
+            leader[find(("id", str(partner)))] = find(("text", text))
     groups, strata = {}, {}
     for row, text in enumerate(texts):
         groups.setdefault(find(("text", text)), []).append(row)

@@ -204,7 +204,7 @@ USELESS_DATA = {
                          "has 1 row; expected two"),
     "texts of two labels": (lambda: csv(Path("d.csv"), [("the film", "a"), ("the film", "b")]), "has 1 row; expected two"),
     "texts that cannot be parted": (lambda: csv(Path("d.csv"), [("a film", "a"), ("A film", "b"), ("a scene", "a"),
-                                                                ("its end", "b")]), "cannot be divided into training"),
+                                                                ("its end", "b")]), "d.csv: got 3 different reviews for 3 labels; expected"),
     "no word twice": (lambda: csv(Path("d.csv"), [("one", "a"), ("two", "b"), ("three", "a"), ("four", "b")]),
                       "no word is in the training texts 2 times or more"),
     "points alone": (lambda: csv(Path("d.csv"), [("." * i, "ab"[i % 2]) for i in range(1, 9)]), "no word is in"),
