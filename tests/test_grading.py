@@ -161,6 +161,8 @@ def test_each_of_the_courses_notebooks_is_known_by_its_cells_and_not_by_its_name
         assert {name for _, name in lesson.exercises.values()} - {""}
     unknown = HandIn(tmp_path / "04_attention.ipynb", b"x", (Cell("a", "print(1)"), Cell("setup", "1")))
     assert lesson_of(unknown, LESSONS) is None
+    renamed = Grade(HandIn(Path("12_ablations.ipynb"), b"x", LESSON.cells), LESSON, make.RIGHT, ())
+    assert line_of(renamed, MINUTES) == "12_ablations.ipynb (04_attention): 5 of 5 right (75 of 75 minutes)"
 
 
 # what is wrong with a file
@@ -257,7 +259,7 @@ def test_what_is_changed_is_reported_and_the_neighbours_get_the_grade_of_what_th
     assert done.returncode == 1, done.stderr
     first, second = [line for line in done.stdout.splitlines() if line.startswith(str(folder))]
     assert "changed: " in first and "neighbour.ipynb" in first and "its copy of the course (1 files)" in first
-    assert "neighbour.ipynb: 5 of 5 right" in second
+    assert "neighbour.ipynb (04_attention): 5 of 5 right" in second
     assert "Nothing\non this system keeps them" in done.stdout and "--seed" in done.stdout
     rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8")))
     assert [row["right"] for row in rows][1] == "5" and "neighbour" in rows[0]["remarks"]

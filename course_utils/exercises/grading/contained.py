@@ -26,7 +26,7 @@ CHILD_SUBREAPER = 36
 
 
 class Ended(NamedTuple):
-    """What a program wrote, and how it ended: 'itself', 'time', 'too much' (written); `left` processes had to be killed."""
+    """What a program wrote; how it ended: 'itself', 'time', 'too much' (written); how many processes couldn't be ended."""
 
     output: bytes
     how: str
@@ -80,12 +80,10 @@ def _adopting_orphans():
 
 
 def _kill(process: subprocess.Popen, mark: str, before: set[int]) -> int:
-    """Kill a program and whatever it has started; the number of processes besides itself."""
-    killed: set[int] = set()
+    """Kill a program and whatever it has started, for 10 seconds at most; the number of those that are still there."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         strays = _strays(process.pid, mark, before)
-        killed |= strays - {process.pid}
         with contextlib.suppress(OSError, AttributeError):
             os.killpg(process.pid, signal.SIGKILL)
         for pid in strays:
@@ -99,7 +97,7 @@ def _kill(process: subprocess.Popen, mark: str, before: set[int]) -> int:
         if not strays and process.poll() is not None:
             break
         time.sleep(0.01)
-    return len(killed)
+    return len(strays)
 
 
 def _strays(session: int, mark: str, before: set[int]) -> set[int]:

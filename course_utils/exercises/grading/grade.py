@@ -111,6 +111,8 @@ class Grader:
             remarks.append(f"stopped after {self.seconds:g} seconds")
         elif how == "too much":
             remarks.append(f"stopped after {MOST_TOLD // 10**6} MB of answers")
+        elif how == "left":
+            remarks.append("it started processes that could not be ended; look for them, or restart the computer")
         elif not any("done" in line for line in lines):
             remarks.append("its process died before the end")
         if changed := changes(self._copied, checksums([self.edition])):
@@ -166,7 +168,7 @@ class Grader:
                 continue
             if isinstance(found, dict):
                 lines.append(found)
-        return lines or [{}], ended.how
+        return lines or [{}], "left" if ended.left else ended.how
 
     def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str]) -> None:
         """Judge what a hand-in's process has told; a better state takes the place of a worse one."""

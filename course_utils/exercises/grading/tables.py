@@ -37,6 +37,8 @@ def line_of(grade: Grade, minutes: dict[str, int]) -> str:
     where = shown(grade.hand_in.path)
     if grade.lesson is None:
         return f"{where}: cannot be graded: {'; '.join(grade.remarks)}"
+    if not grade.hand_in.path.name.startswith(grade.lesson.number):
+        where += f" ({grade.lesson.name})"
     solved, right = [number for number, state in grade.states.items() if state == "right"], grade.states
     rest = [f"{number} {state}" for number, state in grade.states.items() if state != "right"]
     share = f"{sum(minutes[n] for n in solved)} of {sum(minutes[n] for n in right)} minutes"
