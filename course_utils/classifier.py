@@ -150,6 +150,9 @@ class SelfAttentionClassifier(nn.Module):
     def forward(self, token_ids, attention_mask=None, need_weights=False):
         if attention_mask is None:
             attention_mask = token_ids != self.config.pad_id
+        if token_ids.dim() != 2 or attention_mask.shape != token_ids.shape:
+            raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, attention_mask {tuple(attention_mask.shape)}; "
+                             "both must be (batch, seq_len). For a single text, write token_ids[None]")
         x, bias = self.embed(token_ids), None                              # x (batch, seq_len, d_model)
         if self.config.positions == "alibi":
             bias = alibi_bias(self.config.num_heads, token_ids.shape[1]).to(x)

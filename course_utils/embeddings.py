@@ -21,6 +21,9 @@ def masked_mean(x: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
 
     Taught in 03_embeddings, '3. The mean that forgets its mask'.
     """
+    if x.dim() != 3 or x.shape[:2] != attention_mask.shape:
+        raise ValueError(f"x has shape {tuple(x.shape)} and attention_mask {tuple(attention_mask.shape)}; they must be "
+                         "(batch, seq_len, d_model) and (batch, seq_len). For a single text, write token_ids[None]")
     mask = attention_mask.unsqueeze(-1).to(x.dtype)                        # (batch, seq_len, 1)
     return (x * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)            # (batch, d_model)
 

@@ -428,3 +428,12 @@ def test_label_names_are_in_the_order_of_the_logits():
     assert labels == ["positive"]
     torch.testing.assert_close(probabilities[0], torch.tensor([0.0, 1.0]).softmax(0))
     assert classifier.explain("dull").probabilities["positive"] == pytest.approx(probabilities[0, 1].item())
+
+
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal", "none"])
+@pytest.mark.parametrize(("ids", "mask"), [((3,), None), ((1, 2, 3), None), ((1, 3), (5, 3)), ((2, 3), (2, 1)),
+                                           ((2, 3), (3,)), ((3, 3), (1, 3)), ((2, 3), (2, 1, 1, 3))])
+def test_token_ids_and_mask_are_batches_of_one_shape(ids, mask, positions):
+    model = make_model(positions, num_heads=2)
+    with pytest.raises(ValueError, match=r"both must be \(batch, seq_len\).*write token_ids\[None\]"):
+        model(torch.ones(ids, dtype=torch.long), None if mask is None else torch.ones(mask, dtype=torch.bool))

@@ -1,5 +1,6 @@
 """A masked mean, and the classifier on top of it."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +69,15 @@ def test_an_empty_review_gives_finite_logits():
 def test_the_number_of_parameters():
     model = BagOfEmbeddings(50, d_model=16)
     assert sum(p.numel() for p in model.parameters()) == 50 * 16 + 16 * 2 + 2
+
+
+@pytest.mark.parametrize(("x", "mask"), [((5, 4), (5,)), ((5, 5), (5, 5)), ((1, 3, 4), (5, 3)), ((2, 3, 4), (2, 1)),
+                                         ((2, 3, 4), (3,)), ((2, 2, 3, 4), (2, 3))])
+def test_a_mean_of_shapes_that_do_not_fit_is_refused(x, mask):
+    with pytest.raises(ValueError, match=r"x has shape .*attention_mask .*\(batch, seq_len\).*token_ids\[None\]"):
+        masked_mean(torch.randn(x), torch.ones(mask, dtype=torch.bool))
+
+
+def test_a_single_text_without_its_batch_is_refused():
+    with pytest.raises(ValueError, match=r"token_ids\[None\]"):
+        BagOfEmbeddings(30, 16)(torch.arange(16))                          # as many words as columns: it would fit
