@@ -56,6 +56,7 @@ class Exercise(NamedTuple):
     tolerance: float = 1e-4
     lines: tuple[str, ...] = ()
     given: str = ""  # of a repair: the known mistake that the code to be repaired makes
+    forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
 
 
 class Answers(NamedTuple):

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from course_utils.exercises.forbidden import written_out
 from course_utils.exercises.outputs import plain
 
 MOST_PRINTED = 10_000                                   # letters that one run may print
@@ -102,7 +103,7 @@ def observed(exercise, answer: Callable, inputs: tuple) -> Run:
 
     Random numbers are drawn from the same state at each check.
     """
-    observe = exercise.observe or (lambda function, *given: function(*given))
+    observe = written_out(exercise.forbidden, exercise.observe or (lambda function, *given: function(*given)))
     answer = by_name(answer, names_of_inputs(exercise))
     with usual_settings():
         given, before = copy.deepcopy(inputs), copy.deepcopy(inputs)

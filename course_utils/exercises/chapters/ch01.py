@@ -15,10 +15,14 @@ OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "
 
 
 def _marked_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all."""
+    """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all.
+
+    Then capitals, digits, accents, two spaces, a new line, marks side by side and one that ends the text; and no text.
+    """
     a, b, c, d = drawn(generator, OPINIONS, 4)
     return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
-            (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",)]
+            (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",),
+            (f"[NEVER]  {a.upper()}?\n7/10 - café, [{b.capitalize()} & 100 % {c}][{d}]: [{a}]",), ("",)]
 
 
 def _observe_marked(function, marked):
@@ -105,7 +109,8 @@ def _counts(case: Case) -> str:
 MARKED = Exercise(
     id="1.1", title="From brackets to spans", minutes=(10, 15), observe=_observe_marked, probes=_marked_probes,
     objective="`mark` wrote the evidence in brackets. Go the other way: from the marked text to the text without "
-    "brackets and the list of its spans. No bracket stands inside another, and the text itself has none.",
+    "brackets and the list of its spans. No bracket is inside another, and the text itself has none. All other characters "
+    "stay. A text may end with a mark, have no marks, or be empty.",
     signature="read_marked(marked, a text such as 'not [dull]') -> text without brackets, list of (start, end)",
     mistakes=(
         Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text "
@@ -141,7 +146,7 @@ MARKED = Exercise(
                  "The text must be the review as it was before it was marked."),
         Property(lambda case: case.got["text"] != case.right["text"],
                  lambda case: _first_difference(case.got["text"], case.right["text"]), "Only the brackets go; every "
-                     "other character stays where it is."),
+                     "other character stays: capitals, digits, punctuation, and two spaces in a row."),
         Property(lambda case: len(case.got["spans"].split()) != len(case.right["spans"].split()), _counts,
                  "Each pair of brackets gives one span, and a text without brackets gives an empty list."),
         Property(lambda case: sorted(case.got["spans"].split()) == sorted(case.right["spans"].split())
@@ -270,7 +275,7 @@ BAYES = Exercise(
     id="1.3", title="Naive Bayes", minutes=(20, 30), observe=_observe_bayes, probes=_bayes_probes,
     objective="Turn the table of section 8 into a function: count the words of the training reviews, smooth by one, "
     "and give the log odds of a text, prior included. Words that no training review has are passed over. Cut the texts "
-    "at spaces.",
+    "at spaces; all letters are small.",
     signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above "
     "zero = positive",
     mistakes=(
@@ -336,7 +341,7 @@ def _words(text: str) -> tuple:
 def _leak_probes(generator: torch.Generator) -> list[tuple]:
     """Training and test texts: copies, in other capitals and spaces too, twins, and near misses that may stay.
 
-    In the second case two training texts are twins of each other and of no test: both may stay.
+    In the second case two training texts are twins of each other and of no test: both may stay. Then no test, no training.
     """
     a, b, c, d, e, f = drawn(generator, OPINIONS, 6)
     test = [f"{a.capitalize()}, not {b}.", f"It was {c} but {d}!", f"{e} {e} film", "No star here", f"A {f} end"]
@@ -345,7 +350,7 @@ def _leak_probes(generator: torch.Generator) -> list[tuple]:
     order = [4, *torch.randperm(4, generator=generator).tolist()]     # the test of the exact copy: once last, once first
     late = [*reversed(train), f"film {e} film"]
     late = [late[i] for i in torch.randperm(len(late), generator=generator).tolist()]   # no answer without looking at them
-    return [(train, test), (late, [test[i] for i in order])]
+    return [(train, test), (late, [test[i] for i in order]), (train[:3], []), ([], test)]
 
 
 def _observe_leaks(function, train, test):
@@ -385,8 +390,8 @@ def _lost(case: Case) -> str:
 
 LEAKS = Exercise(
     id="1.4", title="A split that leaks", minutes=(5, 10), given="copies-only", observe=_observe_leaks, probes=_leak_probes,
-    objective="This function should take out of training whatever has the same words and marks as a test review, each "
-    "as often, in any order: copies and twins. Some still get through. Repair it.",
+    objective="This function should take out of training whatever has the same words and punctuation as a test review, "
+    "each as often, in any order: copies and twins. Some still get through. Repair it. No two training texts are equal.",
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
         Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A "

@@ -80,7 +80,10 @@ NOUNS = ["actor", "camera", "drama", "ending", "film", "genre", "hero", "joke", 
 
 
 def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
-    """(training texts, texts, min_freq): ties, words at and below min_freq, and words that only the texts have."""
+    """(training texts, texts, min_freq): ties, words at and below min_freq, and words that only the texts have.
+
+    Then words with capitals, an empty text, and a training text of one word.
+    """
     a, b, c, d, e, f, g, h = sorted(drawn(generator, NOUNS, 8))
     one = ([f"{f} {d} {b} {f}", f"{b} {f} {d} {c}", f"{g} {g} {g} {g}", f"{e} {h} {e} {h}"],
            [f"{a} {g} {d} {a} {f}", f"{b} {c} {h}", f"{e} {a}"], 2)
@@ -89,7 +92,10 @@ def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
     tied = ["film camera actor drama"]                 # in no order by which ties could go: turning up, length, backwards
     words = " ".join(two[1]).split()
     mixed = " ".join(words[i] for i in torch.randperm(len(words), generator=generator).tolist())
-    return [one, two, (one[0], [mixed, two[1][0]], 1), (tied, ["actor film", "drama camera"], 1)]
+    capitals = ([f"{b.capitalize()} {b} {a.upper()} {b.capitalize()} {c}", f"{c} {a} {c}"],
+                [f"{b} {b.upper()} {a.upper()} {b.capitalize()}", "", f"{c}"], 1)
+    return [one, two, (one[0], [mixed, two[1][0]], 1), (tied, ["actor film", "drama camera"], 1), capitals,
+            ([a], [a, f"{a} {b}"], 1)]
 
 
 def _observe_ids(function, train, texts, min_freq):
@@ -145,14 +151,16 @@ def _has_wrong(kind):
 
 def _short(case: Case) -> str:
     i = next(i for i, (a, b) in enumerate(zip(case.got["lengths"], case.right["lengths"])) if a != b)
-    return f"{case.inputs[1][i]!r} has {int(case.right['lengths'][i])} words and gets {int(case.got['lengths'][i])} ids."
+    right, got = int(case.right["lengths"][i]), int(case.got["lengths"][i])
+    return f"{case.inputs[1][i]!r} has {right} word{'' if right == 1 else 's'} and gets {got} id{'' if got == 1 else 's'}."
 
 
 VOCABULARY = Exercise(
     id="2.2", title="Ids from the training texts", minutes=(10, 15), observe=_observe_ids, probes=_vocabulary_probes,
     objective="Make the loop a function: count the words of the training texts, give ids to those that occur at least "
-    "min_freq times, and encode other texts with them. The most frequent word gets id 2, ties go by the alphabet, and "
-    "whatever has no id is 1. Cut the texts at spaces.",
+    "min_freq times, and encode other texts with them. The most frequent word gets id 2, ties go by Python's "
+    "order of strings, and whatever has no id is 1. Cut the texts at spaces and leave capitals as they are: 'Film' and "
+    "'film' are two words here. An empty text gets an empty list.",
     signature="encode_texts(train (list of texts), texts (list of texts), min_freq) -> one list of ids for each of texts",
     mistakes=(
         Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows "
@@ -174,7 +182,11 @@ VOCABULARY = Exercise(
                 "alphabet decides ties."),
         Mistake("no-special-ids", _wrong_id, "The words begin at id 0. 0 and 1 are taken by `<pad>` and `<unk>`; the "
                 "first word has id 2."),
-        Mistake("texts-counted", _wrong_id, "You counted the texts in which a word stands. Count every occurrence."),
+        Mistake("texts-counted", _wrong_id, "You counted the texts in which a word occurs. Count every occurrence."),
+        Mistake("lower-cased", _wrong_id, "Capitals were made small. Here 'Film' and 'film' are two words; exercise 2.3 "
+                "makes one of them."),
+        Mistake("empty-piece", _short, "split(' ') cuts an empty text into one empty piece. split() without an argument "
+                "gives no piece at all."),
     ),
     properties=(
         Property(lambda case: (case.got["lengths"] != case.right["lengths"]).any(), _short, "Every word gives one id."),
@@ -300,12 +312,15 @@ CODER = Exercise(
 
 
 def _padding_probes(generator: torch.Generator) -> list[tuple]:
-    """(rows, pad_id): ragged rows, one of them empty; an id 0 that is real; a real pad_id, inside a row and as its first."""
+    """(rows, pad_id): ragged rows, one of them empty; an id 0 that is real; a real pad_id, inside a row and as its first.
+
+    Then one row of one id, and rows of one length.
+    """
     def row(length):
         return torch.randint(2, 60, (length,), generator=generator).tolist()
 
     return [([row(5), row(2), [], row(3)], 0), ([[0, 63, 5, *row(1)], row(1), [7, 0], row(6)], 63),
-            ([[62, *row(2)], row(7)], 62)]
+            ([[62, *row(2)], row(7)], 62), ([row(1)], 0), ([row(3), row(3)], 100)]
 
 
 def _observe_padding(function, rows, pad_id):
@@ -316,7 +331,11 @@ def _observe_padding(function, rows, pad_id):
     mask = _rectangle(mask, "attention_mask")
     if not torch.isfinite(mask).all():
         raise TypeError("expected True and False (or 1 and 0) in attention_mask, got numbers that are infinite or NaN")
-    return {"token_ids": _rectangle(ids, "token_ids"), "attention_mask": mask}
+    ids = _rectangle(ids, "token_ids")
+    if ids.is_floating_point():
+        raise TypeError("expected whole numbers as token_ids, because an embedding can't look up anything else; got "
+                        f"{ids.dtype}. torch.tensor([]) is a float tensor, and a float tensor makes all others float")
+    return {"token_ids": ids, "attention_mask": mask}
 
 
 def _rectangle(part, name: str) -> torch.Tensor:
@@ -445,7 +464,8 @@ BATCH = Exercise(
 
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
     """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
-    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours."""
+    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
+    that the joined texts would decide otherwise, with a word of a single piece."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
@@ -457,6 +477,7 @@ def _merge_probes(generator: torch.Generator) -> list[tuple]:
         ([[r, q], [p + s, q], [r + p + q, s]], [2, 2, 2]),
         ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
         ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
+        ([[p + q, p], [r], [p, s]], [2, 9, 2]),
     ]
 
 
@@ -504,8 +525,9 @@ def _wrong_word(case: Case) -> str:
 MERGE_STEP = Exercise(
     id="2.6", title="A step of byte pair encoding", minutes=(20, 30), observe=_observe_merge, probes=_merge_probes,
     objective="Write one step: find the pair of neighbours that is most frequent, counting every word as often as it "
-    "occurs (of equal ones the first in the alphabet), and merge it in all its places, each word from the left, no "
-    "piece used twice. Leave the given lists as they are.",
+    "occurs, and merge it wherever it occurs, in each word from the left, no piece used twice. Of equally frequent "
+    "pairs take the one whose left piece comes first in the alphabet, and of these the one with the first right piece, as "
+    "Python compares tuples. Leave the given lists as they are.",
     signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of "
     "two strings; the new pieces",
     mistakes=(
@@ -517,6 +539,8 @@ MERGE_STEP = Exercise(
                 "Here you took the other end."),
         Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and "
                 "most_common do that). So the order of the words would decide; take the first in the alphabet."),
+        Mistake("ties-by-text", _wrong_word, "Both are equally frequent, and you compared the two pieces joined into one "
+                "text. Compare the left pieces first, then the right ones, as tuples do."),
         Mistake("first-place-only", _wrong_word, "Only the first place in a word was merged; go on to its end."),
         Mistake("overlap", _wrong_word, "A piece was used twice. After a merge go on behind both of its pieces: two "
                 "steps, not one."),

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from course_utils.exercises.chapters.common import what
+from course_utils.exercises.chapters.common import one_tensor, reached, reaches, what
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 from course_utils.training import Batch
 
@@ -18,13 +18,13 @@ def _furthest(got: torch.Tensor, right: torch.Tensor) -> str:
 
 
 def _lookup_probes(generator: torch.Generator) -> list[tuple]:
-    """Ids of which one occurs three times, one twice and others never; two sizes."""
+    """Ids of which one occurs three times, one twice and others never; two sizes; then one word of one number."""
     probes = []
     for vocab_size, d_model, never in ((9, 3, 1), (7, 4, 2)):
         ids = torch.randperm(vocab_size - never, generator=generator)[:4]     # the last ids never occur
         ids = torch.cat([ids, ids[:1], ids[:2]])[torch.randperm(7, generator=generator)]
         probes.append((ids, torch.randn(7, d_model, generator=generator), vocab_size))
-    return probes
+    return [*probes, (torch.tensor([2]), 100 * torch.randn(1, 1, generator=generator), 4)]
 
 
 def _observe_gradient(function, token_ids, upstream, vocab_size):
@@ -119,7 +119,8 @@ GRADIENT = Exercise(
 def _pool_probes(generator: torch.Generator) -> list[tuple]:
     """Vectors and masks: three ragged reviews; four with an empty one and one with padding between its words.
 
-    One review has negative numbers only, and padding holds larger numbers than any word.
+    One review has negative numbers only, and padding holds larger numbers than any word. Then numbers far below zero, and
+    sizes of one.
     """
     probes = []
     first = torch.arange(5) < torch.tensor([[5], [3], [1]])
@@ -131,7 +132,18 @@ def _pool_probes(generator: torch.Generator) -> list[tuple]:
         x[-1] = -x[-1].abs() - 0.2
         padding = 3 + torch.rand(x.shape, generator=generator)
         probes.append((torch.where(mask[..., None], x, padding), mask))
-    return probes
+    low = torch.randn(2, 4, 3, generator=generator) - 120
+    probes.append((torch.where(second[2:, :4, None].flip(0), low, 0.0), second[2:, :4].flip(0)))
+    return [*probes, (torch.randn(1, 2, 1, generator=generator) - 120, torch.tensor([[True, False]])),
+            (torch.randn(2, 1, 2, generator=generator), torch.tensor([[True], [True]]))]
+
+
+def _observe_pool(function, x, attention_mask):
+    """What comes out, and whether a gradient reaches x."""
+    output = function(x, attention_mask)
+    if output is None:
+        return None
+    return {"": one_tensor(output, "the pooled reviews"), **reached(function, output, (x, attention_mask), {0: "x"})}
 
 
 def _half(case: Case, name: str, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -178,10 +190,10 @@ MEAN_AND_MAX = Exercise(
     id="3.2", title="The mean and the largest", minutes=(10, 20),
     objective="A mean waters down one strong word in a long review; the largest number of each column does not. Return "
     "both for each review, the mean in the first half and the largest in the second. The padding may hold any numbers, "
-    "and a review without a real token gives zeros.",
+    "and a review without a real token gives zeros. Let gradients through.",
     signature="mean_and_max(x (batch, seq_len, d_model), attention_mask (batch, seq_len), True = real) -> (batch, 2 * "
     "d_model)",
-    probes=_pool_probes,
+    probes=_pool_probes, observe=_observe_pool,
     mistakes=(
         Mistake("multiplied-only", _both_halves,
                 "Padding is set to zero and then takes part: it counts in the length of the mean, and 0 is larger than "
@@ -231,6 +243,7 @@ MEAN_AND_MAX = Exercise(
                  "one. No place of the padding may win, whatever it holds."),
         Property(_wrong_half("mean", "empty"), _seen_half("mean", "empty"), "A review without a real token gives zeros."),
         Property(_wrong_half("max", "empty"), _seen_half("max", "empty"), "A review without a real token gives zeros."),
+        *reaches("x"),
     ),
     hints=(
         "Compute the two halves apart. The first one you have already: look at section 3.",
@@ -396,8 +409,8 @@ def _only_loss(case: Case) -> str:
 EPOCH = Exercise(
     id="3.4", title="An epoch from memory", minutes=(20, 30), tolerance=1e-4,
     objective="Write the inside of section 6's loop as a function: one pass over the given batches, one step for each, "
-    "in training mode (the model comes as the scoring left it, in evaluation mode). Return the mean loss over all "
-    "reviews, each batch's loss taken before its step. Try it without scrolling up.",
+    "in training mode (the model comes in evaluation mode and without old gradients; how you leave it doesn't matter). "
+    "Return the mean loss over all reviews, each batch's loss taken before its step. Try it without scrolling up.",
     signature="train_epoch(model, optimizer, several) -> mean loss, a number; `several` is a list of batches with "
     "token_ids, attention_mask and labels",
     probes=_epoch_probes, observe=_observe_epoch,
@@ -457,13 +470,17 @@ EPOCH = Exercise(
 
 
 def _turn_probes(generator: torch.Generator) -> list[tuple]:
-    """Vectors (5, 4) and (2, 3, 6), directions that are not of length one, factors above one, zero and negative."""
+    """Vectors (5, 4) and (2, 3, 6), directions that are not of length one, factors above one, zero and negative.
+
+    Then a single vector, large and without a dimension in front.
+    """
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     direction = torch.tensor([1.4, 0.7, -0.4, 0.9]) + 0.2 * draw(4)
     longer = torch.tensor([1.2, 0.6, -0.5, 0.9, 0.5, 1.1]) + 0.2 * draw(6)
-    return [(draw(5, 4), direction, 2.5), (draw(2, 3, 6), longer, -1.0), (draw(5, 4), direction, 0.0)]
+    return [(draw(5, 4), direction, 2.5), (draw(2, 3, 6), longer, -1.0), (draw(5, 4), direction, 0.0),
+            (100 * draw(4), direction, 2.0)]
 
 
 def _unit(case: Case) -> torch.Tensor:

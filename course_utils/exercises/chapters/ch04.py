@@ -2,7 +2,15 @@
 
 import torch
 
-from course_utils.exercises.chapters.common import listed, spread
+from course_utils.exercises.chapters.common import (
+    gradients_of,
+    listed,
+    not_contiguous,
+    reached,
+    reaches,
+    spread,
+    two_results,
+)
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 4.1 a row by hand
@@ -56,26 +64,49 @@ ROW = Exercise(
 # ---------------------------------------------------------------- 4.2 scaled dot-product attention
 
 
+FUNCTIONS = ("course_utils.attention.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention",
+             "torch.nn.functional.multi_head_attention_forward")           # what 4.2, 4.3 and 4.5 ask for
+
+
 def _attention_probes(generator: torch.Generator) -> list[tuple]:
-    """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)), and one without leading dimensions."""
+    """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)); without leading dimensions; every dimension one; then
+    in float64, not in order in memory, with large values."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
-    return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2))]
+    double = (draw(1, 2, 3, 4).double(), draw(1, 2, 4, 4).double(), 100 * draw(1, 2, 4, 3).double())
+    return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2)),
+            (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double)]
+
+
+def _observe_scaled(function, query, key, value):
+    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
+    output = function(query, key, value)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    names = {0: "query", 1: "key", 2: "value"} if key.shape[-2] > 1 else {2: "value"}
+    return {"context": context, "weights": weights, **reached(function, output, (query, key, value), names)}
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
-    return case.got["1"].sum(dim=dim)
+    return case.got["weights"].sum(dim=dim)
 
 
 def _weight_gap(case: Case) -> float:
-    return (case.got["1"] - case.right["1"]).abs().max().item()
+    return (case.got["weights"] - case.right["weights"]).abs().max().item()
 
 
 def _weights_off(case: Case) -> str:
-    at = tuple((case.got["1"] - case.right["1"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
+    at = tuple((case.got["weights"] - case.right["weights"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
     place = f"weights[{', '.join(str(i) for i in at)}]"
-    return f"{place} is {case.got['1'][at]:.3f}, expected {case.right['1'][at]:.3f}; no other weight is further off."
+    return (f"{place} is {case.got['weights'][at]:.3f}, expected {case.right['weights'][at]:.3f}; no other weight is "
+            "further off.")
+
+
+def _context_off(case: Case) -> float:
+    """How far the context is from weights @ value, with the learner's own weights."""
+    return (case.got["weights"] @ case.inputs[2].double() - case.got["context"]).abs().max().item()
 
 
 def _small(number) -> str:
@@ -86,53 +117,54 @@ def _small(number) -> str:
 SCALED = Exercise(
     id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
     objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
-    "the context and the weights. Four or five lines.",
+    "the context and the weights, and let gradients through. Four or five lines, without a function that does it all.",
     signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context "
     "(..., query, d_value), weights (..., query, key)",
-    probes=_attention_probes,
+    probes=_attention_probes, observe=_observe_scaled, forbidden=FUNCTIONS,
     mistakes=(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
                 "among the keys, so it must run over the last dimension."),
-        Mistake("no-scaling", lambda case: f"your largest weight is {case.got['1'].max():.3f}, with scaling it is "
-                f"{case.right['1'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
+        Mistake("no-scaling", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, with scaling it is "
+                f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
                 "(section 7)."),
-        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
-                f"{case.right['1'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
+        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
                 "its root: divide by √d_k."),
-        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
-                f"{case.right['1'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
+        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
                 "of queries and keys: use query.shape[-1]."),
-        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
-                f"{case.right['1'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
+        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
                 "scores large: use query.shape[-1]."),
         Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The division "
                 "stands after the softmax. It belongs to the scores, before."),
-        Mistake("multiplied", lambda case: f"your largest weight is {case.got['1'].max():.3f}, expected "
-                f"{case.right['1'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
-        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.got['1'])}.", "These are scores. "
+        Mistake("multiplied", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
+        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.got['weights'])}.", "These are scores. "
                 "Weights are positive and sum to one in each row: softmax is missing."),
-        Mistake("hard", lambda case: f"{int((case.got['1'] == 1).sum())} of your weights are exactly 1.", "The best "
+        Mistake("hard", lambda case: f"{int((case.got['weights'] == 1).sum())} of your weights are exactly 1.", "The best "
                 "key takes everything. That cannot be trained (section 2); use softmax."),
-        Mistake("keys-for-values", lambda case: f"your context is {case.got['0'].shape[-1]} wide, as the keys are.",
+        Mistake("keys-for-values", lambda case: f"your context is {case.got['context'].shape[-1]} wide, as the keys are.",
                 "The weights are multiplied with the keys. What is handed over are the values."),
-        Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['0'].shape)} and "
-                f"{tuple(case.got['1'].shape)}.",
+        Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['context'].shape)} and "
+                f"{tuple(case.got['weights'].shape)}.",
                 "Context and weights stand the wrong way round: return context, weights."),
     ),
     properties=(
-        Property(lambda case: (case.got["1"] < -1e-6).any(),
-                 lambda case: f"{int((case.got['1'] < 0).sum())} of your weights are negative.",
+        Property(lambda case: (case.got["weights"] < -1e-6).any(),
+                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one: look at the dim of the softmax, and at what follows it."),
-        Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
+        Property(lambda case: _context_off(case) > 1e-3,
                  lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
-                     f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+                     f"{_context_off(case):.3f}.",
                  "context = weights @ value, with nothing in between."),
         Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "The rows sum to one, but they come from other scores than query · key / √d_k."),
+        *reaches("query", "key", "value"),
     ),
     hints=(
         "Three steps, in this order: scores, weights, context. Print the shape after each.",
@@ -145,20 +177,36 @@ SCALED = Exercise(
 
 
 def _masked_probes(generator: torch.Generator) -> list[tuple]:
-    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, and not the same ones."""
+    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones."""
     query, key, value = _attention_probes(generator)[0]
     mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
     mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
-    mask[0, 0, 0, 4] = mask[0, 0, 3, 0] = mask[1, 0, 1, 3] = False
+    mask[..., 0, 4] = mask[..., 1, 0] = mask[..., 2, 0] = mask[..., 3, 0] = False
     low_query, low_key = query.clone(), key.clone()
-    low_query[..., 0], low_key[..., 0] = 10.0, -12.0       # all scores near -49: a small negative number is no mask
-    return [(query, key, value, mask), (low_query, low_key, value, mask)]
+    low_query[..., 0], low_key[..., 0] = 19.0, -20.0       # all scores near -155: a small negative number is no mask
+    one = [torch.randn(1, 1, length, 1, generator=generator) for length in (1, 2, 2)]
+    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]]))]
+
+
+def _observe_masked(function, query, key, value, mask):
+    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
+    output = function(query, key, value, mask)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    names = {0: "query", 1: "key", 2: "value"} if mask.sum(dim=-1).max() > 1 else {2: "value"}
+    return {"context": context, "weights": weights, **reached(function, output, (query, key, value, mask), names)}
 
 
 def _on_masked(case: Case) -> torch.Tensor:
     """The largest weight that a key got which the mask forbids."""
-    forbidden = ~case.inputs[3].expand(case.got["1"].shape)
-    return case.got["1"][forbidden].abs().max()
+    forbidden = ~case.inputs[3].expand(case.got["weights"].shape)
+    return case.got["weights"][forbidden].nan_to_num().abs().max()
+
+
+def _on_allowed(case: Case) -> torch.Tensor:
+    """The largest weight that a key got which the mask allows."""
+    return case.got["weights"][case.inputs[3].expand(case.got["weights"].shape)].nan_to_num().abs().max()
 
 
 def _largest_score(case: Case) -> float:
@@ -172,7 +220,7 @@ MASKED = Exercise(
     "and repair it. Every query of these inputs has at least one key.",
     signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
     "may attend) -> context (..., query, d_value), weights (..., query, key)",
-    probes=_masked_probes,
+    probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
     mistakes=(
         Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
                 "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "
@@ -182,13 +230,13 @@ MASKED = Exercise(
         Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
             "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
         Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed "
-                f"ones get {case.got['1'][case.inputs[3].expand(case.got['1'].shape)].abs().max():.3f} at "
-                "most.", "The mask is "
+                f"ones get {_on_allowed(case):.3f} at most.", "The mask is "
                 "the wrong way round: here True means may attend, so fill where it is False."),
         Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
                 "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
         Mistake("no-scaling", lambda case: "forbidden keys get nothing, which is right, but your largest weight is "
-                f"{case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}.", "The division by √d_k was lost."),
+                f"{case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}.", "The division by √d_k was "
+                "lost."),
         Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden "
                 "key gets "
                 f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
@@ -202,12 +250,12 @@ MASKED = Exercise(
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one, over the keys it may look at."),
-        Property(lambda case: (case.got["1"].float() @ case.inputs[2] - case.got["0"].float()).abs().max() > 1e-3,
-                 lambda case: "your context is not weights @ value: it differs by up to "
-                     f"{(case.got['1'].float() @ case.inputs[2] - case.got['0'].float()).abs().max():.3f}.",
+        Property(lambda case: _context_off(case) > 1e-3,
+                 lambda case: f"your context is not weights @ value: it differs by up to {_context_off(case):.3f}.",
                  "The context must be made with the masked weights that you return."),
         Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
                  "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
+        *reaches("query", "key", "value"),
     ),
     hints=(
         "Print weights.sum(dim=-1). What should each row sum to?",
@@ -220,12 +268,13 @@ MASKED = Exercise(
 
 
 def _mask_probes(generator: torch.Generator) -> list[tuple]:
-    """Ragged attention masks: as many queries as keys, fewer queries than keys, and one drawn with gaps."""
+    """Ragged attention masks: as many queries as keys, fewer queries than keys, one drawn with gaps; sizes of one."""
     square = torch.arange(6) < torch.tensor([[6], [4], [1]])               # (batch, key)
     left = torch.tensor([[False, False, True, True, True], [True, True, True, True, False]])
     drawn = torch.rand(4, 9, generator=generator) < 0.7
     few = int(torch.randint(1, 4, (), generator=generator))
-    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4), (drawn, few)]
+    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4), (drawn, few),
+            (torch.tensor([[True]]), 1), (torch.tensor([[True, False, True]]), 1)]
 
 
 def _allowed(case: Case) -> tuple[int, int]:
@@ -300,27 +349,26 @@ BOTH_MASKS = Exercise(
 
 
 def _no_key_probes(generator: torch.Generator) -> list[tuple]:
-    """One query without a key; then an empty review, whose mask (2, 1, 1, 5) is that of its padding."""
+    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden."""
     query, key, value, mask = _masked_probes(generator)[0]
     mask = mask.clone()
     mask[0, 0, 2] = False                                                  # this query has no key at all
-    return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :])]
+    one = [torch.randn(1, 1, 1, 1, generator=generator) for _ in range(3)]
+    return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :]),
+            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool))]
 
 
 def _observe_with_gradient(function, query, key, value, mask):
     """Context and weights, and the gradient that arrives at the queries."""
-    query = query.clone().requires_grad_()
-    output = function(query, key, value, mask)
+    leaf = query.clone().requires_grad_()
+    output = function(leaf, key, value, mask)
     if output is None:
         return None
-    if not isinstance(output, (tuple, list)) or len(output) != 2:
-        raise ValueError("expected two things back, context and weights: end with `return weights @ value, weights`")
-    context, weights = output
-    if not isinstance(context, torch.Tensor) or not context.requires_grad:
+    context, weights = two_results(output, "context", "weights")
+    if not isinstance(output[0], torch.Tensor) or not context.requires_grad:
         raise ValueError("expected a context through which a gradient can flow back to the queries: no NumPy, no "
             "detach() and no no_grad() on the way")
-    gradient = torch.autograd.grad(context.square().sum(), query)[0]
-    return {"context": context, "weights": weights, "gradient": gradient}
+    return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
 
 
 def _bad(case: Case, name: str) -> int:
@@ -342,10 +390,10 @@ def _gap(case: Case, name: str) -> float:
 NO_KEY = Exercise(
     id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
     objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
-    "query gets zeros, for weights and context, and so that the gradient stays finite too.",
+    "query gets zeros, for weights and context, and so that the gradient which reaches the queries stays finite too.",
     signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
     "may attend) -> context (..., query, d_value), weights (..., query, key)",
-    probes=_no_key_probes, observe=_observe_with_gradient,
+    probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
                 "context are NaN.",

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.chapters.common import spread
+from course_utils.exercises.chapters.common import one_tensor, reached, reaches, spread, two_results
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
@@ -33,8 +33,17 @@ def _shape(case: Case, name: str = "") -> str:
 
 
 def _split_probes(generator: torch.Generator) -> list[tuple]:
-    """(batch 2, length 5, 3 heads of 4) and (batch 3, length 4, 5 heads of 2): no two sizes alike."""
-    return [(torch.randn(2, 5, 12, generator=generator), 3), (torch.randn(3, 4, 10, generator=generator), 5)]
+    """(batch 2, length 5, 3 heads of 4) and (batch 3, length 4, 5 heads of 2): no two sizes alike; then sizes of one."""
+    sizes = (2, 5, 12, 3), (3, 4, 10, 5), (1, 1, 6, 2), (2, 1, 3, 3), (1, 4, 5, 1), (1, 1, 1, 1)
+    return [(100 * torch.randn(*shape, generator=generator), heads) for *shape, heads in sizes]
+
+
+def _observe_split(function, x, num_heads):
+    """The heads, and whether a gradient reaches x."""
+    output = function(x, num_heads)
+    if output is None:
+        return None
+    return {"": one_tensor(output, "the heads"), **reached(function, output, (x, num_heads), {0: "x"})}
 
 
 SPLIT = Exercise(
@@ -42,7 +51,7 @@ SPLIT = Exercise(
     objective="Complete the line: split the width of x into heads and make the heads a dimension of their own, so that "
     "out[b, h, l, d] is x[b, l, h * d_head + d].",
     signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
-    probes=_split_probes,
+    probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents "
                 "are not: view only cuts the row of numbers anew, and pieces of other words get into a head (the "
@@ -66,6 +75,7 @@ SPLIT = Exercise(
     properties=(
         Property(lambda case: (case.got[""] != case.right[""]).any(), _first_misplaced,
                  "Try it on torch.arange(12).view(1, 3, 4), where you can see which word each number came from."),
+        *reaches("x"),
     ),
     hints=(
         "Two steps. The first changes only the last dimension, the second changes only the order of the dimensions.",
@@ -78,8 +88,17 @@ SPLIT = Exercise(
 
 
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
-    """What comes out of attention: (batch 2, heads 3, length 5, d_head 4) and (3, 2, 4, 6)."""
-    return [(torch.randn(2, 3, 5, 4, generator=generator),), (torch.randn(3, 2, 4, 6, generator=generator),)]
+    """What comes out of attention: (batch 2, heads 3, length 5, d_head 4) and (3, 2, 4, 6); then sizes of one."""
+    sizes = (2, 3, 5, 4), (3, 2, 4, 6), (1, 2, 1, 3), (2, 1, 3, 1), (1, 1, 1, 1)
+    return [(100 * torch.randn(*shape, generator=generator),) for shape in sizes]
+
+
+def _observe_merge(function, x):
+    """The words, and whether a gradient reaches x."""
+    output = function(x)
+    if output is None:
+        return None
+    return {"": one_tensor(output, "the words"), **reached(function, output, (x,), {0: "x"})}
 
 
 MERGE = Exercise(
@@ -87,7 +106,7 @@ MERGE = Exercise(
     objective="Here `x.transpose(1, 2).view(…)` raised an error about strides, so somebody took the transpose out. Now "
     "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d].",
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
-    probes=_merge_probes,
+    probes=_merge_probes, observe=_observe_merge, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
     mistakes=(
         Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of "
                 "one word is filled from several words of one head. Put the transpose back; view cannot follow it, but "
@@ -112,6 +131,7 @@ MERGE = Exercise(
     properties=(
         Property(lambda case: (case.got[""] != case.right[""]).any(), _first_misplaced,
                  "Each word keeps its own numbers, head 0 first: write down the row of one word by hand."),
+        *reaches("x"),
     ),
     hints=(
         "Look at one word of one text: its row must hold its numbers from head 0, then from head 1, and so on.",
@@ -186,7 +206,8 @@ COUNT = Exercise(
 def _heads_probes(generator: torch.Generator) -> list[tuple]:
     """Two padded batches: 3 heads of 4 on 5 words, 2 heads of 5 on 4 words. Every text has words, and padding.
 
-    Then the first one again, with a constant column that makes every score low: a small negative number is no mask.
+    Then the first one again, with a constant column that makes every score low: a small negative number is no mask. Last a
+    batch of one word and one head.
     """
     def draw(batch, length, d_model):
         text = torch.randn(batch, length, d_model, generator=generator)
@@ -196,32 +217,46 @@ def _heads_probes(generator: torch.Generator) -> list[tuple]:
     first, second = torch.tensor([[4], [2]]), torch.tensor([[3], [2], [1]])
     text, W_query, W_key, *others = draw(2, 5, 12)
     low_text, low_query, low_key = text.clone(), W_query.clone(), W_key.clone()
-    low_text[..., 0], low_query[0], low_key[0] = 1.0, 5.0, -5.0            # adds -50 or so to each score
+    low_text[..., 0], low_query[0], low_key[0] = 1.0, 9.0, -9.0            # adds -160 or so to each score
     return [(text, W_query, W_key, *others, 3, torch.arange(5) < first),
             (*draw(3, 4, 10), 2, torch.arange(4) < second),
-            (low_text, low_query, low_key, *others, 3, torch.arange(5) < first)]
+            (low_text, low_query, low_key, *others, 3, torch.arange(5) < first),
+            (*draw(1, 2, 1), 1, torch.tensor([[True, False]]))]
+
+
+def _observe_heads(function, x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+    """Context and weights, and whether gradients reach what they should (with one word there is nothing to choose)."""
+    given = (x, W_query, W_key, W_value, W_output, num_heads, attention_mask)
+    output = function(*given)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    names = {0: "x", 1: "W_query", 2: "W_key", 3: "W_value", 4: "W_output"}
+    if attention_mask.sum(dim=1).max() < 2:
+        names = {0: "x", 3: "W_value", 4: "W_output"}
+    return {"context": context, "weights": weights, **reached(function, output, given, names)}
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
-    return case.got["1"].sum(dim=dim)
+    return case.got["weights"].sum(dim=dim)
 
 
 def _padding(case: Case) -> torch.Tensor:
     """Which weights are weights of padding: the shape of the weights, boolean."""
-    return ~case.inputs[6][:, None, None, :].expand(case.right["1"].shape)
+    return ~case.inputs[6][:, None, None, :].expand(case.right["weights"].shape)
 
 
 def _on_padding(case: Case) -> float:
     """The largest weight that a padded key gets."""
-    return case.got["1"][_padding(case)].nan_to_num().abs().max().item()
+    return case.got["weights"][_padding(case)].nan_to_num().abs().max().item()
 
 
 def _largest(case: Case) -> str:
-    return f"your largest weight is {case.got['1'].max():.3f}, expected {case.right['1'].max():.3f}."
+    return f"your largest weight is {case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}."
 
 
 def _context_gap(case: Case) -> str:
-    gap = (case.got["0"] - case.right["0"]).abs().max()
+    gap = (case.got["context"] - case.right["context"]).abs().max()
     return f"your weights are right, but your context is off by up to {gap:.3f}."
 
 
@@ -229,12 +264,16 @@ def _from_own_weights(case: Case) -> torch.Tensor:
     """How far the context is from weights @ value, merged and projected, with the learner's own weights."""
     text, _, _, W_value, W_output, num_heads, _ = case.inputs
     value = (text @ W_value).double().unflatten(-1, (num_heads, -1)).transpose(1, 2)
-    context = (case.got["1"] @ value).transpose(1, 2).flatten(-2) @ W_output.double()
-    return (case.got["0"] - context).abs().max()
+    context = (case.got["weights"] @ value).transpose(1, 2).flatten(-2) @ W_output.double()
+    return (case.got["context"] - context).abs().max()
+
+
+def _gap_of_real_words(case: Case) -> torch.Tensor:
+    return (case.got["context"] - case.right["context"])[case.inputs[6]].abs().max()
 
 
 def _first_wrong_head(case: Case) -> int:
-    gaps = (case.got["1"] - case.right["1"]).abs().amax(dim=(0, 2, 3))
+    gaps = (case.got["weights"] - case.right["weights"]).abs().amax(dim=(0, 2, 3))
     return int((gaps > 1e-4).nonzero()[0])
 
 
@@ -242,11 +281,12 @@ HEADS = Exercise(
     id="5.4", title="Multi-head attention from its parts", minutes=(20, 35),
     objective="Write the whole layer as one function, from four given matrices without biases: project (x @ W_query "
     "and so on), split, attend under the mask, merge, project. Every text has at least one word. Return context and "
-    "weights.",
+    "weights, and let gradients through.",
     signature="attention_in_heads(x (batch, length, d_model), W_query, W_key, W_value, W_output (d_model, d_model "
     "each), num_heads, attention_mask (batch, length), True = real word) -> context (batch, length, d_model), weights "
     "(batch, heads, query, key)",
-    probes=_heads_probes,
+    probes=_heads_probes, observe=_observe_heads,
+    forbidden=("course_utils.multi_head_attention.MultiHeadAttention", "torch.nn.functional.multi_head_attention_forward"),
     mistakes=(
         Mistake("views", _largest, "Split and merge by view undo each other, so the shapes are right; between them the "
                 "heads see pieces of several words (section 3). Test both on arange."),
@@ -271,25 +311,26 @@ HEADS = Exercise(
                 "no effect. If you used masked_fill, keep what it returns."),
         Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "Padding was taken "
                 "away after the softmax, when it had already taken its share. Mask the scores, before."),
-        Mistake("queries-masked", lambda case: f"{int(case.got['1'].isnan().sum())} of {case.got['1'].numel()} weights "
-                "are not numbers.", "The mask was put on the queries: rows of padding have no key left, and real words "
-                "still look at padding. It belongs to the keys: attention_mask[:, None, None, :]."),
+        Mistake("queries-masked", lambda case: f"{int(case.got['weights'].isnan().sum())} of "
+                f"{case.got['weights'].numel()} weights are not numbers.", "The mask was put on the queries: rows of "
+                "padding have no key left, and real words still look at padding. It belongs to the keys: "
+                "attention_mask[:, None, None, :]."),
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
                 "among the keys: the last dimension."),
-        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['1'].isnan().sum())} weights are not numbers: "
-                "all those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a "
-                "padded key holds nothing but -inf. Each query shares out its attention among the keys: the last "
+        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['weights'].isnan().sum())} weights are not "
+                "numbers: all those of padded keys, whole columns.", "The softmax runs over the queries, where the column "
+                "of a padded key holds nothing but -inf. Each query shares out its attention among the keys: the last "
                 "dimension."),
         Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The "
                 "ones given here are used as x @ W."),
-        Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.got['1'].shape)}, expected "
-                f"{tuple(case.right['1'].shape)}.", "All columns were compared at once: one wide head. Split query, "
+        Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.got['weights'].shape)}, expected "
+                f"{tuple(case.right['weights'].shape)}.", "All columns were compared at once: one wide head. Split query, "
                 "key and value into num_heads heads first."),
     ),
     properties=(
-        Property(lambda case: (case.got["1"] < -1e-6).any(),
-                 lambda case: f"{int((case.got['1'] < 0).sum())} of your weights are negative.",
+        Property(lambda case: (case.got["weights"] < -1e-6).any(),
+                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5,
                  lambda case: f"a padded key gets a weight of {_on_padding(case):.2g}.",
@@ -298,12 +339,12 @@ HEADS = Exercise(
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one in each head: look at the dim of the softmax, and at what follows it."),
-        Property(lambda case: (case.got["1"] - case.right["1"]).abs().max() > 1e-4,
+        Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
                  lambda case: f"the weights of head {_first_wrong_head(case)} differ by up to "
-                     f"{(case.got['1'] - case.right['1']).abs().max():.3f}.",
+                     f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
                  "They are weights, but not the softmax of query · key / √d_head on this head's columns: check "
                  "projections, split and divisor one by one."),
-        Property(lambda case: (case.got["0"] - case.right["0"])[case.inputs[6]].abs().max() < 1e-4 < _from_own_weights(case),
+        Property(lambda case: _gap_of_real_words(case) < 1e-4 < _from_own_weights(case),
                  lambda case: "the context of the real words is right; that of padded ones is off by up to "
                      f"{_from_own_weights(case):.3f}.",
                  "Only keys are masked. What a padded word finds is not asked for later; leave it as it comes out."),
@@ -311,6 +352,7 @@ HEADS = Exercise(
                  lambda case: f"your weights are right, but your context is off by up to {_from_own_weights(case):.3f}.",
                  "Three things are left to check: value is x @ W_value, split as the others are; the merge; @ W_output "
                  "at the end, and nothing after it."),
+        *reaches("x", "W_query", "W_key", "W_value", "W_output"),
     ),
     hints=(
         "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",

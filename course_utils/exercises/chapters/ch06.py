@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from course_utils.exercises.chapters.common import listed, no_module
+from course_utils.exercises.chapters.common import listed, no_module, one_tensor, reached, reaches
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
@@ -22,8 +22,9 @@ def _wrapped(angle: torch.Tensor) -> torch.Tensor:
 
 
 def _row_probes(generator: torch.Generator) -> list[tuple]:
-    """(first, count, d_model): from place 0, and twice from a later place."""
-    return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10)]
+    """(first, count, d_model): from place 0, twice from a later place; one row, one hand, both."""
+    return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10),
+            (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2)]
 
 
 def _entry(case: Case, row: int = 1, column: int = 2) -> str:
@@ -85,6 +86,7 @@ ROWS = Exercise(
     "sines and cosines side by side. d_model is even.",
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
     probes=_row_probes,
+    forbidden=("course_utils.positional_encoding.sinusoidal_table", "course_utils.positional_encoding.SinusoidalPositions"),
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it "
                 "already is the 2i of the formula: divide i by d_model, not 2 * i. Section 6 shows this mistake in "
@@ -194,16 +196,16 @@ STEP = Exercise(
 
 
 def _table_probes(generator: torch.Generator) -> list[tuple]:
-    """(table, x, offset): four words from place 3 on, and a single word at place 5."""
+    """(table, x, offset): four words from place 3 on; a single word at place 5; a table that ends with the last word."""
     return [(torch.randn(9, 6, generator=generator), torch.randn(2, 4, 6, generator=generator), 3),
-            (torch.randn(7, 4, generator=generator), torch.randn(3, 1, 4, generator=generator), 5)]
+            (torch.randn(7, 4, generator=generator), torch.randn(3, 1, 4, generator=generator), 5),
+            (torch.randn(3, 1, generator=generator), torch.randn(1, 2, 1, generator=generator), 1)]
 
 
 def _holds(tensors, table: torch.Tensor) -> int:
-    """Whether one of some tensors holds the table's numbers, in whatever shape or order of dimensions."""
-    own = table.flatten().sort().values
-    return int(any(t.numel() == own.numel() and torch.equal(t.detach().flatten().sort().values.to(own.dtype), own)
-                   for t in tensors))
+    """Whether some tensors together hold the table's numbers, in one piece or row by row, in whatever order."""
+    held = [t.detach().flatten().to(table.dtype) for t in tensors]
+    return int(bool(held) and bool(torch.isin(table.flatten(), torch.cat(held)).all()))
 
 
 def _observe_module(answer, table, x, offset):
@@ -223,6 +225,7 @@ def _observe_module(answer, table, x, offset):
         "saved": _holds(module.state_dict().values(), table),
         "moved": _holds([*module.parameters(), *module.buffers()], table),
         "trained": sum(p.numel() for p in module.parameters() if p.requires_grad),
+        **reached(module, shifted, (x, offset), {0: "x"}),
     }
 
 
@@ -292,6 +295,7 @@ TABLE = Exercise(
                      f"by up to {_some(case.got['loaded'] - case.right['loaded'])}.",
                  "What is saved is not what forward uses. There should be one table only, and forward should take its "
                  "rows from the one that is saved and moved."),
+        *reaches("x"),
     ),
     hints=(
         "Print list(module.state_dict()) and module(x, offset=3) - x for your module; look at the rows that were added.",
@@ -304,9 +308,22 @@ TABLE = Exercise(
 
 
 def _rotary_probes(generator: torch.Generator) -> list[tuple]:
-    """x (batch 2, heads 3, length 5, d_head 8) from place 0; (heads 2, length 4, d_head 6) from a later place."""
+    """x (batch 2, heads 3, length 5, d_head 8) from place 0; (heads 2, length 4, d_head 6) from a later place.
+
+    Then one head with one word of one pair, and large numbers that are not in order in memory.
+    """
     return [(torch.randn(2, 3, 5, 8, generator=generator), 0),
-            (torch.randn(2, 4, 6, generator=generator), _number(2, 9, generator))]
+            (torch.randn(2, 4, 6, generator=generator), _number(2, 9, generator)),
+            (torch.randn(1, 1, 2, generator=generator), _number(2, 9, generator)),
+            (100 * torch.randn(1, 4, 3, generator=generator).mT, 1)]
+
+
+def _observe_rotary(function, x, offset):
+    """The turned vectors, and whether a gradient reaches x."""
+    output = function(x, offset)
+    if output is None:
+        return None
+    return {"": one_tensor(output, "the turned vectors"), **reached(function, output, (x, offset), {0: "x"})}
 
 
 def _as_pairs(x: torch.Tensor) -> torch.Tensor:
@@ -374,7 +391,7 @@ ROTARY = Exercise(
     "is turned by p / 10000^(2i / d_head), in the direction of `turn`. The first word stands at place `offset`. d_head "
     "is even.",
     signature="turn_pairs(x (..., length, d_head), offset) -> (..., length, d_head)",
-    probes=_rotary_probes,
+    probes=_rotary_probes, observe=_observe_rotary, forbidden=("course_utils.positional_encoding.RotaryPositions",),
     mistakes=(
         Mistake("halves", _pair_change, "You pair column i with column i + d_head / 2. That is rotary in another "
                 "convention, 'halves', which many libraries use, and no error in itself. This course pairs neighbours: "
@@ -411,6 +428,7 @@ ROTARY = Exercise(
                  "The angle depends on the word's place and the pair only, not on text or head. Are signs and columns "
                  "as in `turn`? And do you count along the last dimension but one?"),
         Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the place and i the pair."),
+        *reaches("x"),
     ),
     hints=(
         "First make a table of angles, (length, d_head / 2): a column of places times a row of speeds, as in section 3.",

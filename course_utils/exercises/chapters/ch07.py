@@ -1,10 +1,9 @@
 """Exercises of notebook 07, transformer blocks. Their solutions are in solutions/ch07.py."""
 
-import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.chapters.common import listed, no_module
+from course_utils.exercises.chapters.common import listed, no_module, not_contiguous, one_tensor, reached, reaches
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 7.1 two hidden units by hand
@@ -61,7 +60,10 @@ HIDDEN = Exercise(
 
 
 def _norm_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, weight, bias, eps): words of different means and sizes, with a large eps and the usual one; then four dims."""
+    """(x, weight, bias, eps): words of different means and sizes, with a large eps and the usual one; then four dims.
+
+    Then a word of equal numbers, whose variance is zero, and one text of one word, in float64 and not in order in memory.
+    """
     def draw(front, d_model, eps):
         x = torch.randn(*front, d_model, generator=generator)
         sizes = 0.5 + 2 * torch.rand(*front, 1, generator=generator)
@@ -69,7 +71,19 @@ def _norm_probes(generator: torch.Generator) -> list[tuple]:
         weight = 0.5 + torch.rand(d_model, generator=generator)
         return sizes * x + means, weight, torch.randn(d_model, generator=generator), eps
 
-    return [draw((2, 5), 8, 0.3), draw((3, 4), 6, 1e-5), draw((2, 3, 4), 5, 1e-5)]
+    probes = [draw((2, 5), 8, 0.3), draw((3, 4), 6, 1e-5), draw((2, 3, 4), 5, 1e-5), draw((1, 2), 4, 1e-5)]
+    probes[-1][0][0, 1] = 3.0
+    single = draw((1, 1), 3, 1e-3)
+    return [*probes, (*not_contiguous(tuple(20 * part.double() for part in single[:3])), single[3])]
+
+
+def _observe_norm(function, x, weight, bias, eps):
+    """What comes out, and whether gradients reach x, weight and bias."""
+    output = function(x, weight, bias, eps)
+    if output is None:
+        return None
+    names = {0: "x", 1: "weight", 2: "bias"}
+    return {"": one_tensor(output, "the normalised x"), **reached(function, output, (x, weight, bias, eps), names)}
 
 
 def _undone(case: Case, named: dict) -> torch.Tensor:
@@ -97,9 +111,11 @@ def _raw(case: Case) -> str:
 NORM = Exercise(
     id="7.2", title="Layer norm", minutes=(10, 15),
     objective="Write the formula of section 4 as a function for x with any dimensions in front, without nn.LayerNorm: "
-    "each word's vector to mean 0 and variance 1, then scale and shift. Three or four lines.",
+    "each word's vector to mean 0 and variance 1, then scale and shift. Let gradients through. Three or four lines.",
     signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
-    probes=_norm_probes,
+    probes=_norm_probes, observe=_observe_norm,
+    forbidden=("course_utils.transformer_blocks.layer_norm", "torch.nn.functional.layer_norm", "torch.layer_norm",
+               "torch.native_layer_norm"),
     mistakes=(
         Mistake("over-words", _moments, "You normalise over the words (dim 1). Then a word's numbers depend on the "
                 "other words of its text, and on padding (section 5). The features are the last dimension."),
@@ -141,6 +157,7 @@ NORM = Exercise(
                  "weight and bias come after that, in this order."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3, _moments,
                  "The means are right. Compare the variance: the mean of the squared deviations, and eps under the root."),
+        *reaches("x", "weight", "bias"),
     ),
     hints=(
         "Mean, deviations, variance, as for (1, 2, 6). Which argument keeps the last dimension, so that x - mean "
@@ -231,7 +248,7 @@ def _layer_norm(weight: torch.Tensor, bias: torch.Tensor):
 
 
 def _stack_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, layers, last_norm, mask): two layers on padded texts of 5 words, three layers on texts of 4."""
+    """(x, layers, last_norm, mask): two layers on padded texts of 5 words, three layers on texts of 4; one on one text."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -246,22 +263,18 @@ def _stack_probes(generator: torch.Generator) -> list[tuple]:
         mask = (torch.arange(length) < torch.tensor(real)[:, None])[:, None]
         return 2 * draw(batch, length, d) + 1, [layer(d) for _ in range(depth)], norm(d), mask
 
-    return [probe(2, 5, 6, 2, [4, 2]), probe(3, 4, 8, 3, [3, 1, 2])]
+    return [probe(2, 5, 6, 2, [4, 2]), probe(3, 4, 8, 3, [3, 1, 2]), probe(1, 2, 4, 1, [1])]
 
 
 def _observe_stack(answer, x, layers, last_norm, mask):
     """The output; the same with silent sublayers and a last norm that triples; how far real words move with the padding."""
-    def stack(*given):
-        made = answer(*given)
-        if isinstance(made, (np.ndarray, list)):
-            made = torch.as_tensor(made)
-        if made is not None and not isinstance(made, torch.Tensor):
-            raise TypeError(f"expected one tensor, the output of the stack; got {type(made).__name__}")
-        return made
-
-    out = stack(x, layers, last_norm, mask)
-    if out is None:
+    output = answer(x, layers, last_norm, mask)
+    if output is None:
         return None
+    out = one_tensor(output, "the output of the stack")
+
+    def stack(*given):
+        return one_tensor(answer(*given), "the output of the stack")
 
     def nothing(x, mask=None):
         return torch.zeros_like(x)
@@ -270,7 +283,8 @@ def _observe_stack(answer, x, layers, last_norm, mask):
     real = mask[:, 0]                                                      # (batch, seq_len)
     other = stack(torch.where(real[..., None], x, x.flip(-1)), layers, last_norm, mask)
     moved = (other - out)[real].abs().max() if out.shape == x.shape else 0.0
-    return {"out": out, "silent": silent, "moved": moved}
+    return {"out": out, "silent": silent, "moved": moved,
+            **reached(answer, output, (x, layers, last_norm, mask), {0: "x"})}
 
 
 def _gap(case: Case, name: str = "out") -> float:
@@ -287,7 +301,7 @@ def _loud(case: Case) -> str:
 
 
 STACK = Exercise(
-    id="7.4", title="A pre-norm stack from its parts", minutes=(20, 30),
+    id="7.4", title="A pre-norm stack from its parts", minutes=(8, 15),
     objective="Write a whole pre-norm stack as one function, from given parts. Each entry of layers is a tuple "
     "(attention, feed_forward, norm_1, norm_2) of functions; here attention(x, mask) returns a tensor. After the last "
     "layer comes last_norm.",
@@ -333,6 +347,7 @@ STACK = Exercise(
                  "attention(x, mask) needs the mask as it is given, in every layer."),
         Property(lambda case: _gap(case) > 1e-4, _loud, "Look at what each sublayer gets (which norm, of which x, of "
                  "which layer), and at what its result is added to."),
+        *reaches("x"),
     ),
     hints=(
         "One loop over layers. In it the two lines of pre_norm_block; the four parts come out of the tuple.",
@@ -352,9 +367,10 @@ def _make_block(d_model: int):
 
 
 def _depth_probes(generator: torch.Generator) -> list[tuple]:
-    """(num_layers, make_block, x): three blocks of width 4 and five of width 3."""
+    """(num_layers, make_block, x): three blocks of width 4, five of width 3, and one block on one word."""
     return [(3, _make_block(4), torch.randn(2, 5, 4, generator=generator)),
-            (5, _make_block(3), torch.randn(3, 2, 3, generator=generator))]
+            (5, _make_block(3), torch.randn(3, 2, 3, generator=generator)),
+            (1, _make_block(2), torch.randn(1, 1, 2, generator=generator))]
 
 
 def _observe_depth(answer, num_layers, make_block, x):
@@ -379,7 +395,8 @@ def _observe_depth(answer, num_layers, make_block, x):
         to_train.square().sum().backward()
     return {"parameters": sum(p.numel() for p in model.parameters()),
             "saved": sum(t.numel() for t in model.state_dict().values()), "output": output,
-            "again": again, "trained": sum(p.numel() for p in model.parameters() if p.grad is not None)}
+            "again": again, "trained": sum(p.numel() for p in model.parameters() if p.grad is not None),
+            **reached(model, output, (x,), {0: "x"})}
 
 
 def _count(case: Case) -> str:
@@ -449,6 +466,7 @@ DEPTH = Exercise(
                  lambda case: f"numbers and output are right, but a gradient reaches {case.got['trained'].item():.0f} "
                      f"of {case.right['trained'].item():.0f} parameters.", "Something "
                      "between the blocks cuts it off: detach(), .data or no_grad()."),
+        *reaches("x"),
     ),
     hints=(
         "Count the parameters of stacks of one, two and three blocks.",

@@ -5,16 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from course_utils.exercises.chapters.common import listed, spread
+from course_utils.exercises.chapters.common import gradients_of, listed, spread, two_results
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 from course_utils.training import Batch
-
-
-def _tensor(part) -> torch.Tensor:
-    """A tensor of a tensor, an array, or a list of rows."""
-    if isinstance(part, (list, tuple)) and part and all(isinstance(row, torch.Tensor) for row in part):
-        return torch.stack(list(part))
-    return torch.as_tensor(part)
 
 
 def _pair(output, names: str):
@@ -29,13 +22,19 @@ def _pair(output, names: str):
 
 
 def _query_probes(generator: torch.Generator) -> list[tuple]:
-    """Queries, vectors and masks: ragged, padded on the left, with an empty review; padding holds numbers."""
+    """Queries, vectors and masks: ragged, padded on the left, with an empty review; padding holds numbers.
+
+    Then scores far below zero, so that a small negative number is no mask, and one query on one word.
+    """
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     ragged = torch.arange(6) < torch.tensor([[6], [2], [4]])
     holes = torch.tensor([[False, True, True, True, False], [False] * 5, [True, True, False, True, True], [True] * 5])
-    return [(draw(2, 4), draw(3, 6, 4), ragged), (draw(3, 7), draw(4, 5, 7), holes)]
+    low, low_x = draw(2, 4), draw(3, 6, 4)
+    low[:, 0], low_x[..., 0] = 18.0, -18.0                                 # adds -162 to each score
+    return [(draw(2, 4), draw(3, 6, 4), ragged), (draw(3, 7), draw(4, 5, 7), holes), (low, low_x, ragged),
+            (draw(1, 1), draw(1, 2, 1), torch.tensor([[False, True]]))]
 
 
 def _observe_pooling(function, queries, x, attention_mask):
@@ -44,12 +43,9 @@ def _observe_pooling(function, queries, x, attention_mask):
     output = function(queries, x, attention_mask)
     if output is None:
         return None
-    pooled, weights = (_tensor(part) for part in _pair(output, "pooled and weights"))
-    gradients = [None, None]
-    if pooled.requires_grad:
-        upstream = torch.cos(torch.arange(pooled.numel(), dtype=pooled.dtype)).reshape(pooled.shape)
-        gradients = torch.autograd.grad(pooled, [queries, x], upstream, allow_unused=True)
-    gradients = [torch.zeros_like(of) if g is None else g for g, of in zip(gradients, (queries, x))]
+    pooled, weights = two_results(output, "pooled", "weights")
+    upstream = torch.cos(torch.arange(pooled.numel(), dtype=pooled.dtype)).reshape(pooled.shape)
+    gradients = gradients_of(pooled, [queries, x], upstream)
     return {"pooled": pooled, "weights": weights, "gradient for the queries": gradients[0], "gradient for x": gradients[1]}
 
 
@@ -118,6 +114,8 @@ QUERIES = Exercise(
     signature="pool_with_queries(queries (num_queries, d_model), x (batch, seq_len, d_model), attention_mask (batch, "
     "seq_len), True = real) -> pooled (batch, num_queries * d_model), weights (batch, num_queries, seq_len)",
     probes=_query_probes, observe=_observe_pooling,
+    forbidden=("course_utils.attention.scaled_dot_product_attention", "course_utils.classifier.AttentionPooling",
+               "torch.nn.functional.scaled_dot_product_attention", "torch.nn.functional.multi_head_attention_forward"),
     mistakes=(
         Mistake("nan", _unfit, "A review without a token has a row of -inf, and its softmax is 0 divided by 0. All "
                 "other reviews are right. Fill with the lowest finite number, and look at what that row holds then."),
@@ -265,12 +263,12 @@ CLIPPING = Exercise(
 
 
 def _loss_probes(generator: torch.Generator) -> list[tuple]:
-    """Logits of five reviews and three classes, and of four reviews and two classes, with labels."""
+    """Logits of five reviews and three classes, and of four reviews and two classes, with labels; one large one."""
     probes = []
     for size, classes in ((5, 3), (4, 2)):
         logits = 2 * torch.randn(size, classes, generator=generator)
         probes.append((logits, torch.randint(classes, (size,), generator=generator)))
-    return probes
+    return [*probes, (torch.tensor([[30.0, -30.0]]), torch.tensor([1]))]
 
 
 def _observe_loss(function, logits, labels):
@@ -457,16 +455,17 @@ class _Model(nn.Module):
 
 
 def _share_probes(generator: torch.Generator) -> list[tuple]:
-    """Models in training mode, in evaluation mode and in training mode, with batches of which the last is short.
+    """Models in training mode, in evaluation mode and in training mode, with batches of which the last is short; then a
+    single review.
 
     Of the first model's 8 reviews 5 are right, of the second's 9 two, of the third's 10 two to seven, as it is drawn.
     """
     probes, drawn = [], None
     for training, groups in ((True, ((4, 1), (3, 1), (1, 1))), (False, ((4, 3), (3, 3), (2, 1))),
-                             (True, ((5, drawn), (4, drawn), (1, 1)))):
+                             (True, ((5, drawn), (4, drawn), (1, 1))), (True, ((1, 0),))):
         model, several = _Model(generator).eval(), []
         for size, wrong in groups:
-            wrong = wrong or int(torch.randint(1, size, (), generator=generator))
+            wrong = int(torch.randint(1, size, (), generator=generator)) if wrong is drawn else wrong
             ids = torch.randint(1, 9, (size, 5), generator=generator)
             mask = torch.arange(5) < (2 + torch.arange(size) % 4)[:, None]
             labels = model(ids * mask, mask).logits.argmax(dim=-1)

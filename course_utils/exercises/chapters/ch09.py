@@ -54,7 +54,9 @@ TFIDF = Exercise(
 def _interval_probes(generator: torch.Generator) -> list[tuple]:
     accuracies = (0.8 + 0.15 * torch.rand(3, generator=generator)).tolist()
     more = (0.6 + 0.3 * torch.rand(5, generator=generator)).tolist()
-    return [(accuracies, 200), (more, 300)]            # so few that the reviews count as much as the seeds
+    two = (0.5 + 0.4 * torch.rand(2, generator=generator)).tolist()
+    return [(accuracies, 200), (more, 300), (two, 40),  # so few that the reviews count as much as the seeds
+            ([1.0, 1.0], 50)]                           # no doubt of either kind
 
 
 def _half(case: Case) -> str:
@@ -67,12 +69,12 @@ def _both(case: Case) -> str:
 
 INTERVAL = Exercise(
     id="9.1", title="An interval over seeds", minutes=(10, 20),
-    objective="Section 2 adds two variances: that of the reviews that were drawn, and that of the mean over the seeds. "
-    "Write the function that returns the mean accuracy and half of its 95 per cent interval, without calling the "
-    "course's.",
+    objective="Section 2 adds two variances: that of the reviews that were drawn, mean · (1 − mean) / reviews, and that of "
+    "the mean over the seeds, the variance between seeds (divided by the number of seeds less one) over their number. Write "
+    "the function that returns the mean accuracy and half of its 95 per cent interval, without calling the course's.",
     signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of "
     "the interval",
-    probes=_interval_probes, tolerance=1e-4,
+    probes=_interval_probes, tolerance=1e-4, forbidden=("course_utils.results.interval",),
     mistakes=(
         Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
                 "counted."),
@@ -175,7 +177,8 @@ def _often(count: int) -> float:
 SHUFFLE = Exercise(
     id="9.4", title="Shuffle the words, not the padding", minutes=(15, 30), given="columns",
     objective="The test of section 8 needs the words of each review in random order, with the padding left at the end. "
-    "This function shuffles something else. Find out what, and repair it; each row needs an order of its own length.",
+    "This function shuffles something else. Find out what, and repair it. Every order of a row's words must be possible at "
+    "each call; whether two rows get the same order doesn't matter.",
     signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> "
     "token_ids (batch, seq_len)",
     probes=_shuffle_probes, observe=_observe_shuffle,
@@ -236,7 +239,7 @@ SHUFFLE = Exercise(
 def _paired_probes(generator: torch.Generator) -> list[tuple]:
     one = torch.rand(900, generator=generator) < 0.91
     other = torch.where(torch.rand(900, generator=generator) < 0.7, one, torch.rand(900, generator=generator) < 0.6)
-    return [(one, other), (other[:301], one[:301])]
+    return [(one, other), (other[:301], one[:301]), (one[:50], one[:50].clone())]
 
 
 def _gap(case: Case) -> str:
@@ -251,7 +254,8 @@ PAIRED = Exercise(
     id="9.3", title="Two models on the same reviews", minutes=(10, 20),
     objective="Section 7 compares two models review by review. For each review the difference is +1 if only the first "
     "is right, -1 if only the second is, else 0. Return the mean of these differences and half of its 95 per cent "
-    "interval: 1.96 times their standard deviation, divided by the root of n.",
+    "interval: 1.96 times their standard deviation, divided by the root of n. Whether the variance is divided by n or by "
+    "n − 1 makes no difference here that counts.",
     signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     probes=_paired_probes, tolerance=1e-4,
     mistakes=(

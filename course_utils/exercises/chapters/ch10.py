@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.chapters.common import listed, spread
+from course_utils.exercises.chapters.common import listed, one_tensor, reached, reaches, spread
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 10.1 the distance of one row
@@ -71,7 +71,7 @@ def _maps(generator: torch.Generator, *shape: int) -> torch.Tensor:
 
 
 def _previous_probes(generator: torch.Generator) -> list[tuple]:
-    return [(_maps(generator, 3, 6, 6),), (_maps(generator, 4, 7, 7),), (_maps(generator, 5, 2, 2),)]
+    return [(_maps(generator, *shape),) for shape in ((3, 6, 6), (4, 7, 7), (5, 2, 2), (1, 3, 3), (1, 2, 2))]
 
 
 def _scores(case: Case) -> str:
@@ -161,11 +161,12 @@ PREVIOUS = Exercise(
 
 
 def _rest_probes(generator: torch.Generator) -> list[tuple]:
-    """A usual map; rows of other sums with no tail; nothing between; no head, and a query without keys."""
+    """A usual map; rows of other sums with no tail; nothing between; no head, a query without keys; one row, all rest."""
     uneven = _maps(generator, 3, 8) * (0.3 + 0.5 * torch.rand(3, 1, generator=generator))
     empty = _maps(generator, 2, 9)
     empty[1] = 0.0
-    return [(_maps(generator, 7, 10), 2, 3), (uneven, 3, 0), (_maps(generator, 5, 6), 4, 2), (empty, 0, 2)]
+    return [(_maps(generator, 7, 10), 2, 3), (uneven, 3, 0), (_maps(generator, 5, 6), 4, 2), (empty, 0, 2),
+            (_maps(generator, 1, 4), 0, 0)]
 
 
 def _sums(case: Case) -> str:
@@ -212,7 +213,7 @@ def _between_is_wrong(case: Case) -> bool:
 
 
 REST = Exercise(
-    id="10.3", title="Head, rest and tail", minutes=(20, 30),
+    id="10.3", title="Head, rest and tail", minutes=(8, 15),
     objective="Shorten a map for a long text: the first `head` keys and the last `tail` keys as they are, and between "
     "them one column with the sum of all others, so that each row keeps its sum, whatever it is. head and tail may be 0, "
     "and together they are at most the number of keys; if nothing lies between, the column holds zeros.",
@@ -279,14 +280,24 @@ REST = Exercise(
 
 
 def _gated_probes(generator: torch.Generator) -> list[tuple]:
-    """(batch 2, heads 4, query 5, d_head 3), one gate 0 and one 1; then (3, 2, 4, 6)."""
+    """(batch 2, heads 4, query 5, d_head 3), one gate 0 and one 1; then (3, 2, 4, 6); one head with a gate below zero."""
     def between(count):
         return 0.15 + 0.7 * torch.rand(count, generator=generator)
 
     low, high = between(2)
     gates = torch.stack([torch.minimum(low, high) * 0.5, torch.tensor(0.0), torch.tensor(1.0), 0.55 + 0.4 * high])
     return [(torch.randn(2, 4, 5, 3, generator=generator), gates),
-            (torch.randn(3, 2, 4, 6, generator=generator), between(2).sort().values + torch.tensor([0.0, 0.5]))]
+            (torch.randn(3, 2, 4, 6, generator=generator), between(2).sort().values + torch.tensor([0.0, 0.5])),
+            (100 * torch.randn(1, 1, 1, 2, generator=generator), -between(1))]
+
+
+def _observe_gated(function, context, gates):
+    """The heads side by side, and whether gradients reach context and gates."""
+    output = function(context, gates)
+    if output is None:
+        return None
+    return {"": one_tensor(output, "the heads side by side"),
+            **reached(function, output, (context, gates), {0: "context", 1: "gates"})}
 
 
 def _own_columns(case: Case, head: int) -> torch.Tensor:
@@ -320,9 +331,10 @@ def _columns(case: Case, head: int | None = None) -> str:
 GATED = Exercise(
     id="10.4", title="A gate on each head", minutes=(8, 15),
     objective="Multiply what each head found by its gate, then put the heads side by side, as the layer does before its "
-    "output projection: out[b, l, h * d_head + d] is gates[h] * context[b, h, l, d]. A head with gate 0 writes zeros.",
+    "output projection: out[b, l, h * d_head + d] is gates[h] * context[b, h, l, d]. A head with gate 0 writes zeros. "
+    "Gradients must reach the gates: the importance of a head is a slope in its gate.",
     signature="gated(context (batch, heads, query, d_head), gates (heads,)) -> (batch, query, heads * d_head)",
-    probes=_gated_probes,
+    probes=_gated_probes, observe=_observe_gated,
     mistakes=(
         Mistake("not-transposed", _columns, "The gates are right, but the heads were merged without exchanging heads and "
                 "queries first: a word's row is filled from several words of one head (notebook 05)."),
@@ -365,6 +377,7 @@ GATED = Exercise(
                  "A head with gate 1 is left as it is, in its own columns: is the merge right?"),
         Property(lambda case: _wrong_head(case) is not None, _columns, "Take one head: its columns must be gate times "
                  "what it found, in the order of the words."),
+        *reaches("context", "gates"),
     ),
     hints=(
         "gates is (heads,), context is (batch, heads, query, d_head). Which shape must gates have, so that each number "

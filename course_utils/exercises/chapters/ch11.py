@@ -20,12 +20,12 @@ def _ranked(generator: torch.Generator, length: int, ranks: list[int]) -> tuple:
 
 
 def _precision_probes(generator: torch.Generator) -> list[tuple]:
-    """First evidence at rank 2 or 3, the next behind it; one at rank 1; and all of it in front."""
+    """First evidence at rank 2 or 3, the next behind it; one at rank 1; all of it in front; one token only, the last."""
     first = 2 + int(torch.randint(2, (1,), generator=generator))
     later = (first + 2 + torch.randperm(10 - first, generator=generator)[:2]).tolist()
     other = [4 + int(torch.randint(2, (1,), generator=generator)), 6 + int(torch.randint(3, (1,), generator=generator))]
     return [_ranked(generator, 11, [first, first + 1, *later]), _ranked(generator, 8, [1, *other]),
-            _ranked(generator, 6, [1, 2])]
+            _ranked(generator, 6, [1, 2]), _ranked(generator, 1, [1]), _ranked(generator, 5, [5])]
 
 
 def _ap(case: Case) -> str:
@@ -41,9 +41,11 @@ PRECISION = Exercise(
     objective="Rank the tokens by score, the highest first. At each evidence token, the precision is the share of "
     "evidence tokens among those down to its rank, itself included; return the mean of these precisions. No two scores "
     "are equal here (scikit-learn gives equal scores one common rank, the last of theirs); some are below zero; at least "
-    "one token is evidence. Without scikit-learn, please.",
+    "one token is evidence. Write it out, without scikit-learn.",
     signature="average_precision(scores (token,), evidence (token,), True = evidence) -> float",
     probes=_precision_probes,
+    forbidden=("sklearn.metrics.average_precision_score", "sklearn.metrics.precision_recall_curve",
+               "course_utils.explain.agreement"),
     mistakes=(
         Mistake("precision-at-k", _ap, "That is the precision at one rank, the number of evidence tokens. It does not "
                 "see what stands behind that rank: take the precision at each evidence token, then the mean."),
@@ -216,7 +218,7 @@ LEAVE = Exercise(
 
 
 def _comprehensiveness_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts of 20, 8 and 5 tokens. In the first the important words speak for, in the second against.
+    """Texts of 20, 8 and 5 tokens. In the first the important words speak for, in the second against. Then all words go.
 
     The importances are rough: weight of the word, turned after 'not', times noise.
     """
@@ -233,7 +235,8 @@ def _comprehensiveness_probes(generator: torch.Generator) -> list[tuple]:
         turned = [-sign if before == "not" else sign for before in ["", *tokens]]
         importances = [turn * weights[token] * factor for turn, token, factor in zip(turned, tokens, noise.tolist())]
         probes.append((score, tokens, importances, shares))
-    return probes
+    score, _ = _a_score(generator)
+    return [*probes, (score, ["not", "dull"], [0.2, -0.1], [1.0]), (score, ["dull"], [-0.3], [0.4])]
 
 
 def _mean_fall(case: Case) -> str:
@@ -379,8 +382,9 @@ ENTRY = Exercise(
 
 
 def _rollout_probes(generator: torch.Generator) -> list[tuple]:
-    """(layers 3, heads 2, 5 words) and (2, 4, 6)."""
-    return [(torch.randn(*shape, generator=generator).mul(1.5).softmax(dim=-1),) for shape in ((3, 2, 5, 5), (2, 4, 6, 6))]
+    """(layers 3, heads 2, 5 words) and (2, 4, 6); then one head and two words."""
+    return [(torch.randn(*shape, generator=generator).mul(1.5).softmax(dim=-1),)
+            for shape in ((3, 2, 5, 5), (2, 4, 6, 6), (2, 1, 2, 2))]
 
 
 def _row_sums(case: Case) -> str:
@@ -403,7 +407,7 @@ ROLLOUT = Exercise(
     "multiplies the layers, the last on the left. This function does two things otherwise. Find both, and repair it. The "
     "first shows in the sum of a row; the second does not.",
     signature="rolled_out(attentions (layers, heads, query, key), the first layer first) -> (query, key)",
-    probes=_rollout_probes,
+    probes=_rollout_probes, forbidden=("course_utils.explain.rollout",),
     mistakes=(
         Mistake("two-things", _row_sums, "Two things are wrong with it, the size of its entries and the order of its "
                 "layers."),

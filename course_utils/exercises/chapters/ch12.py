@@ -10,9 +10,9 @@ from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 def _report_probes(generator: torch.Generator) -> list[tuple]:
     """Validation and test accuracies of (settings 6, seeds 3, epochs 7) and (4, 5, 6): settings differ little, the rest is
-    chance."""
+    chance. Then a single run."""
     probes = []
-    for shape in ((6, 3, 7), (4, 5, 6)):
+    for shape in ((6, 3, 7), (4, 5, 6), (1, 1, 3)):
         setting = 0.8 + 0.02 * torch.rand(shape[0], 1, 1, generator=generator, dtype=torch.float64)
         validation, test = (setting + 0.1 * torch.rand(shape, generator=generator, dtype=torch.float64) - 0.05
                             for _ in range(2))
@@ -129,10 +129,11 @@ DIFFERENCE = Exercise(
     "(Student's t, which is given) times the root of three variances added. One is that of the reviews drawn: for each "
     "review, the share of seeds that judge it rightly, first model minus second; the variance of these differences, "
     "divided by the number of reviews. The other two are those of the seeds drawn, one for each model: the variance of its "
-    "seeds' accuracies, divided by its number of seeds.",
+    "seeds' accuracies, divided by its number of seeds. A variance here is the sum of the squared deviations divided by one "
+    "less than their number; for the reviews, which are many, that makes no difference.",
     signature="difference_interval(first (seed, review), second (other seeds, the same reviews), 1 = judged rightly, "
     "factor) -> difference, half of the interval",
-    probes=_difference_probes,
+    probes=_difference_probes, forbidden=("course_utils.results.difference",),
     mistakes=(
         Mistake("unpaired", _half, "This is the interval for models that were scored on *different* reviews. Here a hard "
                 "review is hard for both, and that falls out of the difference: subtract review by review first."),
@@ -220,7 +221,7 @@ def _holm_probes(generator: torch.Generator) -> list[tuple]:
         if values is third:                             # all survive; in this order two would, the largest first none
             order = [1, 0, 3, 2]
         probes.append(([values[i] for i in order], level))
-    return probes
+    return [*probes, ([between(0.03, 0.045)], 0.05), ([between(0.055, 0.09)], 0.05)]
 
 
 def _verdict_on(case: Case) -> str:
@@ -306,13 +307,13 @@ def _parameters(vocab_size: int, d_model: int, width: int) -> int:
 
 
 def _width_probes(generator: torch.Generator) -> list[tuple]:
-    """A budget that a width uses up, two that miss the next width by little, and one in the middle."""
+    """A budget that a width uses up, two that miss the next width by little, one in the middle; the least there is."""
     probes = []
     for words, numbers, width, share in ((60, 7, 9, 0.0), (40, 12, 6, 0.8), (150, 5, 14, 0.99), (30, 4, 20, 0.4)):
         words, numbers, width = (n + int(torch.randint(3, (1,), generator=generator)) for n in (words, numbers, width))
         low, high = (_parameters(words, numbers, width + more) for more in (0, 1))
         probes.append((words, numbers, low + int(share * (high - low))))
-    return probes
+    return [*probes, (5, 1, _parameters(5, 1, 1))]
 
 
 def _count(case: Case) -> str:

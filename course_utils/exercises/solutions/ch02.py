@@ -75,11 +75,6 @@ def _encoder(of_all=False, unknown=1, order=lambda counts, word: (-counts[word],
     return encode
 
 
-def _by_the_class(train, texts, min_freq):
-    tokenizer = WordTokenizer.train(train, min_freq=min_freq)
-    return [tokenizer.encode(text) for text in texts]
-
-
 def _sorted_twice(train, texts, min_freq):
     found = sorted(Counter(" ".join(train).split()).items())
     found.sort(key=lambda item: item[1], reverse=True)
@@ -106,7 +101,7 @@ def _rank_by_rank(train, texts, min_freq):
 VOCABULARY = Answers(
     encode_texts,
     variants={"rank by rank": _rank_by_rank,
-              "class": _by_the_class, "sorted twice, tensors": _sorted_twice, "arrays": _arrays, "counter": _encoder()},
+              "sorted twice, tensors": _sorted_twice, "arrays": _arrays, "counter": _encoder()},
     mutants={
         "vocabulary-of-all": _encoder(of_all=True),
         "unknown-is-padding": _encoder(unknown=0),
@@ -119,6 +114,9 @@ VOCABULARY = Answers(
         "alphabetical": _encoder(order=lambda counts, word: word),
         "no-special-ids": _encoder(first=0),
         "texts-counted": _encoder(per_text=True),
+        "lower-cased": lambda train, texts, min_freq: encode_texts(
+            [text.lower() for text in train], [text.lower() for text in texts], min_freq),
+        "empty-piece": lambda train, texts, min_freq: [row or [1] for row in encode_texts(train, texts, min_freq)],
     },
 )
 
@@ -432,6 +430,7 @@ MERGE_STEP = Answers(
         "across-words": _step(across=True),
         "last-of-equals": _step(choose=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
         "first-met": _step(choose=lambda counts: max(counts, key=counts.get)),
+        "ties-by-text": _step(choose=lambda counts: min(counts, key=lambda pair: (-counts[pair], "".join(pair)))),
         "first-place-only": _step(walk=_first_place),
         "overlap": _step(walk=_overlap),
         "from-the-right": _step(walk=_from_the_right),

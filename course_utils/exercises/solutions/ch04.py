@@ -73,10 +73,6 @@ def _einsum(query, key, value):
     return torch.einsum("...qk,...kv->...qv", weights, value), weights
 
 
-def _library(query, key, value):
-    return F.scaled_dot_product_attention(query, key, value), _attention()(query, key, value)[1]
-
-
 def _query_scaled_first(query, key, value):
     scores = (query / query.size(-1) ** 0.5) @ key.mT
     scores = scores - scores.amax(-1, keepdim=True)
@@ -101,7 +97,7 @@ class _Module(torch.nn.Module):
 
 SCALED = Answers(
     scaled_attention,
-    variants={"loops": _loops, "einsum": _einsum, "library": _library, "query scaled first": _query_scaled_first,
+    variants={"loops": _loops, "einsum": _einsum, "query scaled first": _query_scaled_first,
               "recursive": _recursive, "module in float64": _Module(),
               "lists": lambda q, k, v: [part.tolist() for part in _recursive(q, k, v)]},
     mutants={
@@ -159,10 +155,6 @@ def _where(query, key, value, mask):
     return F.softmax(scores, -1) @ value, F.softmax(scores, -1)
 
 
-def _library_masked(query, key, value, mask):
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask), masked_attention(query, key, value, mask)[1]
-
-
 def _log_of_mask(query, key, value, mask):
     weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5 + mask.float().log(), -1)   # log 0 is -inf
     return weights @ value, weights
@@ -176,7 +168,7 @@ def _indexed(query, key, value, mask):
 
 MASKED = Answers(
     masked_attention,
-    variants={"renormalised": _renormalised, "added": _added, "where": _where, "library": _library_masked,
+    variants={"renormalised": _renormalised, "added": _added, "where": _where,
               "log of the mask": _log_of_mask, "indexed": _indexed},
     mutants={
         "mask-after-softmax": _masked(after=True),

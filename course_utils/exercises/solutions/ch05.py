@@ -228,22 +228,6 @@ def _einsum(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     return [torch.einsum("bhqk,bhke,hed->bqd", weights, v, W_output.reshape(num_heads, -1, len(W_output))), weights]
 
 
-def _library(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    layer = torch.nn.MultiheadAttention(x.shape[-1], num_heads, bias=False, batch_first=True)
-    with torch.no_grad():
-        layer.in_proj_weight.copy_(torch.cat([W_query.T, W_key.T, W_value.T]))
-        layer.out_proj.weight.copy_(W_output.T)
-    return layer(x, x, x, key_padding_mask=~attention_mask, average_attn_weights=False)
-
-
-def _course(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    layer = MultiHeadAttention(x.shape[-1], num_heads, bias=False).double()
-    names = ("query_projection", "key_projection", "value_projection", "output_projection")
-    for name, W in zip(names, (W_query, W_key, W_value, W_output)):
-        getattr(layer, name).load_state_dict({"weight": W.T})
-    return layer(x.double(), mask=attention_mask[:, None, None, :], need_weights=True)
-
-
 def _fused(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     q, k, v = (into_heads(x @ W, num_heads) for W in (W_query, W_key, W_value))
     mask = attention_mask[:, None, None, :]
@@ -268,7 +252,7 @@ def _text_by_text(x, W_query, W_key, W_value, W_output, num_heads, attention_mas
 
 HEADS = Answers(
     attention_in_heads,
-    variants={"head by head": _head_by_head, "einsum": _einsum, "library": _library, "the course's class": _course,
+    variants={"head by head": _head_by_head, "einsum": _einsum,
               "fused": _fused, "text by text": _text_by_text},
     mutants={
         "views": _heads(split=_split_by_view, merge=_merge_by_view),

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from course_utils.exercises.definitions import Answers
-from course_utils.positional_encoding import RotaryPositions, SinusoidalPositions, sinusoidal_table
+from course_utils.positional_encoding import sinusoidal_table
 
 # ---------------------------------------------------------------- 6.1
 
@@ -68,15 +68,10 @@ def _rows_turned_on(first, count, d_model):
     return torch.stack(rows)
 
 
-def _rows_by_module(first, count, d_model):
-    return SinusoidalPositions(d_model)(torch.zeros(count, d_model), offset=first)
-
-
 ROWS = Answers(
     sinusoidal_rows,
     variants={
-        "loop": _rows_by_loop, "slices": _rows_by_slices, "numpy": _rows_by_numpy, "module": _rows_by_module,
-        "cut": lambda first, count, d: sinusoidal_table(first + count, d)[first:],
+        "loop": _rows_by_loop, "slices": _rows_by_slices, "numpy": _rows_by_numpy,
         "rows of tensors": lambda first, count, d: list(sinusoidal_rows(first, count, d)),
         "turned on": _rows_turned_on,
         "phase": lambda first, count, d: torch.sin(
@@ -184,6 +179,18 @@ class _Upright(nn.Module):
         return x + self.columns.narrow(1, offset, x.shape[1]).T.to(x.dtype)
 
 
+class _RowByRow(nn.Module):
+    """A buffer for each row."""
+
+    def __init__(self, table):
+        super().__init__()
+        for place, row in enumerate(table):
+            self.register_buffer(f"row_{place}", row)
+
+    def forward(self, x, offset=0):
+        return x + torch.stack([getattr(self, f"row_{offset + word}") for word in range(x.shape[1])])
+
+
 class _InList(nn.Module):
     def __init__(self, table):
         super().__init__()
@@ -209,7 +216,7 @@ def _ends_at_length(table, offset, length):
 TABLE = Answers(
     TablePositions,
     variants={"frozen parameter": _positions(kind="frozen"), "embedding": _ByIndex, "rolled": _RolledTable,
-              "upright": _Upright, "in a list": _InList,
+              "upright": _Upright, "in a list": _InList, "row by row": _RowByRow,
               "list of places": _positions(rows=lambda t, o, n: torch.stack([t[p] for p in range(o, o + n)]))},
     mutants={
         "as-given": _positions(kind="attribute", rows=_ends_at_length),
@@ -308,8 +315,7 @@ def _sorted_into_halves(x, offset):
 ROTARY = Answers(
     turn_pairs,
     variants={"length and angle": _by_length_and_angle, "sorted into halves": _sorted_into_halves,
-              "complex": _complex, "matrices": _matrices, "written into": _written_into, "repeated": _repeated,
-              "class": lambda x, offset: RotaryPositions(x.shape[-1])(x, offset)},
+              "complex": _complex, "matrices": _matrices, "written into": _written_into, "repeated": _repeated},
     mutants={
         "halves": _rotary(read_halves=True, write_halves=True),
         "backwards": _rotary(sign=-1.0),

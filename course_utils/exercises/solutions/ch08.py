@@ -72,24 +72,10 @@ def _queries_in_loops(queries, x, attention_mask):
 
 
 def _queries_einsum(queries, x, attention_mask):
-    exponentials = torch.einsum("qd,bsd->bqs", queries / len(queries[0]) ** 0.5, x).exp() * attention_mask[:, None]
+    scores = torch.einsum("qd,bsd->bqs", queries / len(queries[0]) ** 0.5, x)
+    exponentials = (scores - scores.detach().amax(-1, keepdim=True)).exp() * attention_mask[:, None]
     weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-9)
     return torch.einsum("bqs,bsd->bqd", weights, x).reshape(len(x), -1), weights
-
-
-def _queries_library(queries, x, attention_mask):
-    from course_utils.attention import scaled_dot_product_attention
-
-    context, weights = scaled_dot_product_attention(queries.expand(len(x), -1, -1), x, x, attention_mask.unsqueeze(1))
-    return torch.cat(context.unbind(dim=1), dim=-1), weights
-
-
-def _queries_fused(queries, x, attention_mask):
-    mask = attention_mask.unsqueeze(1).expand(-1, len(queries), -1)
-    q = queries.repeat(len(x), 1, 1)
-    context = F.scaled_dot_product_attention(q, x, x, attn_mask=mask)
-    weights = F.scaled_dot_product_attention(q, x, torch.eye(x.shape[1]).expand(len(x), -1, -1), attn_mask=mask)
-    return [context.reshape(len(x), -1), weights]
 
 
 def _queries_nan_to_zero(queries, x, attention_mask):
@@ -100,27 +86,13 @@ def _queries_nan_to_zero(queries, x, attention_mask):
 
 def _queries_vmap(queries, x, attention_mask):
     def one(query, words, real):
-        exponentials = torch.where(real, (words @ query / len(query) ** 0.5).exp(), 0.0)
+        scores = words @ query / len(query) ** 0.5
+        exponentials = torch.where(real, (scores - scores.max()).exp(), 0.0)
         weights = exponentials / exponentials.sum().clamp(min=1e-9)
         return weights @ words, weights
     each_query = torch.func.vmap(one, in_dims=(0, None, None))
     pooled, weights = torch.func.vmap(each_query, in_dims=(None, 0, 0))(queries, x, attention_mask)
     return list(pooled.flatten(1)), weights
-
-
-def _queries_one_by_one(queries, x, attention_mask):
-    """The class of section 1, once for each query."""
-    from course_utils.classifier import AttentionPooling
-
-    pooled, weights = [], []
-    for query in queries:
-        module = AttentionPooling(len(query))
-        del module.query
-        module.query = query[None]
-        one, its_weights = module(x, attention_mask)
-        pooled.append(one)
-        weights.append(its_weights)
-    return torch.cat(pooled, dim=1), torch.stack(weights, dim=1)
 
 
 def _zero_then_removed(queries, x, attention_mask):
@@ -132,9 +104,8 @@ def _zero_then_removed(queries, x, attention_mask):
 
 QUERIES = Answers(
     pool_with_queries,
-    variants={"loops": _queries_in_loops, "einsum": _queries_einsum, "the course's attention": _queries_library,
-              "the library's attention": _queries_fused, "nan to zero": _queries_nan_to_zero,
-              "one by one": _queries_one_by_one, "vmap": _queries_vmap},
+    variants={"loops": _queries_in_loops, "einsum": _queries_einsum, "nan to zero": _queries_nan_to_zero,
+              "vmap": _queries_vmap},
     mutants={
         "nan": _pooling(mask="-inf"),
         "uniform": _pooling(mask="uniform"),

@@ -255,7 +255,7 @@ def _gated_loops(context, gates):
     batch, heads, length, d_head = context.shape
     out = torch.empty(batch, length, heads * d_head)
     for head in range(heads):
-        out[:, :, head * d_head:(head + 1) * d_head] = gates[head].item() * context[:, head]
+        out[:, :, head * d_head:(head + 1) * d_head] = gates[head] * context[:, head]
     return out
 
 
