@@ -89,7 +89,7 @@ def encode(value):
     if isinstance(value, Odd):
         return {"odd": value.what}
     if isinstance(value, torch.Tensor):
-        raw = value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        raw = value.contiguous().as_strided((value.numel(),), (1,)).view(torch.uint8).numpy().tobytes()
         return {"tensor": str(value.dtype).removeprefix("torch."), "shape": list(value.shape),
                 "bytes": base64.b64encode(raw).decode("ascii")}
     if isinstance(value, tuple):

@@ -92,8 +92,8 @@ def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
     tied = ["film camera actor drama"]                 # in no order by which ties could go: turning up, length, backwards
     words = " ".join(two[1]).split()
     mixed = " ".join(words[i] for i in torch.randperm(len(words), generator=generator).tolist())
-    capitals = ([f"{b.capitalize()} {b} {a.upper()} {b.capitalize()} {c}", f"{c} {a} {c}"],
-                [f"{b} {b.upper()} {a.upper()} {b.capitalize()}", "", f"{c}"], 1)
+    capitals = ([f"{b.capitalize()} {b} {a.upper()} {b.capitalize()} {c}", f"{c} {a} {c} {h.capitalize()}"],
+                [f"{b} {b.upper()} {a.upper()} {b.capitalize()}", "", f"{c} {h.capitalize()}"], 1)
     return [one, two, (one[0], [mixed, two[1][0]], 1), (tied, ["actor film", "drama camera"], 1), capitals,
             ([a], [a, f"{a} {b}"], 1)]
 

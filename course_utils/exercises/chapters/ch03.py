@@ -24,7 +24,7 @@ def _lookup_probes(generator: torch.Generator) -> list[tuple]:
         ids = torch.randperm(vocab_size - never, generator=generator)[:4]     # the last ids never occur
         ids = torch.cat([ids, ids[:1], ids[:2]])[torch.randperm(7, generator=generator)]
         probes.append((ids, torch.randn(7, d_model, generator=generator), vocab_size))
-    return [*probes, (torch.tensor([2]), 100 * torch.randn(1, 1, generator=generator), 4)]
+    return [*probes, (torch.tensor([2]), 100 + torch.rand(1, 1, generator=generator), 4)]
 
 
 def _observe_gradient(function, token_ids, upstream, vocab_size):
