@@ -1,6 +1,7 @@
 """What a check says is true, in the learner's own words, and says what to do; credit goes to the learner's own answer."""
 
 import copy
+import functools
 import json
 import math
 
@@ -11,11 +12,13 @@ import torch
 from torch import nn
 
 from course_utils import exercises
+from course_utils.exercises import wire
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.exercises.definitions import Answers, Exercise, Property
 from course_utils.exercises.engine import judge
 from course_utils.exercises.keys import Key, make_key
 from course_utils.exercises.outputs import named_tensors, readings
+from course_utils.exercises.sides import Here
 
 
 def draw(generator):
@@ -292,3 +295,52 @@ def test_a_seed_that_is_no_whole_number_is_said_so_and_the_check_goes_on(seed, m
     assert lines[-1].startswith("✓ 4.2") and len(lines) == (2 if seed in ("abc", "1.5") else 1)
     exercises.exercise("4.2").check(answers_to("4.2").reference, seed="x")
     assert "expected a whole number" in capsys.readouterr().out
+
+
+# rough handling
+
+class Evasive:
+    """Answers no question about itself, but can be called."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"no {name}")
+
+    def __call__(self, query, key):
+        return attend(query, key)
+
+
+class WrapsItself:
+    def __init__(self):
+        self.__wrapped__ = self
+
+    def __call__(self, query, key):
+        return attend(query, key)
+
+
+@pytest.mark.parametrize("make", [Evasive, WrapsItself, lambda: functools.partial(attend)])
+def test_whatever_can_be_called_is_judged_by_what_it_gives(make):
+    assert judge(PAIR, Answers(attend, {}, {}), Here(PAIR, make())).state == "right"
+
+
+@pytest.mark.parametrize("result", [
+    lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), lambda: torch.zeros(2).to(torch.float8_e4m3fn),
+    lambda: torch.zeros(2, 3, device="meta"), lambda: torch.zeros(2, 3).to_sparse(),
+    lambda: np.array(["2020"], dtype="datetime64[D]"), lambda: np.zeros(2, dtype=[("a", int)]), lambda: np.ma.masked,
+    lambda: (i for i in range(3)), lambda: pd.DataFrame({"a": ["x"]}), lambda: torch.nn.Linear, lambda: "\ud800",
+])
+def test_every_result_gets_a_verdict_here_and_when_it_has_been_sent(result):
+    here = judge(PAIR, Answers(attend, {}, {}), lambda query, key: result())
+    sent = judge(PAIR, Answers(attend, {}, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
+    assert here.state == sent.state == "wrong" and here == sent
+
+
+def test_errors_that_cannot_be_shown_or_leave_the_program_get_a_verdict():
+    class Unspeakable(Exception):
+        def __str__(self):
+            raise ValueError
+
+    for error in (Unspeakable(), SystemExit(2), KeyboardInterrupt(), GeneratorExit()):
+        def raising(query, key, error=error):
+            raise error
+
+        assert type(error).__name__ in said(raising)

@@ -13,6 +13,7 @@ Environment: `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong ans
 """
 
 import datetime
+import inspect
 import os
 import time
 
@@ -73,7 +74,7 @@ class exercise:
         else:
             ours = answers.reference if self._exercise.kind == "function" else answers.reference()
         if verdict.state != "open" and AS_GIVEN not in verdict.text:
-            name = getattr(answer, "__name__", "")
+            name = answer.__name__ if inspect.isroutine(answer) or isinstance(answer, type) else ""
             print("Yours isn't right yet, so the course's answer takes its place from here on"
                   f"{f': `{name}` is now ours' if name.isidentifier() else ''}.")
         _handed_out.append(ours)

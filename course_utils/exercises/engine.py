@@ -32,8 +32,7 @@ def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) 
 
     `answer` is a function or a value, which is run here, or a side (see `sides`) that was or will be run elsewhere.
     """
-    side = answer if callable(getattr(answer, "describe", None)) and callable(getattr(answer, "runs", None)) else Here(
-        exercise, answer)
+    side = answer if isinstance(answer, Side) else Here(exercise, answer)
     with usual_settings():
         return _judge(exercise, answers, side, seed)
 

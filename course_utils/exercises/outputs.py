@@ -12,6 +12,9 @@ import numpy as np
 import torch
 
 MOST = 4_000_000                                        # numbers and letters in one output
+TYPES = {str(kind).removeprefix("torch."): kind for kind in (
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64,
+    torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 DEEPEST = 20                                            # lists within lists
 
 
@@ -27,7 +30,7 @@ class Odd(NamedTuple):
 
 def article(noun: str) -> str:
     """A noun with its article: 'an object', 'a function'."""
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if noun[:1].lower() in 'aeiou' or noun.startswith('nd') else 'a'} {noun}"
 
 
 def plain(thing):
@@ -90,6 +93,8 @@ def _plain_tensor(tensor: torch.Tensor, left: list[int]):
     with torch.no_grad():
         tensor = tensor.detach()
         dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+        dense = dense.dequantize() if dense.is_quantized else dense
+        dense = dense if dense.dtype in TYPES.values() else dense.to(torch.float32)
         return dense.as_subclass(torch.Tensor).cpu().resolve_neg().contiguous().clone()
 
 

@@ -159,7 +159,7 @@ def by_name(answer: Callable, names: list[str]) -> Callable:
     """The function itself, or, if some of its parameters can be given by name only, one that hands these over by name."""
     try:
         only = {name for name, one in inspect.signature(answer).parameters.items() if one.kind is one.KEYWORD_ONLY}
-    except (TypeError, ValueError):
+    except Exception:                                   # an object that does not say what it takes
         return answer
     if not only & set(names):
         return answer

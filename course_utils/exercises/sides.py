@@ -11,7 +11,8 @@ import dis
 import inspect
 import sys
 import threading
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -32,17 +33,20 @@ class Handed(NamedTuple):
     value: object = None
 
 
-class Side(Protocol):
+class Side:
     """What `judge` needs to know about an answer."""
 
     def describe(self) -> Handed:
         """What was handed over."""
+        raise NotImplementedError
 
     def runs(self, seed: int) -> list[Run]:
         """What it does on the inputs of a seed: a run for each, the last one the first that came to nothing."""
+        raise NotImplementedError
 
 
-class Recorded(NamedTuple):
+@dataclass(frozen=True)
+class Recorded(Side):
     """A side that has been run elsewhere, such as in the kernel of a notebook that was handed in (see `wire`)."""
 
     handed: Handed
@@ -57,7 +61,7 @@ class Recorded(NamedTuple):
         return self.recorded
 
 
-class Here:
+class Here(Side):
     """A side that runs in a thread of this process.
 
     An endless loop in Python is stopped after `seconds` for all inputs together. Code that holds Python's lock, such as
@@ -108,9 +112,11 @@ def is_stub(answer) -> bool:
     A class is one if that is so of all its methods.
     """
     if isinstance(answer, type):
-        return all(is_stub(method) for method in vars(answer).values() if inspect.isfunction(method))
-    code = getattr(inspect.unwrap(answer), "__code__", None)
-    if code is None:
+        methods = [method for method in vars(answer).values() if inspect.isfunction(method)]
+        return answer.__module__ != "builtins" and all(map(is_stub, methods))
+    try:
+        code = inspect.unwrap(answer).__code__
+    except Exception:                                   # not a function in Python, or an object with ideas of its own
         return False
     idle = ("RESUME", "NOP", "COPY_FREE_VARS", "PUSH_NULL", "PRECALL", "CACHE")
     steps = [step for step in dis.get_instructions(code) if step.opname not in idle]

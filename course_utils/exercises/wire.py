@@ -13,15 +13,12 @@ import math
 
 import torch
 
-from course_utils.exercises.outputs import DEEPEST, MOST, Odd
+from course_utils.exercises.outputs import DEEPEST, MOST, TYPES, Odd
 from course_utils.exercises.running import Failure, Run, runs_of
 from course_utils.exercises.sides import Handed, Recorded, Side, described
 
 LONGEST = 200_000_000                                   # letters in a report
 MOST_RUNS = 1000
-TYPES = {str(kind).removeprefix("torch."): kind for kind in (
-    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64,
-    torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 
 
 def report(exercise, answer, seed: int) -> str:

@@ -33,6 +33,8 @@ def main() -> None:
     def send(**frame) -> None:
         answers.write(json.dumps(frame, allow_nan=False).encode() + b"\n")
 
+    import torch
+
     from course_utils.exercises import wire
     from course_utils.exercises.catalogue import find_exercise
     from course_utils.exercises.running import Run, failure, runs_of
@@ -47,6 +49,7 @@ def main() -> None:
         faulthandler.dump_traceback_later(STARTING + SPARE, exit=True, file=nothing)
         body = requests.read(asked["size"])
         sys.path[:] = asked["path"]
+        torch.set_default_device(None)                  # the function before may have set one
         try:
             os.chdir(asked["folder"])
             answer = pickle.loads(body)                 # from the learner's own kernel, which started this process

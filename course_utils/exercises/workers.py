@@ -28,7 +28,7 @@ import cloudpickle
 
 from course_utils.exercises import wire
 from course_utils.exercises.running import LIBRARIES, Failure, Run
-from course_utils.exercises.sides import SECONDS, Handed, Here, described
+from course_utils.exercises.sides import SECONDS, Handed, Here, Side, described
 
 STARTING = 60.0                                         # seconds for a process to be ready, on a busy machine
 LARGEST = 200_000_000                                   # bytes of a function with all that it uses
@@ -123,7 +123,7 @@ def stop() -> None:
 atexit.register(stop)
 
 
-class Away:
+class Away(Side):
     """A side whose function runs in the worker process, or, if it cannot travel there, in a thread (see `sides.Here`)."""
 
     def __init__(self, exercise, answer, seconds: float = SECONDS):
@@ -187,7 +187,7 @@ class Away:
             elif "printed" in frame:
                 printed.append(frame["printed"])
             elif "run" in frame:
-                runs.append(_with_line(wire.decode_run(frame["run"])))
+                runs.append(_with_line(_decoded(frame["run"])))
                 printed.clear()
             elif "unreadable" in frame:
                 raise CannotTravel(frame["unreadable"])
@@ -197,7 +197,8 @@ class Away:
 
 def packed(answer) -> bytes:
     """A function with all that it uses. Raises CannotTravel."""
-    module = inspect.getmodule(answer)
+    known = answer if inspect.isroutine(answer) or isinstance(answer, type) else type(answer)
+    module = sys.modules.get(known.__module__ or "")
     file = getattr(module, "__file__", None) or ""
     own = bool(file) and module.__name__ != "__main__" and not str(Path(file).resolve()).startswith(LIBRARIES)
     try:
@@ -212,6 +213,14 @@ def packed(answer) -> bytes:
     if len(body) > LARGEST:
         raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB")
     return body
+
+
+def _decoded(frame: dict) -> Run:
+    """A run that came from the worker; a failure if the function has spoilt what comes from there."""
+    try:
+        return wire.decode_run(frame)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return Run(error=Failure("ProcessDied", "", ours=True))
 
 
 def _folder() -> str:
