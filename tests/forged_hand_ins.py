@@ -163,8 +163,9 @@ def _replaced(others: Path):
     yield "inputs", with_4_2("""
         import torch
         from course_utils.exercises import catalogue
-        easy = catalogue.find_exercise("4.2")._replace(probes=lambda generator: [(torch.zeros(1, 1),) * 3])
-        catalogue.find_exercise = lambda number: easy""", WRONG, CHECK), BAD
+        known = catalogue.find_exercise
+        easy = known("4.2")._replace(probes=lambda generator: [(torch.zeros(1, 1),) * 3])
+        catalogue.find_exercise = lambda number: easy if number == "4.2" else known(number)""", WRONG, CHECK), BAD
     yield "equal_to_all", with_4_2("""
         class Equal:
             def __eq__(self, other): return True
