@@ -145,6 +145,7 @@ def _printed(others: Path):
 
 def _replaced(others: Path):
     """Machinery that is replaced."""
+    spoilt = BAD | {"4.3": "wrong", "4.5": "wrong"}     # it stays replaced for the exercises that follow
     yield "class_exercise", with_4_2(TICKS, WRONG, CHECK), BAD
     yield "judge", with_4_2("""
         import course_utils.exercises as package
@@ -154,11 +155,11 @@ def _replaced(others: Path):
     yield "report", with_4_2("""
         from course_utils.exercises import wire
         wire.report_of = wire.report = lambda *_: '{"handed": {"kind": "function", "type": "f", "value": null}, "runs": []}'
-        """, WRONG, CHECK), BAD
+        """, WRONG, CHECK), spoilt | {"4.4": "wrong"}
     yield "runs", with_4_2("""
         from course_utils.exercises import running, sides, wire
         for module in (running, sides, wire):
-            module.runs_of = lambda *_: [running.Run(output="right")] * 9""", WRONG, CHECK), BAD
+            module.runs_of = lambda *_: [running.Run(output="right")] * 9""", WRONG, CHECK), spoilt
     yield "comparison", with_4_2("import torch", "torch.allclose = torch.equal = lambda *_, **__: True", WRONG, CHECK), BAD
     yield "inputs", with_4_2("""
         import torch
