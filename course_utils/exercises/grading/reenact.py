@@ -120,6 +120,9 @@ def _shell():
         def ask_exit(self):                             # exit() in a cell doesn't end the notebook
             pass
 
+        def _tee(self, channel):                        # IPython would keep all that is printed
+            return contextlib.nullcontext()
+
     settings = Config()
     settings.HistoryManager.enabled = False
     return Shell.instance(config=settings)
