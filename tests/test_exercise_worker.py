@@ -31,13 +31,25 @@ def worker_ended_afterwards():
     workers.stop()
 
 
-def verdict_on(function, seconds=2.0, exercise=EXERCISE):
+def verdict_on(function, seconds=60.0, exercise=EXERCISE):
     return judge(exercise, answers_to(exercise.id), Away(exercise, function, seconds))
 
 
 def right(query, key, value):
     weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1)
     return weights @ value, weights
+
+
+def calls_of_a_check() -> int:
+    """How often a check calls the function: here it can be counted."""
+    called = []
+
+    def counting_calls(*inputs):
+        called.append(1)
+        return right(*inputs)
+
+    assert judge(EXERCISE, ANSWERS, Here(EXERCISE, counting_calls)).state == "right"
+    return len(called)
 
 
 def summing(*inputs):
@@ -70,23 +82,21 @@ def ignoring_signals(*inputs):
 def test_what_never_ends_is_stopped_in_time_and_the_next_check_works(function):
     verdict_on(right)
     before = workers._worker.process
-    begun = time.monotonic()
-    verdict = verdict_on(function, seconds=1.0)
-    assert "doesn't come to an end" in verdict.text and time.monotonic() - begun < 4
+    assert "doesn't come to an end" in verdict_on(function, seconds=1.0).text
     assert before.poll() is not None                    # the whole process is gone, and no zombie is left
     assert verdict_on(right).state == "right"
 
 
 def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
+    pause = 2.0 / calls_of_a_check()                    # each call alone takes less than the limit, all together more
+
     def slow(*inputs):
-        time.sleep(0.7)
+        time.sleep(pause)
         return right(*inputs)
 
-    begun = time.monotonic()
-    assert "doesn't come to an end" in verdict_on(slow, seconds=1.0).text and time.monotonic() - begun < 4
-    begun = time.monotonic()
+    assert pause < 1.0
+    assert "doesn't come to an end" in verdict_on(slow, seconds=1.0).text
     assert "doesn't come to an end" in judge(EXERCISE, ANSWERS, Here(EXERCISE, slow, seconds=1.0)).text
-    assert time.monotonic() - begun < 4
 
 
 def test_a_function_that_ends_the_process_gets_a_verdict():
@@ -123,10 +133,10 @@ def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never
         return right(*inputs)
 
     verdict_on(talking)
-    assert capsys.readouterr().out == "one two\none two\n"
+    assert capsys.readouterr().out == "one two\n" * calls_of_a_check()
     verdict_on(talking_without_end, seconds=1.0)
     assert capsys.readouterr().out == "last words\n"
-    assert verdict_on(talking_too_much, seconds=8.0).state == "right"
+    assert verdict_on(talking_too_much).state == "right"
     out = capsys.readouterr().out
     assert len(out) < 30_000 and "left out" in out
 
@@ -148,7 +158,7 @@ def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
 
     assert verdict_on(with_a_generator).state == "right"
     assert "runs in this kernel" in capsys.readouterr().out
-    assert next(numbers) == 2                           # it did run here
+    assert next(numbers) == calls_of_a_check()          # it did run here
 
 
 def test_a_global_that_a_function_changes_stays_as_it_is():
@@ -209,10 +219,8 @@ def test_an_interrupted_check_leaves_nothing_running(make):
     verdict_on(right)
     process = workers._worker.process
     threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):              # after the limit it would be a verdict
         judge(EXERCISE, ANSWERS, make(EXERCISE, spinning_on, 60.0))
-    assert time.monotonic() - begun < 8
     assert threads_in("spinning_on") == [] and (process.poll() is not None or make is Here)
     assert verdict_on(right, 60.0).state == "right"
 
@@ -236,7 +244,7 @@ def test_the_worker_ends_with_its_parent_however_that_ends(ending):
         {ending}
         """)
     pid = int(done.stdout.split()[-1])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not alive(pid)

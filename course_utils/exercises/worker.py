@@ -53,13 +53,14 @@ def main() -> None:
         try:
             os.chdir(asked["folder"])
             answer = pickle.loads(body)                 # from the learner's own kernel, which started this process
+            exercise = find_exercise(asked["exercise"])  # here, since reading its chapter is no time of the learner's
         except BaseException as error:
             send(unreadable=f"{type(error).__name__}: {error}"[:300])
             continue
         faulthandler.dump_traceback_later(asked["seconds"] + SPARE, exit=True, file=nothing)
         send(begun=True)
         try:
-            for run in runs_of(find_exercise(asked["exercise"]), answer, asked["seed"], lambda text: send(printed=text)):
+            for run in runs_of(exercise, answer, asked["seed"], lambda text: send(printed=text)):
                 send(run=wire.encode_run(run))
         except KeyboardInterrupt as error:
             send(run=wire.encode_run(Run(error=failure(error))))
