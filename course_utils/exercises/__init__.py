@@ -68,7 +68,7 @@ class exercise:
         verdict = self._judged(answer, SEED, just_now=True)
         if verdict.state == "right" or _is_ours(answer):
             return answer
-        answers = answers_to(self._exercise.id)
+        answers = self._answers()
         if self._exercise.kind == "order":
             ours = right_order(answers.reference())
         else:
@@ -85,14 +85,17 @@ class exercise:
         asked = (self._exercise.id, seed)
         if just_now and _last and _last[0] == asked and _last[1] is answer and time.monotonic() - _last[3] < 1:
             return _last[2]
-        if _is_ours(answer):
+        if _is_ours(answer) or (inspect.isroutine(answer) and answer is getattr(self._answers(), "reference", None)):
             name = f"{self._exercise.id} {self._exercise.title}"
-            return Verdict("open", (), f"○ {name}: this is the course's own answer, which use() put in place of yours. It "
-                           "works, but it doesn't count: check the one that you wrote.")
+            return Verdict("open", (), f"○ {name}: this is the course's own answer, not yours. It works, but it doesn't "
+                           "count: check the one that you wrote.")
         side = (workers.Away if workers.wanted() else sides.Here)(self._exercise, answer)
-        verdict = judge(self._exercise, answers_to(self._exercise.id), side, seed)
+        verdict = judge(self._exercise, self._answers(), side, seed)
         _last[:] = [asked, answer, verdict, time.monotonic()]
         return verdict
+
+    def _answers(self):
+        return answers_to(self._exercise.id)
 
     def hint(self, n: int = 1) -> None:
         """Print hint number n; the first says least."""
