@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional as F
 
-from course_utils.shapes import check_mask
+from course_utils.shapes import check_mask, check_vectors
 
 __all__ = [
     "causal_mask",
@@ -69,10 +69,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropou
 
     Taught in 04_attention, '8. The function'.
     """
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query has d_k={query.shape[-1]} and key has d_k={key.shape[-1]}; they must be the same")
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"{key.shape[-2]} keys and {value.shape[-2]} values; each key needs its value")
+    check_vectors(query, key, value)
     wide = torch.promote_types(query.dtype, torch.float32)                 # float16 ends at 65,504
     scores = query.to(wide) @ key.to(wide).transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
     check_mask(mask, bias, scores.shape)
@@ -83,8 +80,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropou
     if mask is None and bias is None:
         weights = scores.softmax(dim=-1)                                   # each row sums to one
     else:
-        closed = scores == -math.inf                                       # by the mask or by the bias
-        weights = scores.masked_fill(closed, torch.finfo(scores.dtype).min).softmax(dim=-1)
-        weights = weights.masked_fill(closed, 0.0)                         # matters where a row has no key at all
+        no_key = (scores == -math.inf).all(dim=-1, keepdim=True)           # rows that mask and bias leave nothing
+        weights = scores.masked_fill(no_key, 0.0).softmax(dim=-1).masked_fill(no_key, 0.0)
     weights = weights.to(query.dtype)
     return AttentionResult(F.dropout(weights, dropout_p) @ value, weights)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import AttentionResult, scaled_dot_product_attention
+from course_utils.options import MODEL_RULES, check_options
 from course_utils.shapes import check_attention_inputs
 
 __all__ = [
@@ -24,14 +25,15 @@ class MultiHeadAttention(nn.Module):
     context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
     mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
     bias, added to the scores, has these or (heads, query, key). `rotary` is applied to split queries and keys
-    (batch, heads, length, d_head). Raises ValueError for a number of heads that does not divide d_model, and for
-    shapes that do not fit, inputs without a batch among them.
+    (batch, heads, length, d_head). The bias is added in the type of the query. Raises ValueError for a number of heads that
+    does not divide d_model, and for shapes that do not fit, inputs without a batch among them.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
 
     def __init__(self, d_model: int, num_heads: int, bias: bool = True, attention_dropout: float = 0.0):
         super().__init__()
+        check_options(dict(d_model=d_model, num_heads=num_heads, attention_dropout=attention_dropout), MODEL_RULES)
         divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
         if num_heads not in divisors:
             nearest = [n for n in divisors if n < num_heads][-1:] + [n for n in divisors if n > num_heads][:1]
@@ -67,12 +69,12 @@ class MultiHeadAttention(nn.Module):
     def attend(self, query, key, value, mask=None, bias=None, need_weights=False):
         """Attention in every head at once; step by step if the weights are needed, else fused."""
         dropout_p = self.attention_dropout if self.training else 0.0
+        if bias is not None:
+            bias = bias.to(query.dtype)                                    # as the library wants it
         if need_weights:
             return scaled_dot_product_attention(query, key, value, mask, bias, dropout_p)
-        if bias is not None:
-            bias = bias.to(query.dtype)
-            if mask is not None:
-                bias = bias.masked_fill(~mask, float("-inf"))              # the library takes one or the other
+        if bias is not None and mask is not None:
+            bias = bias.masked_fill(~mask, float("-inf"))                  # the library takes one or the other
         fused = F.scaled_dot_product_attention(query, key, value, mask if bias is None else bias, dropout_p)
         return AttentionResult(fused, None)
 

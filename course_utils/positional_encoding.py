@@ -12,6 +12,9 @@ import math
 import torch
 from torch import nn
 
+from course_utils.options import MODEL_RULES, check_options
+from course_utils.shapes import check_sequence
+
 __all__ = [
     "sinusoidal_table",
     "SinusoidalPositions",
@@ -49,14 +52,16 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoidal_table(max_len, d_model, base))
 
     def forward(self, x, offset: int = 0):
-        return x + positions_from(self.table, x.shape[-2], offset).to(x.dtype)
+        return x + positions_from(self.table, x, offset).to(x.dtype)
 
 
-def positions_from(table: torch.Tensor, seq_len: int, offset: int) -> torch.Tensor:
-    """Rows offset to offset + seq_len of a table of positions, or a ValueError that says what is too long.
+def positions_from(table: torch.Tensor, x: torch.Tensor, offset: int) -> torch.Tensor:
+    """Rows offset to offset + seq_len of a table, for x (..., seq_len, d_model). Raises ValueError for what doesn't fit.
 
     Taught in 06_positional_encoding, '3. Sines and cosines'.
     """
+    check_sequence(x, d_model=table.shape[-1])
+    seq_len = x.shape[-2]
     if offset < 0:
         raise ValueError(f"offset={offset}; positions count from 0")
     if offset + seq_len > len(table):
@@ -78,7 +83,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
 
     def forward(self, x, offset: int = 0):
-        return x + positions_from(self.table, x.shape[-2], offset)
+        return x + positions_from(self.table, x, offset)
 
 
 class RotaryPositions(nn.Module):
@@ -98,8 +103,7 @@ class RotaryPositions(nn.Module):
 
     def angles(self, x, offset: int = 0):
         """By how much each position turns each pair, (length, d_head / 2): in float32, or float64 if x is."""
-        if x.shape[-1] != self.d_head:
-            raise ValueError(f"x has d_head={x.shape[-1]}; these positions were made for d_head={self.d_head}")
+        check_sequence(x, d_head=self.d_head)
         dtype = torch.promote_types(x.dtype, torch.float32)
         frequency = self.base ** -(torch.arange(0, self.d_head, 2, dtype=dtype, device=x.device) / self.d_head)
         return torch.arange(offset, offset + x.shape[-2], dtype=dtype, device=x.device)[:, None] * frequency
@@ -123,6 +127,7 @@ def alibi_slopes(num_heads: int) -> torch.Tensor:
 
     Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
     """
+    check_options({"num_heads": num_heads}, MODEL_RULES)
     power = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * (h + 1) / power) for h in range(power)]
     between = [2 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]

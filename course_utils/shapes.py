@@ -1,11 +1,49 @@
 """Refuse tensors whose shapes would broadcast to a wrong answer without an error.
 
-Does: check masks and biases against the scores they belong to, and the inputs of multi-head attention. Does not:
-change a tensor, or look at its values. A batch of five masks, broadcast against one text, makes five texts of it; a mask
-(batch, key) passes for (query, key) where a batch holds as many texts as each text has tokens.
+Does: check queries, keys and values, masks and biases against the scores they belong to, the inputs of multi-head
+attention, and what positions are added to. Does not: change a tensor, or look at its values. A batch of five masks,
+broadcast against one text, makes five texts of it; a mask (batch, key) passes for (query, key) where a batch holds as many
+texts as each text has tokens; a vector of one number takes a whole table of positions.
 """
 
 import torch
+
+
+def check_vectors(query, key, value) -> None:
+    """Refuse queries (..., query, d_k), keys (..., key, d_k) and values (..., key, d_value) that don't fit each other.
+
+    Raises TypeError for anything but tensors of floats (integers would round every weight to zero), else ValueError.
+    """
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        _check_floats(name, x)
+        if x.dim() < 2:
+            raise ValueError(f"{name} has shape {tuple(x.shape)}; it must be (..., length, size). For one vector write "
+                             f"{name}[None]")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query has d_k={query.shape[-1]} and key has d_k={key.shape[-1]}; they must be the same")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"{key.shape[-2]} keys and {value.shape[-2]} values; each key needs its value")
+
+
+def check_sequence(x, **size: int) -> None:
+    """Refuse an x that isn't a tensor of floats (..., length, size): check_sequence(x, d_model=64) names the size."""
+    (name, expected), = size.items()
+    _check_floats("x", x)
+    if x.dim() < 2:
+        raise ValueError(f"x has shape {tuple(x.shape)}; it must be (..., length, {name}={expected})")
+    if x.shape[-1] != expected:
+        raise ValueError(f"x has {name}={x.shape[-1]}; these positions were made for {name}={expected}")
+
+
+def _check_floats(name: str, x) -> None:
+    _check_tensor(name, x)
+    if not x.is_floating_point():
+        raise TypeError(f"{name} has dtype {x.dtype}; it must hold floats: use {name}.float()")
+
+
+def _check_tensor(name: str, x) -> None:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{name} is of type {type(x).__name__}; it must be a tensor: use torch.as_tensor({name})")
 
 
 def check_mask(mask, bias, scores: tuple[int, ...]) -> None:
@@ -14,6 +52,9 @@ def check_mask(mask, bias, scores: tuple[int, ...]) -> None:
     `scores` is their shape, (..., query, key); mask and bias (each may be None) broadcast to it, aligned at the right.
     Raises TypeError for a wrong dtype and ValueError for a wrong shape.
     """
+    for name, given in (("mask", mask), ("bias", bias)):
+        if given is not None:
+            _check_tensor(name, given)
     if mask is not None and mask.dtype != torch.bool:
         raise TypeError(f"mask has dtype {mask.dtype}; it must be torch.bool, True = may attend. Use bias= to add to scores")
     if bias is not None and not bias.is_floating_point():
@@ -36,6 +77,9 @@ def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_head
     A mask needs all four dimensions, (batch, heads, query, key), a bias these or (heads, query, key); any of them may be 1.
     Raises ValueError or TypeError that says what to write instead.
     """
+    for name, x in (("query", query), ("key", key), ("value", value), ("mask", mask), ("bias", bias)):
+        if x is not None:
+            _check_tensor(name, x)
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.dim() != 3 or x.shape[-1] != d_model:
             hint = f". For a single text, write {name}[None]" if x.dim() == 2 else ""

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.options import MODEL_RULES, check_options
 
 __all__ = [
     "FeedForward",
@@ -82,6 +83,7 @@ class EncoderBlock(nn.Module):
         norm_first: bool = True, activation: str = "gelu", layer_norm_eps: float = 1e-5,
     ):
         super().__init__()
+        check_options(dict(d_ff=d_ff, norm_first=norm_first), MODEL_RULES)
         self.norm_first = norm_first
         self.attention = MultiHeadAttention(d_model, num_heads, attention_dropout=attention_dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout, activation)
@@ -121,6 +123,7 @@ class Encoder(nn.Module):
 
     def __init__(self, num_layers: int, d_model: int, num_heads: int, d_ff: int, norm_first: bool = True, **block_options):
         super().__init__()
+        check_options(dict(num_layers=num_layers, norm_first=norm_first), MODEL_RULES)
         self.blocks = nn.ModuleList(
             EncoderBlock(d_model, num_heads, d_ff, norm_first=norm_first, **block_options) for _ in range(num_layers)
         )

@@ -211,3 +211,30 @@ def test_padding_mask_hides_padding_from_every_query_and_head():
 def test_the_padding_of_a_single_text_needs_its_batch(shape):
     with pytest.raises(ValueError, match=r"attention_mask has shape .*\(batch, seq_len\).*attention_mask\[None\]"):
         padding_mask(torch.ones(shape, dtype=torch.bool))
+
+
+def test_the_lowest_float_as_a_bias_closes_nothing_and_the_weights_still_sum_to_one():
+    torch.manual_seed(6)
+    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 4)
+    lowest = torch.full((3, 5), torch.finfo(torch.float32).min)            # how other libraries close a key
+    for mask in (None, torch.eye(3, 5, dtype=torch.bool), torch.tensor([True, True, False, False, False])):
+        context, weights = scaled_dot_product_attention(query, key, value, mask, lowest)
+        bias = lowest if mask is None else lowest.masked_fill(~mask, float("-inf"))
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 3))
+        torch.testing.assert_close(context, F.scaled_dot_product_attention(query, key, value, bias))
+
+
+@pytest.mark.parametrize(("change", "error", "said"), [
+    ({"query": torch.ones(3, 4).long()}, TypeError, "query has dtype torch.int64; it must hold floats: use query.float()"),
+    ({"value": torch.ones(5, 4).bool()}, TypeError, "value has dtype torch.bool; it must hold floats"),
+    ({"key": [[1.0]]}, TypeError, "key is of type list; it must be a tensor: use torch.as_tensor(key)"),
+    ({"query": torch.ones(4)}, ValueError, "query has shape (4,); it must be (..., length, size). For one vector write"),
+    ({"value": torch.ones(5)}, ValueError, "value has shape (5,)"),
+    ({"mask": [[True]]}, TypeError, "mask is of type list; it must be a tensor"),
+    ({"mask": torch.ones(3, 5).bool().numpy()}, TypeError, "mask is of type ndarray; it must be a tensor"),
+    ({"bias": 0.5}, TypeError, "bias is of type float; it must be a tensor"),
+])
+def test_what_is_no_tensor_of_floats_is_refused_by_name(change, error, said):
+    arguments = {"query": torch.ones(3, 4), "key": torch.ones(5, 4), "value": torch.ones(5, 4)} | change
+    with pytest.raises(error, match=re.escape(said)):
+        scaled_dot_product_attention(**arguments)

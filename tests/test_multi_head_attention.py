@@ -300,3 +300,34 @@ def test_in_half_precision_all_options_work_and_come_near_float32(dtype, need_we
     got, weights = attention.to(dtype)(x.to(dtype), bias=alibi_bias(2, 5), **options)  # a bias keeps its own dtype
     assert got.dtype == dtype and (weights is None or weights.dtype == dtype)
     torch.testing.assert_close(got.float(), expected, atol=0.03, rtol=0.03)
+
+
+@pytest.mark.parametrize(("dtype", "bias"), [
+    (torch.float16, torch.full((1, 1, 5), -1e5)),                          # beyond float16
+    (torch.float16, 1000 + 0.3 * torch.arange(5)[None, None]), (torch.bfloat16, 1000 + 0.3 * torch.arange(5)[None, None]),
+    (torch.float32, torch.full((1, 1, 5), -1e39, dtype=torch.float64)),
+    (torch.float32, torch.full((1, 1, 5), torch.finfo(torch.float32).min)),
+])
+def test_a_bias_of_a_wider_type_means_the_same_with_and_without_the_weights(dtype, bias):
+    torch.manual_seed(7)
+    attention, x = MultiHeadAttention(8, 2).to(dtype), torch.randn(2, 5, 8).to(dtype)
+    for mask in (None, torch.tensor([True, True, False, True, True])[None, None, None]):
+        fused, explicit = (attention(x, mask=mask, bias=bias, need_weights=need).context for need in (False, True))
+        torch.testing.assert_close(fused, explicit, atol=5e-3 if dtype != torch.bfloat16 else 3e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (dict(num_heads=2.0), "num_heads=2.0; use a whole number"), (dict(num_heads="2"), "num_heads='2'; use a whole number"),
+    (dict(d_model=0), "d_model=0; use a whole number from 1"), (dict(d_model=8.0), "d_model=8.0; use a whole number"),
+    (dict(attention_dropout=-0.1), "attention_dropout=-0.1; use a number from 0"),
+    (dict(attention_dropout=float("nan")), "attention_dropout=nan; use a number from 0"),
+])
+def test_an_option_that_cannot_be_is_refused_when_the_module_is_made(options, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        MultiHeadAttention(**{"d_model": 8, "num_heads": 2} | options)
+
+
+@pytest.mark.parametrize("name", ["query", "key", "value", "mask", "bias"])
+def test_what_is_no_tensor_is_refused_by_its_name(name):
+    with pytest.raises(TypeError, match=f"{name} is of type list; it must be a tensor"):
+        MultiHeadAttention(8, 2)(**{"query": torch.zeros(2, 5, 8)} | {name: [[1.0]]})

@@ -247,3 +247,21 @@ def test_with_positions_the_order_of_the_words_matters(positions):
     with torch.no_grad():
         gap = (model(ids).logits - model(ids[:, order]).logits).abs().max()
     assert gap > 1e-3
+
+
+@pytest.mark.parametrize("positions", [SinusoidalPositions(8, 10), LearnedPositions(8, 10), RotaryPositions(8)])
+@pytest.mark.parametrize(("x", "error", "said"), [
+    (torch.zeros(2, 5, 1), ValueError, "=1; these positions were made for d_.*=8"),      # would broadcast
+    (torch.zeros(2, 5, 4), ValueError, "=4; these positions were made for d_.*=8"),
+    (torch.zeros(8), ValueError, r"x has shape \(8,\); it must be \(..., length, d_.*=8\)"),
+    (torch.zeros(2, 5, 8).long(), TypeError, "x has dtype torch.int64; it must hold floats: use x.float()"),
+])
+def test_positions_refuse_vectors_that_they_were_not_made_for(positions, x, error, said):
+    with pytest.raises(error, match=said):
+        positions(x)
+
+
+@pytest.mark.parametrize("num_heads", [0, -1, 2.5])
+def test_alibi_says_how_many_heads_there_can_be(num_heads):
+    with pytest.raises(ValueError, match=f"num_heads={num_heads}; use a whole number from 1"):
+        alibi_bias(num_heads, 3)

@@ -205,3 +205,15 @@ def test_a_mask_for_several_texts_does_not_make_several_texts_of_one():
         encoder(x, padding_mask(torch.ones(5, 3, dtype=torch.bool)))
     with pytest.raises(ValueError, match=r"mask has shape \(3, 3\).*padding_mask\(mask\)"):
         encoder(x.expand(3, 3, 8), torch.ones(3, 3, dtype=torch.bool))     # (batch, key) or (query, key)?
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda: Encoder(1, 8, 2, 8, 0.1), "norm_first=0.1; use True or False"),             # a dropout in the wrong place
+    (lambda: EncoderBlock(8, 2, 8, norm_first="post"), "norm_first='post'; use True or False"),
+    (lambda: Encoder(-1, 8, 2, 8), "num_layers=-1; use a whole number from 0"),
+    (lambda: Encoder(1.5, 8, 2, 8), "num_layers=1.5; use a whole number from 0"),
+    (lambda: EncoderBlock(8, 2, 0), "d_ff=0; use a whole number from 1"),
+])
+def test_an_option_that_would_silently_mean_something_else_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
