@@ -26,7 +26,16 @@ def check_output(output: str, data: str) -> Path:
     """The output folder as a Path, if it can be made and written to. Nothing is made or written yet."""
     if not output.strip() or "\0" in output:
         raise ValueError(f"got {output!r} as the output; expected the name of a folder, such as outputs/mine")
-    folder = Path(os.path.expanduser(output))
+    expanded = os.path.expanduser(output)
+    if expanded.startswith("~"):
+        raise ValueError(f"got {output!r:.80} as the output, and nobody here is called {expanded.split('/')[0][1:]!r:.80}; "
+                         "for a folder of that name write ./ in front of it")
+    try:
+        expanded.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"got {output!r:.80} as the output, which isn't text in UTF-8; expected the name of a folder, "
+                         "such as outputs/mine") from None
+    folder = Path(expanded)
     try:
         found = folder
         while not found.exists() and not found.is_symlink():
@@ -36,7 +45,7 @@ def check_output(output: str, data: str) -> Path:
             raise ValueError(f"{found} {what}; expected a folder for the classifier, or a new name; choose another output")
         if not os.access(found, os.W_OK | os.X_OK):
             raise ValueError(f"{found} cannot be written to; expected a folder of your own; choose another output")
-        for name in (RESULT, STATE, "model.json", ".lock"):
+        for name in (RESULT, STATE, "model.json", ".lock", ".model.json.lock"):
             if (folder / name).is_dir():
                 raise ValueError(f"{folder / name} is a folder; expected a file there, or nothing; choose another output")
     except OSError as error:
@@ -74,6 +83,10 @@ def ready_to_train(dataset, source: str, validation: float = 0.1):
         only = next(iter(counts["validation"]), "none")
         raise ValueError(f"{source}: all validation reviews have the label {only!r}; expected two classes or more, or no "
                          "epoch can be chosen by them; add reviews of another, or take the file away")
+    given = _labels_by_text(dataset["train"])
+    if all(len(labels) > 1 for labels in given.values()):
+        raise ValueError(f"{source}: each of the {len(given)} different training texts has more than one label; expected "
+                         "one label for a text, or there is nothing to learn; correct the labels")
     return dataset
 
 
@@ -118,6 +131,14 @@ def shared_texts(dataset) -> dict[str, dict[str, int]]:
     return found
 
 
+def _labels_by_text(reviews) -> dict[str, set[int]]:
+    """The labels that each text has, texts that differ only in case or spaces taken together."""
+    labels = {}
+    for text, label in zip(reviews["text"], reviews["label"]):
+        labels.setdefault(normalised(text), set()).add(label)
+    return labels
+
+
 def warnings_for(dataset) -> list[str]:
     """Sentences about reviews that a model can be trained on, and whose scores would say less than they seem to."""
     found = []
@@ -127,9 +148,7 @@ def warnings_for(dataset) -> list[str]:
             f"({shared['same']} exactly, {shared['but_for_case']} but for capitals or spaces), so the {split} accuracy says "
             "less about new texts; take them out of one of the two"
         )
-    labels = {}
-    for text, label in zip(dataset["train"]["text"], dataset["train"]["label"]):
-        labels.setdefault(normalised(text), set()).add(label)
+    labels = _labels_by_text(dataset["train"])
     undecided = sum(len(given) > 1 for given in labels.values())
     if undecided:
         found.append(f"{undecided} of {len(labels)} different training texts have more than one label, and no model can "
@@ -148,6 +167,9 @@ def check_vocabulary(texts: Iterable[str], min_freq: int) -> None:
             counts[token.text] += 1
             if counts[token.text] >= min_freq and token.text[0].isalnum():
                 return
+    if min_freq == 1:
+        raise ValueError("there is no word in the training texts, only punctuation, so the model would know none; expected "
+                         "texts of words; check the column text")
     raise ValueError(f"no word is in the training texts {min_freq} times or more, so the model would know none; expected "
                      "texts with words in common; add reviews, or use --set min_freq=1")
 

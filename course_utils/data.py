@@ -119,8 +119,9 @@ def split_reviews(dataset: Dataset | DatasetDict, validation: float = 0.1, seed:
             if len(chosen) < target:
                 chosen.update(group)
     if not chosen:
-        raise ValueError(f"got {len(groups)} different reviews for {len(strata)} labels; expected at least "
-                         "two of a label, one for each side; add reviews")
+        paired = " (the two halves of a pair count as one, by the column pair)" if "pair" in columns else ""
+        raise ValueError(f"got {len(groups)} different reviews for {len(set(columns['label']))} labels{paired}; expected at "
+                         "least two of a label, one for each side; add reviews")
     kept = [row for row in range(len(texts)) if row not in chosen]
     parts = {"train": splits["train"].select(kept), "validation": splits["train"].select(sorted(chosen))}
     return DatasetDict(parts | {name: split for name, split in splits.items() if name != "train"})

@@ -92,7 +92,12 @@ def write_text(path, text: str) -> None:
 
 def write_json(path, content, indent: int | None = 1) -> None:
     """Write JSON with a newline at its end, whole or not at all (see `replacing`)."""
-    write_text(path, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
+    text = json.dumps(content, indent=indent, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:                          # half a character, as in the name of a file from an old disk
+        text = json.dumps(content, indent=indent)
+    write_text(path, text + "\n")
 
 
 def remove_partials(path) -> None:

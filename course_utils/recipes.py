@@ -196,6 +196,10 @@ def _parser() -> argparse.ArgumentParser:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
+        if message.startswith("unrecognized arguments: -"):
+            message += "; an option of the recipe is written --set NAME=VALUE; --help lists them all"
+        elif message.startswith(("unrecognized arguments", "the following arguments are required")):
+            message += "; expected the data and an output folder, such as my_texts.csv outputs/mine; --help says more"
         self.exit(2, f"{self.prog}: error: {message}\n")  # without the usage lines, which would bury the message
 
 

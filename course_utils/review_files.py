@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -83,6 +84,15 @@ def _read_columns(path: Path) -> dict[str, list]:
     """Columns by name, each row with a text and a label; the labels are as the file has them."""
     kinds = ", ".join(_READERS)
     if not os.path.isfile(path):  # unlike Path.is_file, it takes any name and doesn't raise
+        if os.path.lexists(path):
+            if not os.path.exists(path):
+                raise FileNotFoundError(f"{path} is a link to nothing; expected a file ({kinds}); give another, or mend "
+                                        "the link")
+            what = "a folder" if os.path.isdir(path) else "a pipe or a device"
+            raise ValueError(f"{path} is {what}; expected a file ({kinds}); give another, or put one in its place")
+        if "://" in str(path) or re.match("[a-z]+:/", str(path)):
+            raise FileNotFoundError(f"there is no file {str(path)!r}; a web address isn't read: download the file, and give "
+                                    "the path of your copy")
         raise FileNotFoundError(f"there is no file {str(path)!r}; expected 'reviews', 'handwritten', 'imdb' "
                                 f"or a path to a file ({kinds}); relative paths start at {Path.cwd()}")
     if path.suffix.lower() not in _READERS:
@@ -98,9 +108,12 @@ def _read_columns(path: Path) -> dict[str, list]:
             if value is None or value != value or not str(value).strip():  # NaN is not equal to itself
                 raise ValueError(f"{path}: {where} has no {name}; expected a text and a label in every row; "
                                  "fill it in or delete the row")
-            if not isinstance(value, types) or name == "label" and not _can_be_written(str(value)):
-                raise ValueError(f"{path}: {where} has the {name} {value!r}; expected a string"
+            if not isinstance(value, types):
+                raise ValueError(f"{path}: {where} has the {name} {_short(value)}; expected a string"
                                  f"{'' if name == 'text' else ' or a number'}; write it so")
+            if not _can_be_written(str(value)):
+                raise ValueError(f"{path}: {where} has the {name} {_short(value)} with half a character (a surrogate such "
+                                 "as \\ud83d), which no file in UTF-8 can hold; expected whole characters; write it anew")
         records.append({"text": text, "label": label} | record)
     if not records:
         raise ValueError(f"{path} holds no reviews; expected one row or more; check that it was saved")
@@ -114,6 +127,12 @@ def _can_be_written(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _short(value) -> str:
+    """The value as Python writes it, cut after 60 characters."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 def _refuse_doubles(names: list[str], path: Path, where: str) -> None:
@@ -137,7 +156,7 @@ def _number_labels(tables: list[dict[str, list]], source: str) -> list[str]:
 
     written = dict.fromkeys(label for columns in tables for label in columns["label"])
     found = {read(label) for label in written}
-    some = ", ".join(sorted(f"{label:g}" if isinstance(label, float) else repr(label) for label in found)[:6])
+    some = ", ".join(sorted(f"{label:g}" if isinstance(label, float) else _short(label) for label in found)[:6])
     polarity = {"negative": 0, "neg": 0, "positive": 1, "pos": 1}
     names, numbers = LABEL_NAMES, {0.0: 0, 1.0: 1}
     if not found <= set(numbers):
@@ -160,10 +179,11 @@ def _refuse_twins(labels: list[str], polarity: dict[str, int], source: str) -> N
     """'Spam' and 'spam ' are one class to their author and two to a computer."""
     first = {}
     for label in labels:
-        key = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+        seen = "".join(letter for letter in label if unicodedata.category(letter) != "Cf")  # no zero-width spaces
+        key = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
         other = first.setdefault(polarity.get(key, key), label)
         if other != label:
-            apart = "mean the same" if key in polarity else "differ only in case or spaces"
+            apart = "mean the same" if key in polarity else "differ only in case or spaces, or in what cannot be seen"
             raise ValueError(f"{source}: got the labels {other!r} and {label!r}, which {apart}; expected one way of "
                              "writing each label; write them alike")
 

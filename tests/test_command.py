@@ -39,7 +39,8 @@ WRONG_OPTIONS = {
     "nothing": ([], "required: data, output"),
     "no output": (["good.csv"], "required: output"),
     "a third name": (["good.csv", "out", "more"], "unrecognized arguments: more"),
-    "an unknown option": (["good.csv", "out", "--epochs", "3"], "unrecognized arguments: --epochs"),
+    "an unknown option": (["good.csv", "out", "--epochs", "3"],
+                          "unrecognized arguments: --epochs 3; an option of the recipe is written --set NAME=VALUE"),
     "half an option": (["good.csv", "out", "--se", "3"], "unrecognized arguments: --se"),
     "no recipe of that name": (["good.csv", "out", "--recipe", "bert"], "invalid choice: 'bert'"),
     "a negative seed": (["good.csv", "out", "--seed", "-1"], "seed=-1; use a whole number from 0 to 4,294,967,295"),
@@ -146,13 +147,29 @@ def test_the_output_must_be_a_folder_that_can_be_written_to(tmp_path, capsys, mo
         "good.csv": "good.csv is a file", "": "got '' as the output", "  ": "got '  ' as the output",
         "nowhere": "nowhere is a link to nothing", "nowhere/out": "nowhere is a link to nothing", "x" * 300: "cannot be",
         "odd": "result.json is a folder", "/proc/nobody/out": "/proc(/nobody/out)? cannot be",
-        "a\0b": r"got 'a\\x00b' as the output",
+        "a\0b": r"got 'a\\x00b' as the output", "locked": "locked/.model.json.lock is a folder",
+        "~nobody-of-that-name/out": "nobody here is called 'nobody-of-that-name'; for a folder of that name write ./",
+        "o\udcff": "which isn't text in UTF-8",
     }
+    Path("locked/.model.json.lock").mkdir(parents=True)
     for output, message in wrong.items():
         assert_refused(run(["good.csv", output, *options()], capsys), message)
     monkeypatch.setattr(os, "access", lambda path, mode: False)            # root may write anywhere
     assert_refused(run(["good.csv", "out", *options()], capsys), "cannot be written to; expected a folder of your own")
     assert Path("file").read_text() == "mine" and not Path("out").exists()
+
+
+def test_data_in_a_file_whose_name_is_in_no_encoding_are_trained_on(capsys):
+    name = os.fsdecode(b"caf\xe9.csv")
+    os.rename("good.csv", name)
+    status, _, complaint = run([name, "out", *options()], capsys)
+    assert status == 0, complaint
+    assert json.loads(Path("out/result.json").read_text())["data"] == name
+
+
+def test_where_every_word_counts_the_message_does_not_ask_for_less(capsys):
+    csv(Path("d.csv"), [("." * i, "ab"[i % 2]) for i in range(1, 9)])
+    assert_refused(run(["d.csv", "out", *options(), "--set", "min_freq=1"], capsys), "no word in the training texts, only")
 
 
 def test_the_data_are_not_overwritten(capsys):
@@ -190,7 +207,8 @@ USELESS_DATA = {
     "an empty folder": (lambda: Path("empty").mkdir() or "empty", "expected train, validation or test"),
     "test reviews alone": (lambda: "handwritten", "handwritten has no training reviews, only the split test"),
     "a folder without train": (lambda: folder(test=rows()), "f has no training reviews"),
-    "a folder called train.csv": (lambda: Path("f/train.csv").mkdir(parents=True) or "f", "there is no file 'f/train.csv'"),
+    "a folder called train.csv": (lambda: Path("f/train.csv").mkdir(parents=True) or "f",
+                                  "train.csv is a folder; expected a file"),
     "one row": (lambda: csv(Path("d.csv"), rows(1)), "all training reviews have the label 'negative'"),
     "two rows": (lambda: csv(Path("d.csv"), rows(2)), "the label 'negative' has 1 row; expected two different reviews"),
     "one class": (lambda: csv(Path("d.csv"), plain(20, "positive")), "all training reviews have the label 'positive'"),
@@ -205,7 +223,7 @@ USELESS_DATA = {
     "texts of two labels": (lambda: csv(Path("d.csv"), [("the film", "a"), ("the film", "b")]), "has 1 row; expected two"),
     "texts that cannot be parted": (lambda: csv(Path("d.csv"), [("a film", "a"), ("A film", "b"), ("a scene", "a"),
                                                                 ("its end", "b")]),
-                                    "d.csv: got 3 different reviews for 3 labels; expected"),
+                                    "d.csv: got 3 different reviews for 2 labels; expected"),
     "no word twice": (lambda: csv(Path("d.csv"), [("one", "a"), ("two", "b"), ("three", "a"), ("four", "b")]),
                       "no word is in the training texts 2 times or more"),
     "points alone": (lambda: csv(Path("d.csv"), [("." * i, "ab"[i % 2]) for i in range(1, 9)]), "no word is in"),
@@ -247,6 +265,23 @@ USELESS_DATA = {
                                    "test.csv: row 1 .* has no label"),
     "two files for validation": (lambda: folder(dev=rows(), val=rows()),
                                  "got both dev.csv and val.csv"),
+    "an invisible space after spam": (lambda: csv(Path("d.csv"), [*plain(9, "spam"), *plain(9, "spam\u200b"), *rows(4)]),
+                                      "differ only in case or spaces, or in what cannot be seen"),
+    "every text with two labels": (lambda: csv(Path("d.csv"), [(text, label) for text, _ in rows() for label in "ab"]),
+                                   "each of the \\d+ different training texts has more than one label; expected one"),
+    "emoji alone": (lambda: csv(Path("d.csv"), [("\U0001f600" * i, "ab"[i % 2]) for i in range(1, 9)]), "no word is in"),
+    "pairs that unite all texts": (lambda: csv(Path("d.csv"), [(*row, "x") for row in rows()], "text,label,pair"),
+                                   r"got 1 different reviews for 2 labels \(the two halves of a pair count as one"),
+    "half a character in a text": (lambda: written("d.jsonl", r'{"text": "a \ud83c", "label": "a"}'),
+                                   "line 1 has the text .* with half a character .*write it anew"),
+    "a label of a thousand letters": (lambda: csv(Path("d.csv"), [*plain(9, "x" * 1000), *plain(9, "0")]),
+                                      r"got the labels 'x{56}\.\.\., 0; expected"),
+    "a text that is a long list": (lambda: written("d.json", json.dumps({"text": ["a"] * 1000, "label": [1] * 1000})),
+                                   r"line 1 has the text .{57}\.\.\.; expected a string"),
+    "a link to nothing": (lambda: Path("d.csv").symlink_to("gone.csv") or "d.csv",
+                          "d.csv is a link to nothing; expected a file"),
+    "a pipe": (lambda: os.mkfifo("d.csv") or "d.csv", "d.csv is a pipe or a device; expected a file"),
+    "a web address": (lambda: "https://example.org/d.csv", "a web address isn't read: download the file"),
     "a file of zeros": (lambda: written("d.csv", b"\0" * 99), "expected text and label|holds no reviews"),
     "a picture": (lambda: written("d.csv", b"\x89PNG\r\n\x1a\n"), "got the byte 0x89 in line 1"),
     "UTF-16": (lambda: written("d.csv", "text,label\na,1\n".encode("utf-16")), "expected text in UTF-8"),
