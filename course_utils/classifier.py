@@ -16,7 +16,7 @@ from torch import nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
-from course_utils.model_files import check_label_names, read_model, write_model
+from course_utils.model_files import check_answers, check_label_names, read_model, write_model
 from course_utils.options import check_model_options, check_options, list_of_texts, whole
 from course_utils.positional_encoding import LearnedPositions, RotaryPositions, SinusoidalPositions, alibi_bias
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
@@ -223,7 +223,8 @@ class ReviewClassifier:
     def predict(self, texts, batch_size: int = 64):
         """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
 
-        Puts the model in eval mode. Raises TypeError for anything but a list (or column) of strings.
+        Puts the model in eval mode. Raises TypeError for anything but a list (or column) of strings, and
+        FloatingPointError for a model whose answers aren't numbers.
         """
         texts = list_of_texts(texts)
         check_options({"batch_size": batch_size}, {"batch_size": whole(1, 1_000_000)})
@@ -234,6 +235,7 @@ class ReviewClassifier:
             chosen = by_length[start : start + batch_size]
             logits = self.model(*self.encode([texts[i] for i in chosen])).logits
             probabilities[chosen] = logits.float().softmax(dim=-1).cpu()
+        check_answers(probabilities)
         labels = [self.label_names[i] for i in probabilities.argmax(dim=-1).tolist()]
         return labels, probabilities
 
@@ -249,6 +251,7 @@ class ReviewClassifier:
             tokens = tokens[: max_len // 4] + tokens[len(tokens) - (max_len - max_len // 4) :]
         result = self.model(*self.encode([text]), need_weights=True)
         probabilities = result.logits[0].float().softmax(dim=-1)
+        check_answers(probabilities)
         weights = result.pooling_weights
         if weights is None:                                                # mean pooling: every token alike
             weights = torch.full((1, max(1, len(tokens))), 1 / max(1, len(tokens)))

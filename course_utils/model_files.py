@@ -15,7 +15,10 @@ unpickled.
 import contextlib
 import dataclasses
 import json
+import os
 import re
+import stat
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
@@ -28,7 +31,7 @@ from torch import nn
 from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 
-__all__ = ["MANIFEST", "SavedModel", "check_label_names", "holds_model", "read_model", "write_model"]
+__all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "write_model"]
 
 MANIFEST = "model.json"
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
@@ -66,9 +69,13 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
     `read_model` would refuse (weights that aren't finite, a vocabulary of another size), OSError if the folder can't be
     written to, and `files.InUse` if another process has been saving there for a minute; the old model is still there.
     """
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
+    folder = _folder(folder)
+    if os.path.exists(folder) and not folder.is_dir():  # os.path takes any name and doesn't raise
         raise ValueError(f"{folder} is a file; a model is saved in a folder: choose another name")
+    if type(model) is not model_class or type(tokenizer) not in TOKENIZERS.values():
+        other = type(tokenizer) if type(model) is model_class else type(model)
+        raise ValueError(f"the model isn't saved: it holds a {other.__name__}, and loading would make something else of "
+                         f"it; use a {model_class.__name__} and one of the course's tokenizers")
     content = {
         "weights": safetensors.torch.save({name: t.detach().cpu().clone() for name, t in model.state_dict().items()}),
         "config": _json({**extra, **dataclasses.asdict(model.config)}, indent=2),
@@ -81,7 +88,12 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
         _checked(parts, model_class, type(model.config), extra)
     except ValueError as error:
         raise ValueError(f"the model isn't saved, since it couldn't be loaded: {error}") from None
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "a link to nothing" if os.path.islink(folder) else error.strerror
+        raise OSError(f"the folder {str(folder)[:200]} can't be made ({why}); choose another name, or a "
+                      "folder of yours") from None
     with locked(folder / MANIFEST, "saving a model", wait=PATIENCE):
         for part, data in content.items():
             write_bytes(folder / names[part], data)
@@ -91,7 +103,7 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
 
 
 def _json(content: dict, indent: int) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, indent=indent, default=lambda number: number.item())  # NumPy's numbers
+    text = json.dumps(content, ensure_ascii=False, indent=indent, default=lambda value: value.tolist())  # NumPy's
     try:
         return f"{text}\n".encode()
     except UnicodeEncodeError:                          # half a surrogate pair, which only an escape can hold
@@ -128,12 +140,21 @@ def read_model(folder, model_class: type, config_class: type, extra: Iterable[st
     Raises FileNotFoundError if the folder or one of its files isn't there, and ValueError for a file that is damaged,
     changed or doesn't fit the others. Each message names the file and says what to do.
     """
-    parts = _read_parts(Path(folder))
+    parts = _read_parts(_folder(folder))
     config, tensors, tokenizer, values = _checked(parts, model_class, config_class, extra)
     model = model_class(config)
     model.to(next((t.dtype for t in tensors.values()), torch.float32))
     model.load_state_dict(tensors)
     return SavedModel(model.eval(), tokenizer, values)
+
+
+def _folder(named) -> Path:
+    """The path of a model's folder, `~` expanded. Raises TypeError for anything but a string or a path."""
+    if not isinstance(named, str | os.PathLike):
+        raise TypeError(f"expected the name of a folder and got {named!r:.60}; write a string, such as 'outputs/mine'")
+    if not str(named).strip() or "\0" in str(named):
+        raise ValueError(f"expected the name of a folder and got {named!r:.60}; write one, such as 'outputs/mine'")
+    return Path(os.path.expanduser(named))
 
 
 def holds_model(folder) -> bool:
@@ -143,20 +164,33 @@ def holds_model(folder) -> bool:
 
 
 def _read_parts(folder: Path) -> _Parts:
-    if not folder.exists():
-        raise FileNotFoundError(f"there is no folder {folder}; give the folder that ReviewClassifier.save(folder) wrote")
+    if not os.path.exists(folder):
+        raise FileNotFoundError(f"there is no folder {str(folder)[:200]}; give the folder that "
+                                "ReviewClassifier.save(folder) wrote")
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the folder that ReviewClassifier.save(folder) wrote, not a file in it")
-    if not (folder / MANIFEST).is_file():
-        return _read_old_parts(folder)
+    missing = None
     for _ in range(10):
-        manifest = _read_manifest(folder / MANIFEST)
+        seen = _state_of(folder)
         try:
-            return _read_named(folder, manifest)
-        except FileNotFoundError:                       # another process may have replaced the model in between
-            if _read_manifest(folder / MANIFEST) == manifest:
+            if seen is None:
+                return _read_old_parts(folder)
+            return _read_named(folder, _read_manifest(folder / MANIFEST))
+        except FileNotFoundError as error:              # another process may have replaced the model in between
+            if _state_of(folder) == seen:
                 raise
-    raise FileNotFoundError(f"the model in {folder} is being replaced again and again; load it when that has ended")
+            missing = error
+    raise FileNotFoundError(f"the model in {folder} is being replaced again and again ({missing}); load it when that has "
+                            "ended")
+
+
+def _state_of(folder: Path) -> tuple | None:
+    """What is another one after every save, also of a model that was there before; None without a manifest."""
+    try:
+        state = os.stat(folder / MANIFEST)
+    except OSError:
+        return None
+    return (state.st_ino, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
 
 
 def _read_named(folder: Path, manifest: dict) -> _Parts:
@@ -258,9 +292,14 @@ def _parse(content: bytes):
     def no_constant(word):
         raise ValueError(f"{word} isn't JSON; {MEND}")
 
+    def whole(digits):
+        if len(digits) > 400:
+            raise ValueError(f"it holds a number of {len(digits)} digits; {MEND}")
+        return int(digits)
+
     try:
         text = content.decode("utf-8")
-        return json.loads(text, object_pairs_hook=object_of, parse_constant=no_constant)
+        return json.loads(text, object_pairs_hook=object_of, parse_constant=no_constant, parse_int=whole)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         about = "the file is empty" if not content.strip() else f"it isn't JSON ({error})"
         raise ValueError(f"{about}; {MEND}") from None
@@ -278,18 +317,32 @@ def _check_keys(content, names: Iterable[str], what: str) -> None:
         raise ValueError(f"{unknown[0]!r} isn't known; {what} has {', '.join(names)}: take it out, or {MEND}")
 
 
+def check_answers(probabilities: torch.Tensor) -> None:
+    """Raise FloatingPointError for probabilities that aren't finite: NaN would pass for the first class."""
+    if not probabilities.isfinite().all():
+        raise FloatingPointError("the model answers with NaN instead of probabilities: its weights are too large for their "
+                                 "type; use model.float() if they are half precision, or train again, with a smaller "
+                                 "learning rate")
+
+
 def check_label_names(label_names: Iterable[str], num_classes: int) -> None:
     """Raise ValueError unless `label_names` are different strings, one for each class."""
-    if isinstance(label_names, str | bytes | Mapping | Set) or not isinstance(label_names, Iterable):
+    if isinstance(label_names, str | bytes | Mapping | Set | Iterator) or not isinstance(label_names, Iterable):
         raise ValueError(f"label_names is {label_names!r:.60}; use a list of names, one for each class")
     names = list(label_names)
-    wrong = [name for name in names if not isinstance(name, str) or not name.strip()]
+    wrong = [name for name in names if not isinstance(name, str) or not _seen(name)]
     if wrong:
         raise ValueError(f"label_names holds {wrong[0]!r:.60}; give each class a name, a string that isn't empty")
-    if len(set(names)) != len(names):
+    if len({_seen(name) for name in names}) != len(names):
         raise ValueError(f"label_names are {names!r:.200}, two of them equal; give each class a name of its own")
     if len(names) != num_classes:
         raise ValueError(f"the model has {num_classes} classes, but label_names are {names!r:.200}; give one for each class")
+
+
+def _seen(name: str) -> str:
+    """The name as a reader sees it: without spaces around it, and without characters that have no width."""
+    visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
 def _tokenizer(content, expected: str | None):

@@ -529,3 +529,121 @@ def test_files_of_two_models_never_make_one(tmp_path):
     make(seed=1, tokenizer=WordTokenizer([*WORDS[:2], *reversed(WORDS[2:])])).save(tmp_path / "other")
     shutil.copy(path_of(tmp_path / "other", "vocabulary"), path_of(tmp_path / "one", "vocabulary"))
     refused(tmp_path / "one", "vocabulary-", "has changed")
+
+
+def meanwhile(monkeypatch, reader, happening):
+    """Let something happen once, just before `reader` of model_files reads."""
+    read, left = getattr(model_files, reader), [happening]
+
+    def after_it(*arguments):
+        if left:
+            left.pop()()
+        return read(*arguments)
+
+    monkeypatch.setattr(model_files, reader, after_it)
+
+
+def test_a_reader_sees_a_model_that_was_replaced_and_put_back_while_it_read(tmp_path, monkeypatch):
+    first, second = make(0), make(1, d_ff=16)
+    first.save(tmp_path)
+
+    def twice():                                        # the same manifest as before, of files that were away
+        second.save(tmp_path)
+        names = [path_of(tmp_path, part) for part in ENDINGS]
+        monkeypatch.setattr(Path, "read_bytes", gone_once(names, lambda: first.save(tmp_path)))
+
+    def gone_once(names, then):
+        read, left = Path.read_bytes, [then]
+
+        def read_bytes(path):
+            if left and path.name.startswith("weights-"):
+                left.pop()()
+                raise FileNotFoundError(2, "No such file or directory", str(path))
+            return read(path)
+
+        return read_bytes
+
+    meanwhile(monkeypatch, "_read_named", twice)
+    assert ReviewClassifier.load(tmp_path).predict(TEXTS)[1].equal(first.predict(TEXTS)[1])
+
+
+def test_a_reader_of_the_old_layout_sees_the_model_that_replaced_it_meanwhile(tmp_path, monkeypatch):
+    make(0).save(tmp_path)
+    to_old_layout(tmp_path)
+    second = make(1, d_ff=16)
+    meanwhile(monkeypatch, "_read_old_parts", lambda: second.save(tmp_path))
+    assert ReviewClassifier.load(tmp_path).predict(TEXTS)[1].equal(second.predict(TEXTS)[1])
+
+
+def test_a_tilde_is_the_home_folder_for_save_and_load(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    make().save("~/model")
+    assert holds_model(tmp_path / "home/model") and not Path("~").exists()
+    assert ReviewClassifier.load("~/model").predict(TEXTS)[1].equal(make().predict(TEXTS)[1])
+
+
+@pytest.mark.parametrize(("folder", "error"), [(None, TypeError), (3, TypeError), (b"x", TypeError), ("", ValueError),
+                                               (" ", ValueError), ("a\0b", ValueError)])
+def test_what_names_no_folder_is_refused(folder, error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (make().save, ReviewClassifier.load):
+        with pytest.raises(error, match="expected the name of a folder and got .*; write"):
+            use(folder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_reason(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("gone")
+    for name, why in (("file/in", "Not a directory"), ("link", "a link to nothing"), ("x" * 300, "File name too long")):
+        with pytest.raises(OSError, match=rf"the folder .* can't be made \({why}\); choose another name"):
+            make().save(tmp_path / name)
+
+
+def test_a_model_or_tokenizer_that_load_would_make_something_else_of_is_not_saved(tmp_path):
+    class Upside(SelfAttentionClassifier):
+        def forward(self, *arguments, **options):
+            result = super().forward(*arguments, **options)
+            return result._replace(logits=-result.logits)
+
+    class Shouting(WordTokenizer):
+        def tokenize(self, text):
+            return super().tokenize(text.replace("!", "moving"))
+
+    plain = make()
+    for wrong, name in ((ReviewClassifier(Upside(plain.model.config), plain.tokenizer), "Upside"),
+                        (ReviewClassifier(plain.model, Shouting(WORDS)), "Shouting")):
+        with pytest.raises(ValueError, match=f"isn't saved: it holds a {name}, and loading would make something else"):
+            wrong.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("labels", [["a", "a "], ["spam", "spam\u200b"], ["caf\u00e9", "cafe\u0301"]])
+def test_labels_that_look_the_same_are_refused(labels):
+    with pytest.raises(ValueError, match="two of them equal"):
+        make(labels=labels)
+
+
+@pytest.mark.parametrize("options", [{}, {"pooling": "mean"}])
+def test_a_model_that_answers_with_nan_says_so_instead_of_choosing_the_first_label(options):
+    classifier = make(**options)
+    with torch.no_grad():
+        for parameter in classifier.model.parameters():
+            parameter.fill_(3e38)                       # finite, each of them
+    for ask in (lambda: classifier.predict(TEXTS), lambda: classifier.explain(TEXTS[0])):
+        with pytest.raises(FloatingPointError, match="answers with NaN instead of probabilities.*smaller learning rate"):
+            ask()
+
+
+def test_labels_that_can_be_read_once_only_or_not_at_all_are_refused():
+    with pytest.raises(ValueError, match="use a list of names"):
+        make(labels=(name for name in ("a", "b")))
+    with pytest.raises(ValueError, match="give each class a name"):
+        make(labels=["\u200b", "b"])
+
+
+def test_a_number_of_thousands_of_digits_in_a_file_is_named_with_what_to_do(tmp_path):
+    make().save(tmp_path)
+    rewrite(tmp_path, "config", path_of(tmp_path, "config").read_bytes().replace(b'"d_ff": 12', b'"d_ff": ' + b"9" * 5000))
+    refused(tmp_path, "it holds a number of 5000 digits; copy the whole folder again")
