@@ -25,6 +25,8 @@ def claim(sentence: str, holds, value=None) -> None:
     differ between processors. Raises AssertionError instead of printing where COURSE_TESTING or
     COURSE_STRICT is set. Appends each claim as a line of JSON to the file that COURSE_CLAIMS names.
     """
+    if callable(holds) or isinstance(holds, str) or hasattr(holds, "__next__"):  # each would pass for true
+        raise TypeError(f"claim() got {holds!r:.40}, which is neither true nor false; write a comparison, such as gap < 0.1")
     holds = bool(holds)
     shown = "" if value is None else f"  [{_show(value)}]"
     if named := os.environ.get("COURSE_CLAIMS"):
@@ -48,8 +50,8 @@ def live_seed(seed: int) -> int:
     Raises ValueError if COURSE_TRAINING_SEED isn't a whole number from 0 to 1000000.
     """
     text = os.environ.get("COURSE_TRAINING_SEED", "").strip() or "0"
-    if not (text.isascii() and text.isdigit() and int(text) <= 1_000_000):
-        raise ValueError(f"COURSE_TRAINING_SEED={text!r}: expected a whole number from 0 to 1000000; "
+    if not (text.isascii() and text.isdigit() and len(text) <= 7 and int(text) <= 1_000_000):
+        raise ValueError(f"COURSE_TRAINING_SEED={text!r:.60}: expected a whole number from 0 to 1000000; "
                          "unset it to get the course's usual seeds")
     return seed + 1000 * int(text)
 

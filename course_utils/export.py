@@ -12,6 +12,8 @@ import argparse
 import ast
 import difflib
 import json
+import keyword
+import re
 import sys
 from pathlib import Path
 
@@ -47,13 +49,20 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 section = next((x[3:].strip() for x in source.splitlines() if x.startswith("## ")), section)
+            elif not source.startswith(MARK) and re.match(r"#\s*\|\s*exports?\b", source):
+                sys.exit(f"{path.name} has a cell that begins with {source.splitlines()[0]!r}; to export it write "
+                         f"{MARK!r} and the name of a module")
             elif source.startswith(MARK):
                 first, _, body = source.partition("\n")
                 module = first.removeprefix(MARK).strip()
-                if not module.isidentifier() or module.startswith("_"):
+                if not module.isidentifier() or module.startswith("_") or keyword.iskeyword(module):
                     sys.exit(f"{path.name} has a cell that begins with {first!r}; after '#| export' comes the name of one "
                              "module of course_utils, in letters, digits and underscores, such as 'attention'")
-                docstring = ast.get_docstring(ast.parse(body), clean=False)
+                try:
+                    docstring = ast.get_docstring(ast.parse(body), clean=False)
+                except SyntaxError as error:
+                    sys.exit(f"{path.name} has a cell for {module!r} that isn't plain Python ({error.msg}, line "
+                             f"{(error.lineno or 0) + 1} of the cell); mend it, or take '#| export' away")
                 if module not in cells and docstring:
                     end = ast.parse(body).body[0].end_lineno
                     body = "\n".join(body.splitlines()[end:]).strip("\n")

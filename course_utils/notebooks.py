@@ -161,7 +161,7 @@ def update(number: str) -> None:
     target = COPIES / path.name
     try:
         old = nbformat.read(target, as_version=4)
-        version, _ = old.metadata.get("course_version"), old.cells
+        version, _ = old.metadata.get("course_version"), "".join(cell.source for cell in old.cells)
     except Exception:                                     # none there, or none that can be read: nothing to carry over
         old, version = nbformat.v4.new_notebook(), None
     if version == fingerprint(nbformat.read(path, as_version=4)):

@@ -131,3 +131,15 @@ def test_a_training_seed_that_is_no_whole_number_is_refused_by_name(monkeypatch,
     monkeypatch.setenv("COURSE_TRAINING_SEED", text)
     with pytest.raises(ValueError, match="COURSE_TRAINING_SEED=.*expected a whole number from 0 to 1000000"):
         live_seed(0)
+
+
+@pytest.mark.parametrize("holds", ["False", lambda: False, (gap < 1 for gap in [2])])
+def test_what_would_pass_for_true_whatever_it_says_is_refused(reader, holds):
+    with pytest.raises(TypeError, match="neither true nor false; write a comparison"):
+        claim("a gap is small", holds)
+
+
+def test_a_training_seed_of_thousands_of_digits_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv("COURSE_TRAINING_SEED", "9" * 5000)
+    with pytest.raises(ValueError, match="COURSE_TRAINING_SEED='9+.*: expected a whole number from 0 to 1000000"):
+        live_seed(0)

@@ -191,3 +191,16 @@ def test_a_module_without_a_docstring_says_where_it_comes_from_and_can_be_export
         assert export.main([]) == 0
     source = (tmp_path / "course_utils" / "more.py").read_text()
     assert "Exported from notebooks/02_more.ipynb: edit it there." in source and "keep = 2" in source
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("#|export words\nx = 1", "begins with '#|export words'; to export it write '#| export '"),
+    ("# | export words\nx = 1", "to export it write"), ("#| export class\nx = 1", "letters, digits and underscores"),
+    ("#| export words\ndef f(:\n", "isn't plain Python"), ("#| export words\n%matplotlib inline", "isn't plain Python"),
+])
+def test_a_cell_that_can_only_be_meant_for_export_is_named_instead_of_left_out(tmp_path, source, said):
+    cell = {"cell_type": "code", "source": [source]}
+    (tmp_path / "01_x.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=re.escape(said)) as ended:
+        read_modules(tmp_path)
+    assert "01_x.ipynb" in str(ended.value)

@@ -230,7 +230,11 @@ def test_half_solved_and_then_updated_loses_nothing(course, monkeypatch, capsys)
     assert "newer" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("damage", [None, b"", b"{ cut"])
+NO_SOURCE = (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "id": "a", "metadata": {}, '
+             b'"outputs": [], "execution_count": null%s}]}')
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{ cut", NO_SOURCE % b"", NO_SOURCE % b', "source": 3'])
 def test_an_update_without_a_readable_copy_is_a_fresh_one(course, damage):
     course.mkdir()
     if damage is not None:

@@ -23,7 +23,7 @@ def location() -> Path | None:
     """The file: COURSE_PROGRESS, else beside the notebook that runs; None for the originals, which keep no marks."""
     named = os.environ.get("COURSE_PROGRESS")
     if named:
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))          # which leaves the home of nobody as it is
     try:
         here = Path.cwd().resolve()
     except OSError:                                     # the folder was deleted while the notebook was open
@@ -71,6 +71,12 @@ def mark(part: str, name: str, value) -> None:
 
     Notebooks that mark at the same time wait for each other. A damaged file is kept beside the new one.
     """
+    value = value.item() if hasattr(value, "item") else value  # a number of NumPy's or torch's
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        print(f"a mark cannot be {type(value).__name__}; it is not kept. Use a number, a text, or True or False.")
+        return
     path = location()
     if path is None:
         _memory.setdefault(part, {})[name] = value
