@@ -230,8 +230,8 @@ def test_half_solved_and_then_updated_loses_nothing(course, monkeypatch, capsys)
     assert "newer" not in capsys.readouterr().out
 
 
-NO_SOURCE = (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "id": "a", "metadata": {}, '
-             b'"outputs": [], "execution_count": null%s}]}')
+NO_SOURCE = (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "id": "a", '
+             b'"metadata": {}, "outputs": [], "execution_count": null%s}]}')
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"{ cut", NO_SOURCE % b"", NO_SOURCE % b', "source": 3'])
