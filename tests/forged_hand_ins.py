@@ -251,12 +251,19 @@ def as_in_colab(notebook: dict) -> None:
         cell["metadata"]["id"] = cell.pop("id")
 
 
+def lose_an_import(notebook: dict) -> None:
+    """The course's setup cell starts with an import that fails on the instructor's computer."""
+    setup = next(cell for cell in notebook["cells"] if cell["id"] == "setup")
+    setup["source"] = "import what_only_this_learner_has\n" + setup["source"]
+
+
 def _odd(others: Path):
     """Right answers, oddly written."""
     yield "captured", with_4_2("%%capture", MINE, CHECK), GOOD
     yield "prints_inside", with_4_2(MINE.replace("    return", '    print("…", end=" ")\n    return'), CHECK), GOOD
     yield "no_output_at_all", edited(right=True, first="import os, sys\nsys.stdout = None\nos.close(1)\nos.close(2)"), RIGHT
     yield "redefined_later", edited(right=True, last="def scaled_attention(*_): return None\nmasked_attention = None"), RIGHT
+    yield "a_lost_import", changed(lose_an_import, right=True), RIGHT
     yield "another_name", with_4_2(MINE.replace("scaled_", "my_"), 'exercise("4.2").check(my_attention)'), GOOD
     yield "no_check", with_4_2(MINE, f"# {CHECK.strip()}"), GOOD
     yield "checked_twice", with_4_2(WRONG, CHECK, MINE, CHECK), GOOD
@@ -318,12 +325,12 @@ def _broken(others: Path):
     yield "cut_off", edited()[:2000], "not JSON"
     yield "latin", '{"cells": ["é"]}'.encode("latin-1"), "UTF-8"
     yield "deep", b"[" * 200_000 + b"]" * 200_000, "deeply"
-    yield "a_list", b"[1, 2]", "no notebook"
+    yield "a_list", b"[1, 2]", "not a notebook"
     yield "cells_is_3", b'{"cells": 3}', "no list of cells"
-    yield "cells_of_numbers", b'{"cells": [1, null]}', "no cell"
-    yield "source_is_a_number", b'{"cells": [{"cell_type": "code", "source": 3}]}', "no text"
-    yield "no_cells", b'{"cells": []}', "none of the course's notebooks"
-    yield "somebody_elses", json.dumps({"cells": [code("print(1)")]}).encode(), "none of the course's notebooks"
+    yield "cells_of_numbers", b'{"cells": [1, null]}', "isn't a cell"
+    yield "source_is_a_number", b'{"cells": [{"cell_type": "code", "source": 3}]}', "isn't text"
+    yield "no_cells", b'{"cells": []}', "one of the course's notebooks"
+    yield "somebody_elses", json.dumps({"cells": [code("print(1)")]}).encode(), "one of the course's notebooks"
     old = [{"cell_type": "code", "input": "import math\nfrom course_utils.exercises import exercise"},
            {"cell_type": "code", "input": [MINE, CHECK]}]
     yield ("format_3", json.dumps({"nbformat": 3, "worksheets": [{"cells": old}]}).encode(),

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -60,7 +61,9 @@ def test_right_answers_count_however_oddly_they_are_written(grader, tmp_path):
         "4.2": "%%capture\n" + make.MINE.replace("    return", '    print("…", end=" ")\n    return') + make.CHECK,
         "4.4": make.source_of("4.4", right=True).replace("exercise(", "# exercise(").replace("= #", "= decoder_mask  #"),
         "4.5": make.source_of("4.5", right=True).replace("exercise(", "1 / 0\nexercise(")})
-    found = grader.grade(handed_in(content, tmp_path))
+    notebook = json.loads(content)
+    make.lose_an_import(notebook)
+    found = grader.grade(handed_in(json.dumps(notebook).encode(), tmp_path))
     assert found.states == make.RIGHT and not found.remarks
 
 
@@ -192,7 +195,7 @@ def test_what_is_no_notebook_gets_one_line_that_says_why(broken):
     read = {hand_in.path.name: hand_in for hand_in in grade.hand_ins_in([folder])}
     assert read.keys() == expected.keys() and len(read) > 15
     for name, words in expected.items():
-        trouble = read[name].trouble or ("none of the course's notebooks" if lesson_of(read[name], LESSONS) is None else "")
+        trouble = read[name].trouble or ("one of the course's notebooks" if lesson_of(read[name], LESSONS) is None else "")
         assert words in trouble, name
         line = line_of(Grade(read[name], None, {}, (trouble,)), MINUTES)
         assert line.isprintable() and "cannot be graded" in line and " of 5 right" not in line.partition('": cannot')[2]
@@ -255,23 +258,23 @@ def test_what_is_changed_is_reported_and_the_neighbours_get_the_grade_of_what_th
     assert grade.main() == 1
     printed = capsys.readouterr().out
     first, second = [line for line in printed.splitlines() if line.startswith(str(folder))]
-    assert "changed: " in first and "neighbour.ipynb" in first and "its copy of the course (1 files)" in first
+    assert "changed: " in first and "neighbour.ipynb" in first and "its copy of the course (1 file)" in first
     assert "1 of 5 right" in first and "4.5 not reached" in first and "its process died before the end" in first
     assert "neighbour.ipynb (04_attention): 5 of 5 right" in second
-    assert "Nothing\non this system keeps them" in printed and "--seed" in printed
+    assert "Nothing on this system keeps" in printed and "--seed" in printed
     rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8")))
     assert [row["right"] for row in rows][1] == "5" and "neighbour" in rows[0]["remarks"]
 
 
 def test_where_the_system_can_a_hand_in_reaches_no_file_but_its_own(grader, tmp_path):
     if not grader.confined:
-        assert "Nothing\non this system keeps them" in notice(grader)
+        assert "Nothing on this system keeps" in notice(grader)
         return
     neighbour = handed_in(make.edited(right=True), tmp_path, "neighbour.ipynb")
     before = grade.checksums([tmp_path, grader.edition])
     found = grader.grade(handed_in(attack(tmp_path), tmp_path, "attack.ipynb"))
     assert found.states == make.OPEN | dict.fromkeys(("4.2", "4.3", "4.4", "4.5"), "not reached")
-    assert "its process died before the end" in found.remarks
+    assert {"PermissionError in the cells of 4.2, 4.3, 4.4", "its process died before the end"} == set(found.remarks)
     assert grade.changes(before, grade.checksums([tmp_path, grader.edition])) == [f"new: {shown(tmp_path / 'attack.ipynb')}"]
     assert read_hand_in(neighbour.path) == neighbour
 
@@ -280,6 +283,16 @@ def test_a_program_that_writes_without_end_is_stopped(tmp_path):
     code = "import sys\nwhile True: sys.stdout.write('x' * 10000)"
     ended = contained.run([sys.executable, "-c", code], b"", dict(os.environ), tmp_path, seconds=30, most=10**6)
     assert ended.how == "too much" and len(ended.output) == 10**6
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows ends a process without asking it")
+def test_a_grading_that_is_told_to_end_kills_what_it_has_started(tmp_path):
+    token = f"still-there-{os.getpid()}"
+    code = f"import os, signal, time; '{token}'; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    with pytest.raises(SystemExit) as ended:
+        contained.run([sys.executable, "-c", code], b"", dict(os.environ), tmp_path, seconds=50, most=100)
+    assert ended.value.code == 128 + signal.SIGTERM and not processes_with(token)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 # the command

@@ -47,7 +47,7 @@ def run(command: list[str], task: bytes, environment: dict[str, str], folder: Pa
                 full.set()
                 return
 
-    with _adopting_orphans(), tempfile.TemporaryFile() as given:
+    with _adopting_orphans(), _tidy_when_told_to_end(), tempfile.TemporaryFile() as given:
         given.write(task)
         given.seek(0)
         process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
@@ -77,6 +77,23 @@ def _adopting_orphans():
     finally:
         if LINUX:
             ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def _tidy_when_told_to_end():
+    """SIGTERM, or a closed terminal, ends this process as Ctrl-C does: what has been started is killed first."""
+    def end(number, _):
+        sys.exit(128 + number)
+
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():      # only there can signals be handled
+        signals = []
+    before = {number: signal.signal(number, end) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _kill(process: subprocess.Popen, mark: str, before: set[int]) -> int:

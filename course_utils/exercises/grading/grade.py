@@ -48,23 +48,23 @@ PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYL
              "OMP_NUM_THREADS", "COURSE_DATA")
 SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/proc", "/sys")
 NOTICE = """\
-Grading executes the code of whoever wrote these notebooks, with your rights. {protection}
-Not defended, wherever you grade:
-- A function of the course or of a library that is called instead of written counts as right, unless the exercise
+Grading executes the code of whoever wrote these notebooks, with your rights.
+{protection}
+What grading can't prevent, here or anywhere:
+- Calling a function of the course or of a library instead of writing it counts as right, unless the exercise
   forbids it.
-- A hand-in that tampers with its own process can send any outputs it likes. It doesn't know the right ones for inputs
-  drawn anew; but where these are the same for all inputs ({constant}) or can be guessed, it needn't.
+- A hand-in that tampers with its own process can send any outputs it likes. It doesn't know the right ones, because
+  the inputs are drawn anew; but it can pass where they can be guessed or are the same for all inputs ({constant}).
 - {rest}
 For people you don't trust, grade in a container or a virtual machine without a network."""
-CONFINED = """On this
-system each notebook can write to a scratch folder only, and can't read your files, the solutions or other hand-ins{tcp}."""
-OPEN = """Nothing
-on this system keeps them from your files or the network (Landlock would: Linux 5.13 or later)."""
-REST_CONFINED = """What isn't refused above is shared: until its time is up a hand-in can slow the computer down, fill the
-  disk, or ask services of this computer that listen on a socket file, such as Docker."""
+CONFINED = """On this system a notebook can write only to a scratch folder of its own, and can't read your files, the
+solutions or other hand-ins{tcp}."""
+OPEN = """Nothing on this system keeps a notebook from your files or the network (Landlock would: Linux 5.13 or later)."""
+REST_CONFINED = """Until its time is up, a hand-in can slow the computer down, fill the disk, or talk to services of this
+  computer that listen on a socket file, such as Docker."""
 REST_OPEN = """A hand-in can read the solutions on this disk, use the network, and read, change or delete whatever you can.
-  Changes to other hand-ins and to the course are looked for after each notebook and reported. A process that it leaves
-  behind is killed where it is found."""
+  After each notebook, other hand-ins and the course are checked and changes are reported. Processes that it leaves
+  behind are killed if they can be found."""
 
 
 class Grader:
@@ -95,28 +95,31 @@ class Grader:
             return Grade(hand_in, None, {}, (hand_in.trouble,))
         lesson = lesson_of(hand_in, self.lessons)
         if lesson is None:
-            return Grade(hand_in, None, {}, ("it is none of the course's notebooks that have exercises",))
+            return Grade(hand_in, None, {}, ("it isn't one of the course's notebooks with exercises",))
         steps, missing = steps_of(hand_in, lesson)
         states = {number: "missing" if number in missing else "not reached" for number in lesson.exercises}
         strange = others_numbers(hand_in, lesson)
-        remarks = [f"not of this notebook and not counted: {', '.join(map(shown, strange[:5]))}"] if strange else []
+        remarks = [f"not counted, because this notebook doesn't have them: {', '.join(map(shown, strange[:5]))}"]
+        remarks, errors = remarks if strange else [], {}
         until = time.monotonic() + self.seconds
         needed = [step for step in steps if step.needed]
         lines, how = self._told(needed, hand_in.content, until, states)
         if how == "itself" and len(needed) < len(steps) and any(_lacks_something(line) for line in lines):
             more, how = self._told(steps, hand_in.content, until, states)
-            self._take(more, steps, states, remarks)
-        self._take(lines, needed, states, remarks)
+            self._take(more, steps, states, remarks, errors)
+        self._take(lines, needed, states, remarks, errors)
+        remarks += _said_of(errors, states)
         if how == "time":
             remarks.append(f"stopped after {self.seconds:g} seconds")
         elif how == "too much":
             remarks.append(f"stopped after {MOST_TOLD // 10**6} MB of answers")
         elif how == "left":
-            remarks.append("it started processes that could not be ended; look for them, or restart the computer")
+            remarks.append("it started processes that couldn't be killed; look for them, or restart the computer")
         elif not any("done" in line for line in lines):
             remarks.append("its process died before the end")
         if changed := changes(self._copied, checksums([self.edition])):
-            remarks.append(f"it changed its copy of the course ({len(changed)} files), which was made anew")
+            files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
+            remarks.append(f"it changed its copy of the course ({files}), which was replaced by a fresh one")
             copy_without_solutions(self.edition, COPIED)
         return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)))
 
@@ -155,7 +158,8 @@ class Grader:
                 "COURSE_OUTPUTS": str(scratch / "outputs"), "COURSE_STRICT": "0", "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1",
                 "COURSE_WORKER": "0"}
             confine = self.confined > 0 if confine is None else confine
-            task = {"steps": [{"source": step.source, "exercises": step.exercises} for step in steps], "seed": self.seed,
+            cells = [{"source": step.source, "instead": step.instead, "exercises": step.exercises} for step in steps]
+            task = {"steps": cells, "seed": self.seed,
                     "memory": MEMORY, "file": LARGEST_FILE, "writable": [str(scratch), "/dev"],
                     "readable": [*_readable_folders(), str(self.edition)] if confine else []}
             command = [sys.executable, str(Path(__file__).with_name("reenact.py"))]
@@ -170,8 +174,12 @@ class Grader:
                 lines.append(found)
         return lines or [{}], "left" if ended.left else ended.how
 
-    def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str]) -> None:
-        """Judge what a hand-in's process has told; a better state takes the place of a worse one."""
+    def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str],
+              errors: dict[str, str]) -> None:
+        """Judge what a hand-in's process has told; a better state takes the place of a worse one.
+
+        `errors` gets the name of the error that stopped an exercise's cell, {exercise: name}.
+        """
         tries = Counter(number for step in steps for number in step.exercises for _ in range(2))
         for line in lines:
             number = line.get("exercise")
@@ -180,9 +188,13 @@ class Grader:
                     continue
                 tries[number] -= 1
                 state = self._judged(number, line["report"], remarks)
-            elif line.get("error") == "" and type(line.get("cell")) is int and 0 <= line["cell"] < len(steps):
-                for number in steps[line["cell"]].exercises:     # its cell ran, and handed nothing over
-                    states[number] = min(states[number], "open", key=STATES.index)
+            elif type(line.get("cell")) is int and 0 <= line["cell"] < len(steps):
+                error = line.get("error")
+                for number in steps[line["cell"]].exercises:
+                    if error == "":                     # its cell ran, and handed nothing over
+                        states[number] = min(states[number], "open", key=STATES.index)
+                    elif isinstance(error, str) and error.isidentifier() and len(error) < 50:
+                        errors.setdefault(number, error)
                 continue
             else:
                 continue
@@ -200,6 +212,15 @@ class Grader:
             remarks.append(f"{number}: its outputs can't be judged ({type(error).__name__})")
             return "wrong"
         return "as given" if AS_GIVEN in verdict.text else verdict.state
+
+
+def _said_of(errors: dict[str, str], states: dict[str, str]) -> list[str]:
+    """Which errors stopped the cells of exercises that weren't reached: 'SyntaxError in the cell of 4.2'."""
+    stopped: dict[str, list[str]] = {}
+    for number, state in states.items():
+        if state == "not reached" and number in errors:
+            stopped.setdefault(errors[number], []).append(number)
+    return [f"{error} in the cell{'s' if numbers[1:] else ''} of {', '.join(numbers)}" for error, numbers in stopped.items()]
 
 
 def _lacks_something(line: dict) -> bool:
@@ -255,7 +276,7 @@ def main() -> int:
             after, course_after = checksums(watched), checksums(own)
             if done := changes(before, after) + changes(course, course_after):
                 tampered = True
-                told = f"while it was executed, files changed that are not its own: {', '.join(done[:5])}"
+                told = f"while it ran, files changed that aren't its own: {', '.join(done[:5])}"
                 grade = grade._replace(remarks=(*grade.remarks, told + (f" and {len(done) - 5} more" if done[5:] else "")))
             before, course = after, course_after
             grades.append(grade)
@@ -263,15 +284,15 @@ def main() -> int:
             if arguments.csv:
                 write_text(arguments.csv, table_of(grades, minutes))
     if tampered:
-        print("\nFiles were changed while notebooks were executed (see above). The grades are those of the hand-ins as they "
-              "were\nbefore. Look at those files before you use them.")
+        print("\nFiles changed while notebooks ran (see above). The grades are for the hand-ins as they were before.\n"
+              "Look at those files before you use them again.")
     return int(tampered)
 
 
 def notice(grader: Grader) -> str:
     """What grading does, what is kept from doing harm here, and what is not."""
     protection, rest = (CONFINED, REST_CONFINED) if grader.confined else (OPEN, REST_OPEN)
-    protection = protection.format(tcp=",\nor open TCP connections" if grader.confined >= 4 else "")
+    protection = protection.format(tcp=", or open TCP connections" if grader.confined >= 4 else "")
     return NOTICE.format(protection=protection, rest=rest, constant=", ".join(SAME_FOR_ALL_INPUTS))
 
 

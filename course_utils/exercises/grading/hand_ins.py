@@ -56,12 +56,14 @@ class Lesson(NamedTuple):
 class Step(NamedTuple):
     """A code cell to execute, and the exercises to look at after it, {number: name that the course checks there}.
 
-    `needed` is false for a cell of the course that no exercise and no cell of the learner's depends on.
+    `needed` is false for a cell of the course that no exercise and no cell of the learner's depends on. `instead` is what
+    the course has in its place, where a learner has changed a cell that holds no exercise.
     """
 
     source: str
     exercises: dict[str, str]
     needed: bool = True
+    instead: str = ""
 
 
 # ---------------------------------------------------------------- files
@@ -96,7 +98,7 @@ def read_hand_in(path: Path) -> HandIn:
         if stat.S_ISDIR(state.st_mode):
             return HandIn(path, trouble="it is a folder, not a notebook")
         if not stat.S_ISREG(state.st_mode):
-            return HandIn(path, trouble="it is no regular file")
+            return HandIn(path, trouble="it isn't a regular file")
         if state.st_size == 0:
             return HandIn(path, trouble="it is empty")
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -105,7 +107,7 @@ def read_hand_in(path: Path) -> HandIn:
     except OSError as error:
         return HandIn(path, trouble=f"it cannot be read ({error.strerror})")
     except ValueError:
-        return HandIn(path, trouble="it cannot be read (its name is none that a file can have)")
+        return HandIn(path, trouble="it cannot be read (no file can have that name)")
     if len(content) > LARGEST:
         return HandIn(path, trouble=f"it is larger than {LARGEST // 10**6} MB; hand it in without its outputs")
     try:
@@ -124,26 +126,26 @@ def read_hand_in(path: Path) -> HandIn:
 def _code_cells(notebook) -> tuple[Cell, ...]:
     """The code cells of a notebook in any format from 3 on. Raises ValueError for anything else."""
     if not isinstance(notebook, dict):
-        raise ValueError("it is JSON, but no notebook")
+        raise ValueError("it is JSON, but not a notebook")
     cells = notebook.get("cells")
     if cells is None and isinstance(notebook.get("worksheets"), list):                       # nbformat 3
         sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
         cells = [cell for sheet in sheets for cell in sheet.get("cells") or []]
     if not isinstance(cells, list):
-        raise ValueError("it is JSON, but no notebook: it has no list of cells")
+        raise ValueError("it is JSON, but not a notebook: it has no list of cells")
     if len(cells) > MOST_CELLS:
         raise ValueError(f"it has {len(cells)} cells, more than {MOST_CELLS}")
     found = []
     for cell in cells:
         if not isinstance(cell, dict):
-            raise ValueError("one of its cells is no cell")
+            raise ValueError("one of its cells isn't a cell")
         if cell.get("cell_type") != "code":
             continue
         source = cell.get("source", cell.get("input", ""))
         if isinstance(source, list) and all(isinstance(line, str) for line in source):
             source = "".join(source)
         if not isinstance(source, str):
-            raise ValueError("the source of one of its cells is no text")
+            raise ValueError("the source of one of its cells isn't text")
         metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
         name = cell.get("id", metadata.get("id", ""))                                        # Colab keeps it there
         found.append(Cell(name if isinstance(name, str) else "", source))
@@ -208,7 +210,10 @@ def steps_of(hand_in: HandIn, lesson: Lesson) -> tuple[list[Step], list[str]]:
             missing.append(number)
     needed = _needed([cell.source for cell in hand_in.cells], {cell.source.strip() for cell in lesson.cells},
                      {i for i, numbers in enumerate(looked) if numbers})
-    return [Step(cell.source, looked[i], i in needed) for i, cell in enumerate(hand_in.cells)], missing
+    given = {cell.id: cell.source for cell in lesson.cells if cell.id not in {name for name, _ in lesson.exercises.values()}}
+    instead = [source if (source := given.get(cell.id, cell.source)).strip() != cell.source.strip() else ""
+               for cell in hand_in.cells]
+    return [Step(cell.source, looked[i], i in needed, instead[i]) for i, cell in enumerate(hand_in.cells)], missing
 
 
 def others_numbers(hand_in: HandIn, lesson: Lesson) -> list[str]:

@@ -1,8 +1,10 @@
 """Executes the cells of one hand-in in this process, and writes what its answers do: a line of JSON at a time.
 
-The task comes on standard input: {"steps": [{"source": …, "exercises": {number: name}}, …], "seed": …, "memory": …,
-"file": …, "readable": [folders], "writable": [folders]}. After a cell with exercises these are looked at: what was last
-handed to `exercise(number).check` in the cell, and what the cell left under the name that the course checks there. Lines:
+The task comes on standard input: {"steps": [{"source": …, "instead": …, "exercises": {number: name}}, …], "seed": …,
+"memory": …, "file": …, "readable": [folders], "writable": [folders]}. Where a cell of the course was changed and fails,
+`instead` is executed after it, so that a lost import doesn't cost the exercises that follow. After a cell with exercises
+these are looked at: what was last handed to `exercise(number).check` in the cell, and what the cell left under the name
+that the course checks there. Lines:
 
     {"confined": 7}                                     how far it is kept to its folders (see `confinement`)
     {"cell": 3, "error": "NameError"}                   how a cell ended; "" without an error
@@ -59,6 +61,8 @@ def main() -> None:
         sys.stdout = sys.stderr = out                   # a cell before may have closed it
         before = {name: shell.user_ns.get(name, MISSING) for name in step["exercises"].values()}
         error = _error_of(shell, step["source"])
+        if error and step["instead"]:
+            error = _error_of(shell, step["instead"])
         if os.getpid() != me:                           # a copy of this process, made by the cell
             os._exit(0)
         tell(cell=i, error=error)
