@@ -270,7 +270,7 @@ def _odd(others: Path):
     yield "stub_left_above", with_4_2("def scaled_attention(query, key, value): ...", MINE.replace("scaled_", "my_"),
                                       'exercise("4.2").check(my_attention)'), GOOD
     yield "error_before_its_check", with_4_2(MINE, "1 / 0", CHECK), GOOD
-    yield "magics", with_4_2("%matplotlib inline", "!true", MINE, "%timeit -n 1 -r 1 1 + 1", CHECK), GOOD
+    yield "magics", with_4_2("%matplotlib inline", "%matplotlib qt", "!true", MINE, "%timeit -n 1 -r 1 1 + 1", CHECK), GOOD
     yield "leaves", with_4_2(MINE, CHECK, "exit()", first="import sys\nsys.exit(3)", last="quit()"), GOOD
     yield "not_implemented", with_4_2("def scaled_attention(query, key, value):\n    raise NotImplementedError", CHECK), OPEN
 

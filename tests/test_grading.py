@@ -60,7 +60,7 @@ def test_right_answers_count_however_oddly_they_are_written(grader, tmp_path):
         "4.1": 'exercise("4.1").check("0,105; 0,776; 0,105; 0,014")',
         "4.2": "%%capture\n" + make.MINE.replace("    return", '    print("…", end=" ")\n    return') + make.CHECK,
         "4.4": make.source_of("4.4", right=True).replace("exercise(", "# exercise(").replace("= #", "= decoder_mask  #"),
-        "4.5": make.source_of("4.5", right=True).replace("exercise(", "1 / 0\nexercise(")})
+        "4.5": "%matplotlib qt\n" + make.source_of("4.5", right=True).replace("exercise(", "1 / 0\nexercise(")})
     notebook = json.loads(content)
     make.lose_an_import(notebook)
     found = grader.grade(handed_in(json.dumps(notebook).encode(), tmp_path))
@@ -103,9 +103,11 @@ def test_only_what_exercises_depend_on_is_executed(tmp_path):
         assert not missing and {number for step in needed for number in step.exercises} == lesson.exercises.keys()
         assert len(needed) < len(steps) / 4
         assert not [step for step in needed if re.search(r"\bfit\(", step.source)]
-    mine = Cell("mine", "tiny = 3\n%time 1")
-    steps, _ = steps_of(HandIn(tmp_path / "a.ipynb", b"x", (*LESSON.cells, mine)), LESSON)
-    assert steps[-1].needed                             # what the learner has written is always executed
+    mine = Cell("mine", "%%time\nreach\nif True:\n    !true")
+    for cells, expected in (((*LESSON.cells, mine), True), (LESSON.cells, False)):
+        steps, _ = steps_of(HandIn(tmp_path / "a.ipynb", b"x", cells), LESSON)
+        assert [step.needed for step in steps if "def reach(" in step.source] == [expected]
+        assert steps[-1].needed == (cells[-1] is mine)  # what the learner has written is always executed
 
 
 def test_all_is_executed_where_the_needed_cells_were_not_enough(grader, tmp_path, monkeypatch):
@@ -125,6 +127,20 @@ def test_all_is_executed_where_the_needed_cells_were_not_enough(grader, tmp_path
     monkeypatch.setattr(grader, "_execute", execute)
     assert grader.grade(handed_in(content, tmp_path)).states["4.2"] == "right"
     assert len(executed) == 2 and hidden not in executed[0] and hidden in executed[1]
+
+
+def test_what_is_all_right_is_not_executed_again_because_of_a_lost_file(grader, tmp_path, monkeypatch):
+    given = {number: (find_exercise(number), answers_to(number).reference) for number in make.OPEN}
+    reports = {number: report(exercise, answer if exercise.kind == "function" else answer(), grader.seed)
+               for number, (exercise, answer) in given.items()}
+    told = [{"exercise": number, "report": said} for number, said in reports.items()]
+    told += [{"cell": 9, "error": "FileNotFoundError"}, {"done": True}]
+    executed = []
+    monkeypatch.setattr(grader, "lessons", [LESSON])
+    monkeypatch.setattr(grader, "_execute", lambda steps, *_: executed.append(steps) or (told, "itself"))
+    whole = json.dumps({"cells": [make.code(cell.source, cell.id) for cell in LESSON.cells]}).encode()
+    assert grader.grade(handed_in(whole, tmp_path)).states == make.RIGHT
+    assert len(executed) == 1
 
 
 def test_every_exercise_whose_right_outputs_are_the_same_for_all_inputs_is_named_in_the_notice(grader):

@@ -99,15 +99,18 @@ class Grader:
         steps, missing = steps_of(hand_in, lesson)
         states = {number: "missing" if number in missing else "not reached" for number in lesson.exercises}
         strange = others_numbers(hand_in, lesson)
-        remarks = [f"not counted, because this notebook doesn't have them: {', '.join(map(shown, strange[:5]))}"]
-        remarks, errors = remarks if strange else [], {}
+        remarks, errors = [], {}
+        if strange:
+            remarks.append(f"not counted, because {lesson.name} doesn't have them: {', '.join(map(shown, strange[:5]))}")
         until = time.monotonic() + self.seconds
         needed = [step for step in steps if step.needed]
         lines, how = self._told(needed, hand_in.content, until, states)
-        if how == "itself" and len(needed) < len(steps) and any(_lacks_something(line) for line in lines):
-            more, how = self._told(steps, hand_in.content, until, states)
-            self._take(more, steps, states, remarks, errors)
         self._take(lines, needed, states, remarks, errors)
+        lacking = any(_lacks_something(line) for line in lines) and set(states.values()) - {"right"}
+        if how == "itself" and len(needed) < len(steps) and lacking:
+            errors = {}
+            lines, how = self._told(steps, hand_in.content, until, states)
+            self._take(lines, steps, states, remarks, errors)
         remarks += _said_of(errors, states)
         if how == "time":
             remarks.append(f"stopped after {self.seconds:g} seconds")

@@ -10,6 +10,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import stat
 import symtable
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from course_utils.notebooks import find
 
 LARGEST = 50_000_000                                    # bytes of a notebook
 MOST_CELLS = 5_000
+MAGIC = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 
 
 class Cell(NamedTuple):
@@ -237,11 +239,11 @@ def _needed(sources: list[str], of_course: set[str], wanted: set[int]) -> set[in
 
 
 def _names(source: str) -> tuple[set[str], set[str]] | None:
-    """The names that a cell needs from outside, and those that it defines or changes; None if it isn't plain Python."""
+    """The names that a cell needs from outside, and those that it defines or changes; None if it can't be parsed."""
     uses: set[str] = set()
     sets: set[str] = set()
     try:
-        for statement in ast.parse(source).body:
+        for statement in _parsed(source).body:
             scopes = [symtable.symtable(ast.unparse(statement), "cell", "exec")]
             for scope in scopes:
                 top = scope is scopes[0]
@@ -253,6 +255,14 @@ def _names(source: str) -> tuple[set[str], set[str]] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return (uses, sets | uses) if "*" in sets else (uses, sets)
+
+
+def _parsed(source: str) -> ast.Module:
+    """A cell as Python; where it has IPython's magics, such as %%time or !pip, without those lines. Raises SyntaxError."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.parse(MAGIC.sub(r"\1pass", source))
 
 
 def _changed(statement: ast.stmt) -> set[str]:

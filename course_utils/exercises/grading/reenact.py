@@ -118,8 +118,11 @@ def _shell():
     from traitlets.config import Config
 
     class Shell(InteractiveShell):
-        def enable_gui(self, gui=None):                 # %matplotlib inline
+        def enable_gui(self, gui=None):
             pass
+
+        def enable_matplotlib(self, gui=None):          # %matplotlib qt: there are no windows here
+            return None, "agg"
 
         def ask_exit(self):                             # exit() in a cell doesn't end the notebook
             pass
