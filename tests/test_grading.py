@@ -55,18 +55,6 @@ def processes_with(text: str) -> list[str]:
 # what counts
 
 
-def test_right_answers_count_however_oddly_they_are_written(grader, tmp_path):
-    content = make.edited(right=True, last="masked_attention = None", changes={
-        "4.1": 'exercise("4.1").check("0,105; 0,776; 0,105; 0,014")',
-        "4.2": "%%capture\n" + make.MINE.replace("    return", '    print("…", end=" ")\n    return') + make.CHECK,
-        "4.4": make.source_of("4.4", right=True).replace("exercise(", "# exercise(").replace("= #", "= decoder_mask  #"),
-        "4.5": "%matplotlib qt\n" + make.source_of("4.5", right=True).replace("exercise(", "1 / 0\nexercise(")})
-    notebook = json.loads(content)
-    make.lose_an_import(notebook)
-    found = grader.grade(handed_in(json.dumps(notebook).encode(), tmp_path))
-    assert found.states == make.RIGHT and not found.remarks
-
-
 def test_neither_ticks_nor_replaced_machinery_nor_recited_results_nor_forged_lines_change_a_grade(grader, tmp_path):
     right = answers_to("4.4").reference
     recited = [right(*inputs).tolist() for inputs in find_exercise("4.4").probes(torch.Generator().manual_seed(0))]
@@ -265,18 +253,30 @@ def attack(folder: Path) -> bytes:
         "4.5": "import os\nos._exit(0)"}, first="import os\nif hasattr(os, 'fork'): os.fork()")
 
 
-def test_what_is_changed_is_reported_and_the_neighbours_get_the_grade_of_what_they_handed_in(tmp_path, monkeypatch, capsys):
+def oddly_right() -> bytes:
+    """A hand-in whose answers are all right, and oddly written; its first cell fails where it is graded."""
+    content = make.edited(right=True, last="masked_attention = None", changes={
+        "4.1": 'exercise("4.1").check("0,105; 0,776; 0,105; 0,014")',
+        "4.2": "%%capture\n" + make.MINE.replace("    return", '    print("…", end=" ")\n    return') + make.CHECK,
+        "4.4": make.source_of("4.4", right=True).replace("exercise(", "# exercise(").replace("= #", "= decoder_mask  #"),
+        "4.5": "%matplotlib qt\n" + make.source_of("4.5", right=True).replace("exercise(", "1 / 0\nexercise(")})
+    notebook = json.loads(content)
+    make.lose_an_import(notebook)
+    return json.dumps(notebook).encode()
+
+
+def test_right_answers_count_however_oddly_written_and_what_a_neighbour_changes_is_reported(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "handed in"
     folder.mkdir()
     handed_in(attack(folder), folder, "attack.ipynb")
-    handed_in(make.edited(right=True), folder, "neighbour.ipynb")
+    handed_in(oddly_right(), folder, "neighbour.ipynb")
     monkeypatch.setattr(sys, "argv", ["grading", str(folder), "--unconfined", "--csv", str(tmp_path / "grades.csv")])
     assert grade.main() == 1
     printed = capsys.readouterr().out
     first, second = [line for line in printed.splitlines() if line.startswith(str(folder))]
     assert "changed: " in first and "neighbour.ipynb" in first and "its copy of the course (1 file)" in first
     assert "1 of 5 right" in first and "4.5 not reached" in first and "its process died before the end" in first
-    assert "neighbour.ipynb (04_attention): 5 of 5 right" in second
+    assert second.endswith("neighbour.ipynb (04_attention): 5 of 5 right (75 of 75 minutes)")
     assert "Nothing on this system keeps" in printed and "--seed" in printed
     rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8")))
     assert [row["right"] for row in rows][1] == "5" and "neighbour" in rows[0]["remarks"]
