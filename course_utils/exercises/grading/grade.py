@@ -46,7 +46,9 @@ SAME_FOR_ALL_INPUTS = ("9.4",)                          # exercises whose right 
 COPIED = ["course_utils", "data", "pyproject.toml"]
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
              "OMP_NUM_THREADS", "COURSE_DATA")
-SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/proc", "/sys")
+SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/sys",
+                  "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys")
+OWN_PROCESS = "/proc/self"                              # and no other process, whose environment may hold passwords
 NOTICE = """\
 Grading executes the code of whoever wrote these notebooks, with your rights.
 {protection}
@@ -164,7 +166,7 @@ class Grader:
             cells = [{"source": step.source, "instead": step.instead, "exercises": step.exercises} for step in steps]
             task = {"steps": cells, "seed": self.seed,
                     "memory": MEMORY, "file": LARGEST_FILE, "writable": [str(scratch), "/dev"],
-                    "readable": [*_readable_folders(), str(self.edition)] if confine else []}
+                    "readable": [*_readable_folders(), str(self.edition), OWN_PROCESS] if confine else []}
             command = [sys.executable, str(Path(__file__).with_name("reenact.py"))]
             ended = contained.run(command, json.dumps(task).encode(), environment, scratch / "work", seconds, MOST_TOLD)
         lines = []
