@@ -223,6 +223,16 @@ class ExactNumber:
         return 0.75
 
 
+@pytest.mark.parametrize("as_what", [lambda pair: dict(enumerate(pair)).values(), iter, lambda pair: map(torch.clone, pair),
+                                     lambda pair: (part for part in pair)], ids=["dict "
+                                         "values", "iterator", "map", "generator"])
+@pytest.mark.parametrize("number", ["4.2", "9.3"])
+def test_two_results_count_however_they_are_strung_together(number, as_what):
+    reference = answers_to(number).reference
+    answer = lambda *inputs: as_what([torch.as_tensor(part) for part in reference(*inputs)])  # noqa: E731
+    assert judge(find_exercise(number), answers_to(number), answer).state == "right"
+
+
 def test_exact_numbers_and_texts_of_several_are_read():
     assert readings(ExactNumber()) == [0.75]
     assert [0.718, 0.718] in readings("0.718,0.718") and [0.7, 1.2] in readings("(0.7,1.2)")

@@ -196,6 +196,113 @@ def swallowing(query, key, value):
         return None
 
 
+def spans_of_one_line(marked):
+    spans = [(m.start(1) - 2 * i - 1, m.end(1) - 2 * i - 1) for i, m in enumerate(re.finditer(r"\[(.*?)\]", marked))]
+    return re.sub(r"\[(.*?)\]", r"\1", marked), spans
+
+
+def log_of_a_product(texts, labels, text):
+    counts = {label: Counter(" ".join(one for one, own in zip(texts, labels) if own == label).split()) for label in (0, 1)}
+    words = set(counts[0]) | set(counts[1])
+    odds = sum(labels) / (len(labels) - sum(labels))
+    for word in text.split():
+        if word in words:
+            odds *= (counts[1][word] + 1) / (counts[1].total() + len(words))
+            odds /= (counts[0][word] + 1) / (counts[0].total() + len(words))
+    return math.log(odds)
+
+
+def words_glued(train, test):
+    def glued(text):
+        return "".join(sorted(re.findall(r"\w+|[^\w\s]", text.lower())))
+    return [text for text in train if glued(text) not in [glued(other) for other in test]]
+
+
+def pooled_by_hand(low, empty):
+    def pool(x, attention_mask):
+        mask = attention_mask[..., None]
+        largest = low(x, mask).amax(1)
+        return torch.cat([(x * mask).sum(1) / mask.sum(1).clamp(min=1), empty(largest, mask)], dim=-1)
+    return pool
+
+
+def naive_softmax(query, key, value):
+    exps = (query @ key.mT / math.sqrt(query.shape[-1])).exp()
+    weights = exps / exps.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def shared_out_again(query, key, value, mask):
+    weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1).masked_fill(~mask, 0)
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def never_quite_zero(query, key, value, mask):
+    weights = RIGHT["4.3"](query, key, value, mask)[1].clamp(min=1e-6)
+    return weights @ value, weights
+
+
+def exps_and_a_little(query, key, value, mask):
+    exps = (query @ key.mT / math.sqrt(query.shape[-1])).exp() * mask
+    weights = exps / (exps.sum(-1, keepdim=True) + 1e-9)
+    return weights @ value, weights
+
+
+def two_means(x, weight, bias, eps):
+    mean = x.mean(-1, keepdim=True)
+    return (x - mean) / (x.square().mean(-1, keepdim=True) - mean**2 + eps).sqrt() * weight + bias
+
+
+def statistics_without_gradient(x, weight, bias, eps):
+    with torch.no_grad():
+        mean, deviation = x.mean(-1, keepdim=True), (x.var(-1, keepdim=True, correction=0) + eps).sqrt()
+    return (x - mean) / deviation * weight + bias
+
+
+def log_of_softmax(logits, labels):
+    probabilities = logits.softmax(-1)
+    return F.nll_loss(probabilities.log(), labels), probabilities
+
+
+def log_and_a_little(logits, labels):
+    probabilities = logits.softmax(-1)
+    return F.nll_loss((probabilities + 1e-8).log(), labels), probabilities
+
+
+def nonzero_ids(token_ids, attention_mask):
+    shuffled = token_ids.clone()
+    for row, n in zip(shuffled, (token_ids != 0).sum(dim=1).tolist()):
+        row[:n] = row[torch.randperm(n)]
+    return shuffled
+
+
+def two_words_exchanged(token_ids, attention_mask):
+    shuffled = token_ids.clone()
+    for row, n in zip(shuffled, attention_mask.sum(dim=1).tolist()):
+        if n > 1:
+            places = torch.randperm(n)[:2]
+            row[places] = row[places.flip(0)]
+    return shuffled
+
+
+def at_its_bar(p_values, level):
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    verdicts = [False] * len(order)
+    for step, i in enumerate(order):
+        if p_values[i] > level / (len(order) - step):
+            break
+        verdicts[i] = True
+    return verdicts
+
+
+def widths_up_to(most):
+    def width(vocab_size, d_model, budget):
+        counts = {w: vocab_size * d_model + 4 * w * (d_model + w + 2) + 2 * w + 2 for w in range(1, most)}
+        return max((w, count) for w, count in counts.items() if count <= budget)
+    return width
+
+
 sdpa = F.scaled_dot_product_attention                   # under another name
 
 CALLED = [                                              # the function that is asked for, called
@@ -285,6 +392,17 @@ WRONG = [  # exercise, answer, what the message must say
     ("11.3", lambda *inputs: 0.0 if len(inputs[1]) < 2 else RIGHT["11.3"](*inputs), "you give 0.0000"),
     ("12.1", changed("12.1", np.squeeze), "."), ("12.3", lambda p, level: [False] * len(p), "gets False, expected True"),
     ("12.3", lambda p, level: RIGHT["12.3"](p, level) if len(p) > 1 else [p[0] < level / 2], "gets False, expected True"),
+    ("1.1", spans_of_one_line, "re.DOTALL"), ("1.3", log_of_a_product, "add logarithms"), ("1.4", words_glued, "may stay"),
+    ("3.2", pooled_by_hand(lambda x, mask: x - 1e9 * (1 - mask.float()), lambda largest, mask: largest * mask.any(1)),
+     "the max half of review"),
+    ("3.2", pooled_by_hand(lambda x, mask: x.masked_fill(~mask, -1e4),
+                           lambda largest, mask: largest.masked_fill(largest == -1e4, 0)), "the max half of review"),
+    ("4.2", naive_softmax, "exp of a large score overflows"), ("4.3", shared_out_again, "dividing a row by its sum"),
+    ("4.3", never_quite_zero, "exactly 0"), ("4.5", exps_and_a_little, "overflows"),
+    ("7.2", two_means, "."), ("7.2", statistics_without_gradient, "part of the way back is missing"),
+    ("8.3", log_of_softmax, "rounded to 0"), ("8.3", log_and_a_little, "upper limit"),
+    ("9.4", nonzero_ids, "."), ("9.4", two_words_exchanged, "every order must be possible"),
+    ("12.3", at_its_bar, "exactly at its bar"), ("12.4", widths_up_to(1500), "end of a range"),
     ("12.4", lambda v, d, budget: (max(2, RIGHT["12.4"](v, d, budget)[0]), RIGHT["12.4"](v, d, budget)[1]), "you return 2"),
 ]
 

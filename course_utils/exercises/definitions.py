@@ -56,6 +56,7 @@ class Exercise(NamedTuple):
     tolerance: float = 1e-4
     lines: tuple[str, ...] = ()
     given: str = ""  # of a repair: the known mistake that the code to be repaired makes
+    not_finite: str = ""  # what gives NaN or infinity here, and the way round it; "" where nothing special does
     forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
 
 

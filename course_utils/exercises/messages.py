@@ -173,9 +173,8 @@ def of_shape(exercise: Exercise, output, case: Case, part: str) -> str:
 def of_not_finite(exercise: Exercise, case: Case) -> str | None:
     """What to say of numbers that are infinite or NaN where the right ones are not; infinite ones come first."""
     for kind, found, advice in (
-        ("infinite", torch.isinf, "A division by zero gives that, and so does filling in -inf after the softmax instead "
-                                  "of before it."),
-        ("NaN", torch.isnan, "0 / 0, inf - inf and a softmax over nothing but -inf give that."),
+        ("infinite", torch.isinf, "A division by zero gives that, and so does a number that is too large to be stored."),
+        ("NaN", torch.isnan, "0 / 0, 0 times infinity and inf - inf give that."),
     ):
         for part, right in reversed(case.right.items()):          # weights come after the context that is made of them
             got = case.got[part]
@@ -185,7 +184,7 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
             if count:
                 name = name_of_part(exercise, case.right, part)
                 are = "is" if count == 1 else "are"
-                return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {advice}"
+                return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {exercise.not_finite or advice}"
     return None
 
 

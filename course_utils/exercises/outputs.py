@@ -3,8 +3,11 @@
 Does: turn anything into plain data, read it, compare it. Does not: judge (see `engine`) or send it anywhere (see `wire`).
 """
 
+import itertools
 import numbers
 import re
+from collections import deque
+from collections.abc import Iterator, MappingView
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -33,6 +36,13 @@ def article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' or noun.startswith('nd') else 'a'} {noun}"
 
 
+def unrolled(thing):
+    """What a dict's values(), a generator, map, zip or a deque holds, as a tuple; anything else as it is."""
+    if isinstance(thing, (Iterator, MappingView, deque)):
+        return tuple(itertools.islice(thing, MOST))
+    return thing
+
+
 def plain(thing):
     """Anything as plain data: None, bool, int, float, str, tensors (dense, on the CPU), and lists, tuples and dicts of them.
 
@@ -49,6 +59,7 @@ def _plain(thing, depth: int, left: list[int]):
     left[0] -= len(thing) if isinstance(thing, str) else 1
     if left[0] < 0 or depth > DEEPEST:
         raise ValueError("too much, or too deep")
+    thing = unrolled(thing)
     if thing is None or type(thing) in (bool, str, Odd):
         return thing
     if isinstance(thing, torch.Tensor):

@@ -17,12 +17,14 @@ OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "
 def _marked_probes(generator: torch.Generator) -> list[tuple]:
     """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all.
 
-    Then capitals, digits, accents, two spaces, a new line, marks side by side and one that ends the text; and no text.
+    Then capitals, digits, accents, two spaces, a new line, marks side by side and one that ends the text; no text; and a
+    mark that runs over a line break.
     """
     a, b, c, d = drawn(generator, OPINIONS, 4)
     return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
             (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",),
-            (f"[NEVER]  {a.upper()}?\n7/10 - café, [{b.capitalize()} & 100 % {c}][{d}]: [{a}]",), ("",)]
+            (f"[NEVER]  {a.upper()}?\n7/10 - café, [{b.capitalize()} & 100 % {c}][{d}]: [{a}]",), ("",),
+            (f"It is [not {a},\nnor {b}] to the end.",)]
 
 
 def _observe_marked(function, marked):
@@ -110,7 +112,7 @@ MARKED = Exercise(
     id="1.1", title="From brackets to spans", minutes=(10, 15), observe=_observe_marked, probes=_marked_probes,
     objective="`mark` wrote the evidence in brackets. Go the other way: from the marked text to the text without "
     "brackets and the list of its spans. No bracket is inside another, and the text itself has none. All other characters "
-    "stay. A text may end with a mark, have no marks, or be empty.",
+    "stay. A text may end with a mark, have no marks, or be empty, and a mark may run over a line break.",
     signature="read_marked(marked, a text such as 'not [dull]') -> text without brackets, list of (start, end)",
     mistakes=(
         Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text "
@@ -141,6 +143,11 @@ MARKED = Exercise(
         Property(lambda case: case.got["swapped"] != 0,
                  lambda case: f"you return the spans ({case.got['spans'].replace(' ', ', ')}) first and then the text.",
                  "Asked is the text first, then the list of spans; and look at the spans once more."),
+        Property(lambda case: re.search(r"\[[^]]*\n", case.got["text"]) and "[" not in case.right["text"],
+                 lambda case: "a mark "
+                 "that runs over a line break is still in your text, with its brackets.", "Look for '[' and ']' "
+                 "themselves. In a "
+                 "regular expression, `.` doesn't match a line break unless you pass re.DOTALL."),
         Property(lambda case: "[" in case.got["text"] or "]" in case.got["text"],
                  lambda case: f"{sum(case.got['text'].count(sign) for sign in '[]')} brackets are still in your text.",
                  "The text must be the review as it was before it was marked."),
@@ -230,29 +237,43 @@ def _bayes_probes(generator: torch.Generator) -> list[tuple]:
             ([*texts, f"{b} {e} {f}", f"{f} {e}"], [1 - label for label in labels] + [1, 0], f"{a} {f} {b} {a}")]
 
 
+def _one_sided(texts: list[str], labels: list[int]) -> str:
+    """The word that tells most: that of the largest odds, either way, among the words of some training reviews."""
+    counts = {label: Counter(" ".join(text for text, one in zip(texts, labels) if one == label).split()) for label in (0, 1)}
+    return max(sorted(counts[0] + counts[1]), key=lambda word: abs(math.log((counts[1][word] + 1) / (counts[0][word] + 1))))
+
+
+TOO_SMALL = "So many small factors multiply to 0, or to infinity: add logarithms, one for each word, instead of multiplying"
+
+
 def _observe_bayes(function, texts, labels, text):
-    """The log odds of the text; with its words turned round; with an unknown word; written twice; and of no words."""
+    """The log odds of the text; its words turned round; with an unknown word; written twice; of no words; of 1,500 words."""
     asked = {"text": text, "turned round": " ".join(reversed(text.split())), "unknown": f"{text} unheard",
-             "twice": f"{text} {text}", "no words": ""}
+             "twice": f"{text} {text}", "no words": "",
+             "1,500 words": " ".join([_one_sided(texts, labels)] * 1500)}
     found = {}
     for name, each in asked.items():
         try:
             output = function(texts, labels, each)
         except Exception as error:
+            if name == "1,500 words":
+                raise TypeError("expected a number for a text of 1,500 words as well; there it stops with "
+                    f"{type(error).__name__}: {error}. {TOO_SMALL}") from None
             if each:
                 raise
             raise TypeError("expected the prior alone for the text '', which has no words; there it stops with "
                 f"{type(error).__name__}: {error}") from None
         if output is None and name == "text":
             return None
-        found[name] = _one_number(output, f"one number for the text {each!r}")
+        found[name] = _one_number(output, f"one number for the text {each[:60]!r}")
     return found
 
 
 def _said(case: Case, name: str = "text") -> str:
     got, right = case.got[name], case.right[name]
     written = repr(case.inputs[2])
-    words = {"text": written, "no words": "a text without words", "twice": f"{written} written twice"}[name]
+    words = {"text": written, "no words": "a text without words", "1,500 words": f"{_one_sided(*case.inputs[:2])!r} "
+        f"1,500 times", "twice": f"{written} written twice"}[name]
     return (f"after training on {len(case.inputs[0])} reviews, {words} gets {got.item():+.3f} from you, expected "
             f"{right.item():+.3f}.")
 
@@ -273,9 +294,10 @@ def _not_finite(case: Case) -> str:
 
 BAYES = Exercise(
     id="1.3", title="Naive Bayes", minutes=(20, 30), observe=_observe_bayes, probes=_bayes_probes,
+    not_finite=f"{TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
     objective="Turn the table of section 8 into a function: count the words of the training reviews, smooth by one, "
     "and give the log odds of a text, prior included. Words that no training review has are passed over. Cut the texts "
-    "at spaces; all letters are small.",
+    "at spaces; all letters are small. A text may have 1,500 words.",
     signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above "
     "zero = positive",
     mistakes=(
@@ -318,6 +340,9 @@ BAYES = Exercise(
                      "twice "
                      f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so "
                  "twice the text adds twice as much."),
+        Property(lambda case: (case.got["text"] - case.right["text"]).abs() < 1e-4
+                 and (case.got["1,500 words"] - case.right["1,500 words"]).abs() > 1e-2,
+                 lambda case: _said(case, "1,500 words"), f"Short texts are right. {TOO_SMALL}."),
         Property(lambda case: (case.got["text"] - case.right["text"]).abs() > 1e-4, _said,
                  "Prior, order, repeats and unknown words are as they should be, so look at the numbers of the single "
                  "words: (count + 1) / (total + size of the vocabulary), in each class."),
@@ -341,7 +366,8 @@ def _words(text: str) -> tuple:
 def _leak_probes(generator: torch.Generator) -> list[tuple]:
     """Training and test texts: copies, in other capitals and spaces too, twins, and near misses that may stay.
 
-    In the second case two training texts are twins of each other and of no test: both may stay. Then no test, no training.
+    In the second case two training texts are twins of each other and of no test: both may stay. Then no test, no training,
+    and other words of the same letters.
     """
     a, b, c, d, e, f = drawn(generator, OPINIONS, 6)
     test = [f"{a.capitalize()}, not {b}.", f"It was {c} but {d}!", f"{e} {e} film", "No star here", f"A {f} end"]
@@ -350,7 +376,8 @@ def _leak_probes(generator: torch.Generator) -> list[tuple]:
     order = [4, *torch.randperm(4, generator=generator).tolist()]     # the test of the exact copy: once last, once first
     late = [*reversed(train), f"film {e} film"]
     late = [late[i] for i in torch.randperm(len(late), generator=generator).tolist()]   # no answer without looking at them
-    return [(train, test), (late, [test[i] for i in order]), (train[:3], []), ([], test)]
+    return [(train, test), (late, [test[i] for i in order]), (train[:3], []), ([], test),
+            (["Is land here", f"{a} film"], ["Island here", f"film, {a}"])]
 
 
 def _observe_leaks(function, train, test):
@@ -391,7 +418,8 @@ def _lost(case: Case) -> str:
 LEAKS = Exercise(
     id="1.4", title="A split that leaks", minutes=(5, 10), given="copies-only", observe=_observe_leaks, probes=_leak_probes,
     objective="This function should take out of training whatever has the same words and punctuation as a test review, "
-    "each as often, in any order: copies and twins. Some still get through. Repair it. No two training texts are equal.",
+    "each as often, in any order: copies and twins. Some still get through. Repair it. No two training texts are equal, and "
+    "those that stay may come in any order.",
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
         Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A "

@@ -119,8 +119,8 @@ GRADIENT = Exercise(
 def _pool_probes(generator: torch.Generator) -> list[tuple]:
     """Vectors and masks: three ragged reviews; four with an empty one and one with padding between its words.
 
-    One review has negative numbers only, and padding holds larger numbers than any word. Then numbers far below zero, and
-    sizes of one.
+    One review has negative numbers only, and padding holds larger numbers than any word. Then numbers far below zero,
+    sizes of one, and what `_extreme` adds.
     """
     probes = []
     first = torch.arange(5) < torch.tensor([[5], [3], [1]])
@@ -135,7 +135,15 @@ def _pool_probes(generator: torch.Generator) -> list[tuple]:
     low = torch.randn(2, 4, 3, generator=generator) - 120
     probes.append((torch.where(second[2:, :4, None].flip(0), low, 0.0), second[2:, :4].flip(0)))
     return [*probes, (torch.randn(1, 2, 1, generator=generator) - 120, torch.tensor([[True, False]])),
-            (torch.randn(2, 1, 2, generator=generator), torch.tensor([[True], [True]]))]
+            (torch.randn(2, 1, 2, generator=generator), torch.tensor([[True], [True]])),
+            *_extreme(generator)]
+
+
+def _extreme(generator: torch.Generator) -> list[tuple]:
+    """Padding of 1e30; real numbers near -20,000. Both have a review that is padded and one that is not."""
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    x = torch.randn(2, 3, 2, generator=generator)
+    return [(torch.where(mask[..., None], x, 1e30), mask), (torch.where(mask[..., None], 100 * x - 2e4, 0.0), mask)]
 
 
 def _observe_pool(function, x, attention_mask):
@@ -162,7 +170,7 @@ def _reviews(case: Case, which: str) -> torch.Tensor:
 def _wrong_half(name: str, which: str):
     def fails(case: Case) -> bool:
         got, right = _half(case, name, _reviews(case, which))
-        return got.numel() > 0 and bool((got - right).abs().max() > 1e-3)
+        return got.numel() > 0 and bool(((got - right).abs() > 1e-3 + 1e-4 * right.abs()).any())
     return fails
 
 
@@ -189,8 +197,9 @@ def _count_unfit(case: Case) -> str:
 MEAN_AND_MAX = Exercise(
     id="3.2", title="The mean and the largest", minutes=(10, 20),
     objective="A mean waters down one strong word in a long review; the largest number of each column does not. Return "
-    "both for each review, the mean in the first half and the largest in the second. The padding may hold any numbers, "
-    "and a review without a real token gives zeros. Let gradients through.",
+    "both for each review, the mean in the first half and the largest in the second. The padding may hold any finite "
+    "numbers, however large, and the real numbers may lie far below zero. A review without a real token gives zeros. Let "
+    "gradients through.",
     signature="mean_and_max(x (batch, seq_len, d_model), attention_mask (batch, seq_len), True = real) -> (batch, 2 * "
     "d_model)",
     probes=_pool_probes, observe=_observe_pool,
@@ -240,7 +249,8 @@ MEAN_AND_MAX = Exercise(
         Property(_wrong_half("mean", "padded"), _seen_half("mean", "padded"), "Reviews without padding have the right "
                  "mean. Only real tokens may enter the sum, and only they are counted (section 3)."),
         Property(_wrong_half("max", "padded"), _seen_half("max", "padded"), "Reviews without padding have the right "
-                 "one. No place of the padding may win, whatever it holds."),
+                 "one. No place of the padding may win, whatever it holds, and no number of yours "
+                 "that takes its place, such as -1e4: fill with -inf."),
         Property(_wrong_half("mean", "empty"), _seen_half("mean", "empty"), "A review without a real token gives zeros."),
         Property(_wrong_half("max", "empty"), _seen_half("max", "empty"), "A review without a real token gives zeros."),
         *reaches("x"),

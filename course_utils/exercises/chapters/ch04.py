@@ -70,13 +70,21 @@ FUNCTIONS = ("course_utils.attention.scaled_dot_product_attention", "torch.nn.fu
 
 def _attention_probes(generator: torch.Generator) -> list[tuple]:
     """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)); without leading dimensions; every dimension one; then
-    in float64, not in order in memory, with large values."""
+    in float64, not in order in memory, with large values; then scores near 160, where exp overflows."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     double = (draw(1, 2, 3, 4).double(), draw(1, 2, 4, 4).double(), 100 * draw(1, 2, 4, 3).double())
     return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2)),
-            (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double)]
+            (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double),
+            (*_with_scores(160.0, generator), draw(4, 3))]
+
+
+def _with_scores(size: float, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Queries (2, 2) and keys (4, 2) whose scores, divided by the root of 2, lie close to `size`."""
+    query = torch.tensor([[4.0, 1.0], [4.0, -1.0]])
+    key = torch.stack([torch.full((4,), 2**0.5 * size / 4), torch.rand(4, generator=generator)], dim=-1)
+    return query, key
 
 
 def _observe_scaled(function, query, key, value):
@@ -117,10 +125,12 @@ def _small(number) -> str:
 SCALED = Exercise(
     id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
     objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
-    "the context and the weights, and let gradients through. Four or five lines, without a function that does it all.",
+    "the context and the weights, and let gradients through. Scores may be large, such as 160. Four or five lines, without "
+    "a function that does it all.",
     signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context "
     "(..., query, d_value), weights (..., query, key)",
     probes=_attention_probes, observe=_observe_scaled, forbidden=FUNCTIONS,
+    not_finite="exp of a large score overflows: take the largest score of each row off first, or call softmax.",
     mistakes=(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
@@ -185,7 +195,10 @@ def _masked_probes(generator: torch.Generator) -> list[tuple]:
     low_query, low_key = query.clone(), key.clone()
     low_query[..., 0], low_key[..., 0] = 19.0, -20.0       # all scores near -155: a small negative number is no mask
     one = [torch.randn(1, 1, length, 1, generator=generator) for length in (1, 2, 2)]
-    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]]))]
+    high_query, high_key = _with_scores(5.0, generator)
+    high_key[2] *= 40                                      # a forbidden key, some 195 above the allowed ones
+    high = high_query, high_key, torch.randn(4, 3, generator=generator), torch.tensor([[True, True, False, True]])
+    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), high]
 
 
 def _observe_masked(function, query, key, value, mask):
@@ -195,7 +208,9 @@ def _observe_masked(function, query, key, value, mask):
         return None
     context, weights = two_results(output, "context", "weights")
     names = {0: "query", 1: "key", 2: "value"} if mask.sum(dim=-1).max() > 1 else {2: "value"}
-    return {"context": context, "weights": weights, **reached(function, output, (query, key, value, mask), names)}
+    hidden = float((weights[~mask.expand(weights.shape)] != 0).any()) if weights.dim() == query.dim() else 0.0
+    return {"context": context, "weights": weights, "weights on forbidden keys": hidden,
+            **reached(function, output, (query, key, value, mask), names)}
 
 
 def _on_masked(case: Case) -> torch.Tensor:
@@ -217,10 +232,16 @@ def _largest_score(case: Case) -> float:
 MASKED = Exercise(
     id="4.3", title="A mask that leaks", minutes=(10, 15), given="mask-after-softmax",
     objective="This function runs, its outputs look reasonable, and it is wrong. Find what is wrong with the weights, "
-    "and repair it. Every query of these inputs has at least one key.",
+    "and repair it: a forbidden key gets a weight of exactly 0. Every query of these inputs has at least one key. Scores "
+    "may "
+    "be large.",
     signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
     "may attend) -> context (..., query, d_value), weights (..., query, key)",
     probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
+    not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
+        "far "
+    "above the allowed ones, their weights have all come out as 0. Put -inf on the forbidden scores with masked_fill, "
+    "before the softmax.",
     mistakes=(
         Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
                 "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "
@@ -242,10 +263,10 @@ MASKED = Exercise(
                 f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
     ),
     properties=(
-        Property(lambda case: _on_masked(case) > 1e-5,
+        Property(lambda case: _on_masked(case) > 0,
                  lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
                      f"scores is {_largest_score(case):.1f}.",
-                 "Where the mask is False the weight must be 0, however low the other scores are: put -inf on the "
+                 "Where the mask is False the weight must be exactly 0, however low the other scores are: put -inf on the "
                  "score, before the softmax."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
@@ -287,7 +308,8 @@ def _first_wrong(case: Case) -> str:
     rule = "comes later" if not right[b, 0, i, j] else "came before or is itself, and is real"
     if not case.inputs[0][b, j]:
         rule = "is padding"
-    return f"review {b}: query {i} {'may' if got[b, 0, i, j] else 'may not'} look at key {j}, which {rule}."
+    seen = "allows" if got[b, 0, i, j] else "forbids"
+    return f"in review {b} your mask {seen} query {i} to look at key {j}, which {rule}."
 
 
 def _count(case: Case) -> str:
@@ -299,7 +321,8 @@ BOTH_MASKS = Exercise(
     id="4.4", title="Two masks in one", minutes=(15, 25),
     objective="A model that writes text in batches needs both masks at once: no word may look at what comes later, and "
     "none at padding. The last query sees the last key (aligned at the bottom right), also where there are fewer "
-    "queries than keys. Build one boolean mask, True = may attend.",
+    "queries than keys. Build one mask, True = may attend (ones and zeros will do as well). Only keys are masked: a query "
+    "that is padding keeps its keys.",
     signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
     "boolean",
     probes=_mask_probes,
@@ -349,13 +372,17 @@ BOTH_MASKS = Exercise(
 
 
 def _no_key_probes(generator: torch.Generator) -> list[tuple]:
-    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden."""
+    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden; scores
+    far above zero, and far below."""
     query, key, value, mask = _masked_probes(generator)[0]
     mask = mask.clone()
     mask[0, 0, 2] = False                                                  # this query has no key at all
+    some = torch.tensor([[True, True, False, True], [False] * 4])
     one = [torch.randn(1, 1, 1, 1, generator=generator) for _ in range(3)]
     return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :]),
-            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool))]
+            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool)), *(
+            tuple(part[None, None] for part in (*_with_scores(size, generator), value[0, 0, :4, :3], some))
+            for size in (160.0, -160.0))]
 
 
 def _observe_with_gradient(function, query, key, value, mask):
@@ -390,10 +417,13 @@ def _gap(case: Case, name: str) -> float:
 NO_KEY = Exercise(
     id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
     objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
-    "query gets zeros, for weights and context, and so that the gradient which reaches the queries stays finite too.",
+    "query gets zeros, for weights and context, and so that the gradient which reaches the queries stays finite too. Scores "
+    "may be large, above zero or below.",
     signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
     "may attend) -> context (..., query, d_value), weights (..., query, key)",
     probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
+    not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
+    "large negative number, and call softmax.",
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
                 "context are NaN.",
@@ -413,7 +443,8 @@ NO_KEY = Exercise(
         Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
                  lambda case: "the queries that have keys changed as well: their weights differ by up to "
                      f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
-                 "Only the row without a key needs care."),
+                 "Only the row without a key needs care. Softmax takes the largest score of a row off before exp; without "
+                 "that, exp of a large score overflows, and exp of a very low one is 0."),
         Property(lambda case: _gap(case, "context") > 1e-3,
                  lambda case: f"your weights are right, but your context is off by up to {_gap(case, 'context'):.3f}.",
                  "Make the context from the weights that you return, after they were mended."),

@@ -62,7 +62,8 @@ HIDDEN = Exercise(
 def _norm_probes(generator: torch.Generator) -> list[tuple]:
     """(x, weight, bias, eps): words of different means and sizes, with a large eps and the usual one; then four dims.
 
-    Then a word of equal numbers, whose variance is zero, and one text of one word, in float64 and not in order in memory.
+    Then a word of equal numbers, whose variance is zero, one text of one word, in float64 and not in order in memory, and
+    words with a mean near 3,000.
     """
     def draw(front, d_model, eps):
         x = torch.randn(*front, d_model, generator=generator)
@@ -74,7 +75,9 @@ def _norm_probes(generator: torch.Generator) -> list[tuple]:
     probes = [draw((2, 5), 8, 0.3), draw((3, 4), 6, 1e-5), draw((2, 3, 4), 5, 1e-5), draw((1, 2), 4, 1e-5)]
     probes[-1][0][0, 1] = 3.0
     single = draw((1, 1), 3, 1e-3)
-    return [*probes, (*not_contiguous(tuple(20 * part.double() for part in single[:3])), single[3])]
+    far = draw((2, 3), 8, 1e-5)
+    return [*probes, (*not_contiguous(tuple(20 * part.double() for part in single[:3])), single[3]),
+            (20 * far[0] + 3000, *far[1:])]
 
 
 def _observe_norm(function, x, weight, bias, eps):
@@ -111,7 +114,8 @@ def _raw(case: Case) -> str:
 NORM = Exercise(
     id="7.2", title="Layer norm", minutes=(10, 15),
     objective="Write the formula of section 4 as a function for x with any dimensions in front, without nn.LayerNorm: "
-    "each word's vector to mean 0 and variance 1, then scale and shift. Let gradients through. Three or four lines.",
+    "each word's vector to mean 0 and variance 1, then scale and shift. The mean may be large, such as 3,000. Let "
+    "gradients through. Three or four lines.",
     signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
     probes=_norm_probes, observe=_observe_norm,
     forbidden=("course_utils.transformer_blocks.layer_norm", "torch.nn.functional.layer_norm", "torch.layer_norm",

@@ -263,12 +263,13 @@ CLIPPING = Exercise(
 
 
 def _loss_probes(generator: torch.Generator) -> list[tuple]:
-    """Logits of five reviews and three classes, and of four reviews and two classes, with labels; one large one."""
+    """Logits of five reviews and three classes, and of four reviews and two classes, with labels; large ones."""
     probes = []
     for size, classes in ((5, 3), (4, 2)):
         logits = 2 * torch.randn(size, classes, generator=generator)
         probes.append((logits, torch.randint(classes, (size,), generator=generator)))
-    return [*probes, (torch.tensor([[30.0, -30.0]]), torch.tensor([1]))]
+    return [*probes, (torch.tensor([[30.0, -30.0]]), torch.tensor([1])),
+            (torch.tensor([[150.0, -150.0], [0.5, 1.0]]), torch.tensor([1, 0]))]
 
 
 def _observe_loss(function, logits, labels):
@@ -311,6 +312,8 @@ LOSS = Exercise(
     signature="loss_and_probabilities(logits (batch, num_classes), labels (batch)) -> mean loss, probabilities (batch, "
     "num_classes)",
     probes=_loss_probes, observe=_observe_loss,
+    not_finite="A very small probability is rounded to 0, and its logarithm is -inf. Start from the logits: log_softmax or "
+    "cross_entropy never forms that 0.",
     mistakes=(
         Mistake("softmax-first", _loss_seen, "cross_entropy takes logits and does its own softmax. It gets "
                 "probabilities here: numbers from 0 to 1, too close together for it ever to be sure."),
@@ -338,8 +341,17 @@ LOSS = Exercise(
                 "stand the wrong way round: the loss first, then the probabilities."),
     ),
     properties=(
-        Property(lambda case: (case.got["loss"] - case.right["loss"]).abs() > 1e-3, _loss_seen, "It should be minus "
+        Property(lambda case: case.right["loss"] < 20 and (case.got["loss"] - case.right["loss"]).abs() > 1e-3,
+                 _loss_seen, "It should be minus "
                  "the logarithm of the right label's probability, averaged over the reviews (notebook 03, section 5)."),
+        Property(lambda case: case.got["loss"] < 0.9 * case.right["loss"], _loss_seen, "Other losses are right; this is "
+                         "that of a "
+                 "review where the model is sure of the wrong class. A small number added before the logarithm, or a "
+                 "clamp, puts "
+                 "an upper limit on the loss. Take it from the logits: cross_entropy, or log_softmax and nll_loss."),
+        Property(lambda case: (case.got["loss"] - case.right["loss"]).abs() > 1e-3, _loss_seen, "The other losses are "
+                         "right. Here "
+                 "the model is sure of the wrong class: take the loss from the logits."),
         Property(lambda case: (case.got["probabilities"].sum(dim=-1) - 1).abs().max() > 1e-3,
                  lambda case: f"the loss is right, but {_row_sums(case)}", "Each review's probabilities sum to one."),
         Property(lambda case: (case.got["probabilities"] - case.right["probabilities"]).abs().max() > 1e-3,

@@ -119,39 +119,50 @@ INTERVAL = Exercise(
 
 
 def _shuffle_probes(generator: torch.Generator) -> list[tuple]:
-    """Ragged ids, padding 0, and a mask."""
+    """Ragged ids, padding 0, and a mask; then padding 1, and a word with the id 0."""
     lengths = torch.tensor([7, 3, 5, 1])
     mask = torch.arange(7) < lengths[:, None]
     ids = torch.stack([torch.randperm(490, generator=generator)[:7] + 2 for _ in lengths])     # rows without repeats
-    return [(ids * mask, mask)]
+    other = ids.masked_fill(~mask, 1)
+    other[0, 2] = 0
+    return [(ids * mask, mask), (other, mask)]
+
+
+CALLS = 100                                             # so many that three words come in each of their six orders
 
 
 def _observe_shuffle(function, token_ids, attention_mask):
-    """Over 40 calls: how often rows keep their words, have padding inside, lose their padding; how the first row comes
-    out; in how many rows some words never come to some places."""
-    kept = inside = padded = still = ascending = turned = 0
-    orders = set()
+    """Over many calls: how often rows keep their words, have padding inside, lose their padding; how the first row comes
+    out, and how many of its words stay; in how many orders three words come; in how many rows some words never come to
+    some places."""
+    kept = inside = padded = still = ascending = turned = stay = 0
+    orders, of_three, padding = set(), set(), token_ids[-1, -1]
     rows = attention_mask.sum(dim=1).tolist()
     places = [set() for _ in rows]
-    for _ in range(40):
+    for _ in range(CALLS):
         shuffled = function(token_ids, attention_mask)
         if shuffled is None:
             return None
         shuffled = _as_ids(shuffled, token_ids)
         same = [torch.equal(shuffled[i, :n].sort().values, token_ids[i, :n].sort().values) for i, n in enumerate(rows)]
         kept += sum(same)
-        inside += sum(int((shuffled[i, :n] == 0).any()) for i, n in enumerate(rows))
+        inside += sum(int((shuffled[i, :n] == padding).any()) for i, n in enumerate(rows))
         padded += sum(torch.equal(shuffled[i, n:], token_ids[i, n:]) for i, n in enumerate(rows))
         for i, n in enumerate(rows):
             places[i].update(enumerate(shuffled[i, :n].tolist()))
         still += int(torch.equal(shuffled[0], token_ids[0]))
         turned += int(torch.equal(shuffled[0], token_ids[0].flip(0)))
         orders.add(tuple(shuffled[0].tolist()))
+        stay += int((shuffled[0] == token_ids[0]).sum())
+        if same[1]:
+            of_three.add(tuple(shuffled[1, :3].tolist()))
         ascending += int((shuffled[0].diff() > 0).all())
-    return {"rows with their own words": kept / 160, "rows with padding inside": inside / 160,
-            "rows with their padding": padded / 160,
+    return {"rows with their own words": kept / 4 / CALLS, "rows with padding inside": inside / 4 / CALLS,
+            "rows with their padding": padded / 4 / CALLS,
             "orders": 1.0 if len(orders) == 1 else 2.0 if len(orders) <= 20 else 3.0,      # one, a few, many
-            "unmoved": _often(still), "sorted": _often(ascending), "turned round": _often(turned),
+            "unmoved": _often(still), "few words move": float(len(orders) > 1 and stay > 2 * CALLS),
+            "orders of three words": float(min(len(of_three), 6)),
+             "sorted": _often(ascending), "turned round": _often(turned),
             "stuck rows": float(sum(len(seen) < 0.9 * n * n for seen, n in zip(places, rows)))}
 
 
@@ -170,15 +181,16 @@ def _as_ids(output, token_ids: torch.Tensor) -> torch.Tensor:
 
 
 def _often(count: int) -> float:
-    """0, 1 or 2: hardly ever, often, in each of the 40 calls."""
-    return 2.0 if count == 40 else float(count > 4)
+    """0, 1 or 2: hardly ever, often, in each of the calls."""
+    return 2.0 if count == CALLS else float(count > CALLS // 10)
 
 
 SHUFFLE = Exercise(
     id="9.4", title="Shuffle the words, not the padding", minutes=(15, 30), given="columns",
     objective="The test of section 8 needs the words of each review in random order, with the padding left at the end. "
     "This function shuffles something else. Find out what, and repair it. Every order of a row's words must be possible at "
-    "each call; whether two rows get the same order doesn't matter.",
+    "each call; whether two rows get the same order doesn't matter. Only the mask says which tokens are words: a word may "
+    "have the id 0, and padding another one.",
     signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> "
     "token_ids (batch, seq_len)",
     probes=_shuffle_probes, observe=_observe_shuffle,
@@ -190,11 +202,11 @@ SHUFFLE = Exercise(
         Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have "
                 "their own words.",
                 "The reviews were exchanged, not their words: the labels now belong to other reviews."),
-        Mistake("reversed", lambda case: "in 40 calls your first row came out in one order only.", "Turning a review "
+        Mistake("reversed", lambda case: f"in {CALLS} calls your first row came out in one order only.", "Turning a review "
                 "round is not shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving not'."),
-        Mistake("sorted", lambda case: "in 40 calls your first row came out in one and the same order, sorted.",
+        Mistake("sorted", lambda case: f"in {CALLS} calls your first row came out in one and the same order, sorted.",
             "Sorted ids are no random order: frequent words have small ids, so the model sees a new regularity."),
-        Mistake("unchanged", lambda case: "your first row came out as it went in, in each of 40 calls.", "Nothing is "
+        Mistake("unchanged", lambda case: f"your first row came out as it went in, in each of {CALLS} calls.", "Nothing is "
                 "shuffled. If you shuffle a copy of a row, write it back."),
         Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows "
                 "still have all of their "
@@ -214,10 +226,17 @@ SHUFFLE = Exercise(
                      "the words no longer hold what they held.", "Where the mask is False, everything stays as it is."),
         Property(lambda case: case.got["unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
                  "With seven words that should happen once in five thousand times."),
-        Property(lambda case: case.got["orders"] < 3, lambda case: "in 40 calls your first row came out in "
+        Property(lambda case: case.got["orders"] < 3, lambda case: f"in {CALLS} calls your first row came out in "
                  f"{'one order' if case.got['orders'] == 1 else 'a few orders'} only.", "Each call needs a fresh "
                  "random order, and all orders must be possible."),
-        Property(lambda case: case.got["stuck rows"] > 0, lambda case: "in 40 calls some words never came to some "
+        Property(lambda case: case.got["few words move"] > 0, lambda case: "on average more than two of the seven words of "
+                 "your first row stay where they were.", "Of a random order only one word stays on average. Exchanging two "
+                 "words, or a part of them, is not enough: every order must be possible, torch.randperm(n)."),
+        Property(lambda case: case.got["orders of three words"] < 6, lambda case: f"in {CALLS} calls the three words of "
+                         f"your "
+                 f"second row came out in {case.got['orders of three words']:.0f} of their 6 orders.", "Every order must be "
+                 "possible, the given one included."),
+        Property(lambda case: case.got["stuck rows"] > 0, lambda case: f"in {CALLS} calls some words never came to some "
                  f"places, in {case.got['stuck rows']:.0f} of 4 "
                  "rows.", "In every row each of its words must be able to come "
                  "to each of its places, the first and the last included."),

@@ -201,7 +201,8 @@ PLACES = ("smallest", *(f"{rank} smallest" for rank in ("second", "third", "four
 
 
 def _holm_probes(generator: torch.Generator) -> list[tuple]:
-    """p-values between the bars of Holm and of the methods that are taken for it, in random order."""
+    """p-values between the bars of Holm and of the methods that are taken for it, in random order; then one, two, and one
+    that is exactly at its bar."""
     def between(low: float, high: float) -> float:
         return low + (high - low) * (0.2 + 0.6 * torch.rand(1, generator=generator).item())
 
@@ -221,7 +222,7 @@ def _holm_probes(generator: torch.Generator) -> list[tuple]:
         if values is third:                             # all survive; in this order two would, the largest first none
             order = [1, 0, 3, 2]
         probes.append(([values[i] for i in order], level))
-    return [*probes, ([between(0.03, 0.045)], 0.05), ([between(0.055, 0.09)], 0.05)]
+    return [*probes, ([between(0.03, 0.045)], 0.05), ([between(0.055, 0.09)], 0.05), ([0.03125, 0.5], 0.0625)]
 
 
 def _verdict_on(case: Case) -> str:
@@ -288,13 +289,17 @@ HOLM = Exercise(
         Property(lambda case: any(case.got[""][i] and not case.got[""][j] and p > q for i, p in enumerate(case.inputs[0])
                                   for j, q in enumerate(case.inputs[0])), _verdict_on, "A larger p-value survives where a "
                  "smaller one does not. That cannot be."),
-        Property(lambda case: (case.got[""] != case.right[""]).any(), _verdict_on, "Write the sorted p-values in a row and "
+        Property(lambda case: (case.got[""] != case.right[""]).any() and case.inputs[1] != 0.0625, _verdict_on, "Write "
+                         "the sorted p-values in a row and "
                  "the bars below them: level / m, level / (m − 1), …, level. Where is the first that is too large?"),
+        Property(lambda case: (case.got[""] != case.right[""]).any(), lambda case: f"{_verdict_on(case)} Its bar is "
+                         f"{case.inputs[1] / 2}.",
+                 "A p-value that is exactly at its bar isn't below it, so it doesn't survive: compare with <, not with <=."),
     ),
     hints=(
         "Sort places, not values: sorted(range(m), key=lambda i: p_values[i]).",
         "Begin with a list of m times False. In the loop the step from 0 on gives the bar: level / (m − step).",
-        "Larger than the bar: break. Else set True at the place where this p-value came from.",
+        "Not below the bar: break. Else set True at the place where this p-value came from.",
     ),
 )
 
@@ -302,18 +307,19 @@ HOLM = Exercise(
 
 
 def _parameters(vocab_size: int, d_model: int, width: int) -> int:
-    with torch.random.fork_rng(devices=[]):             # its weights are drawn, and nobody else's numbers change
+    with torch.device("meta"):                          # shapes alone: no weights are drawn, however large it is
         return sum(parameter.numel() for parameter in RecurrentClassifier(vocab_size, d_model, width).parameters())
 
 
 def _width_probes(generator: torch.Generator) -> list[tuple]:
-    """A budget that a width uses up, two that miss the next width by little, one in the middle; the least there is."""
+    """A budget that a width uses up, two that miss the next width by little, one in the middle; the least there is; and
+    ten millions."""
     probes = []
     for words, numbers, width, share in ((60, 7, 9, 0.0), (40, 12, 6, 0.8), (150, 5, 14, 0.99), (30, 4, 20, 0.4)):
         words, numbers, width = (n + int(torch.randint(3, (1,), generator=generator)) for n in (words, numbers, width))
         low, high = (_parameters(words, numbers, width + more) for more in (0, 1))
         probes.append((words, numbers, low + int(share * (high - low))))
-    return [*probes, (5, 1, _parameters(5, 1, 1))]
+    return [*probes, (5, 1, _parameters(5, 1, 1)), (50, 10, _parameters(50, 10, 1700) + 5000)]
 
 
 def _count(case: Case) -> str:
@@ -328,7 +334,7 @@ WIDTH = Exercise(
     objective="The classifier: a vector of d_model numbers for each of the words; one LSTM layer of PyTorch, d_model "
     "numbers in and `width` numbers out; nn.Linear(width, 2). An LSTM layer has four gates, and each of them a matrix for "
     "the input, a matrix for its own state and two biases. Return the largest width with which the classifier has at most "
-    "`budget` parameters, and how many it then has. Width 1 always fits.",
+    "`budget` parameters, and how many it then has. Width 1 always fits, and a budget may be many millions.",
     signature="equal_width(vocab_size, d_model, budget) -> width, number of parameters",
     probes=_width_probes, tolerance=1e-6,
     mistakes=(
@@ -363,9 +369,13 @@ WIDTH = Exercise(
     properties=(
         Property(lambda case: case.got[""][0] != case.got[""][0].round(), _count, "A width is a whole number; round down."),
         Property(lambda case: case.got[""][1] > case.inputs[2], _count, "By your own count that is more than the budget."),
-        Property(lambda case: (case.got[""] != case.right[""]).any(), _count, "Compare your count for this width with "
+        Property(lambda case: (case.got[""] != case.right[""]).any() and case.inputs[2] < 1e6, _count, "Compare your "
+                         "count for this width with "
                  "sum(p.numel() for p in nn.LSTM(d_model, width).parameters()), then add the word vectors and the Linear "
                  "layer."),
+        Property(lambda case: (case.got[""] != case.right[""]).any(), _count, "Small budgets are right; for this large "
+                         "one the "
+                 "width is not. Does your search end too early, at the end of a range?"),
     ),
     hints=(
         "Three parts: the word vectors, the LSTM, the Linear layer. Write the number of each for a given width.",

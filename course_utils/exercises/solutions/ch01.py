@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def _reader(move=None, brackets=False, pattern=r"\[(.*?)\]", swap=False):
     def read(marked):
         clean = marked.replace("[", "").replace("]", "")
         text = marked if brackets else clean
-        spans = [(move or _right)(i, match, clean) for i, match in enumerate(re.finditer(pattern, marked))]
+        spans = [(move or _right)(i, match, clean) for i, match in enumerate(re.finditer(pattern, marked, re.DOTALL))]
         return (spans, text) if swap else (text, spans)
     return read
 
@@ -156,7 +157,8 @@ def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, 
                 with np.errstate(divide="ignore", invalid="ignore"):
                     score += np.log((counts[1][word] + add) / total[1]) - np.log((counts[0][word] + add) / total[0])
         score = sign * float(score)
-        return math.exp(score) if odds else score
+        with np.errstate(over="ignore"):
+            return float(np.exp(score)) if odds else score
     return log_odds
 
 
@@ -164,11 +166,12 @@ def _product(texts, labels, text):
     positive = " ".join(review for review, label in zip(texts, labels) if label == 1).split()
     negative = " ".join(review for review, label in zip(texts, labels) if not label).split()
     size = len(set(positive + negative))
-    odds = labels.count(1) / labels.count(0)
+    odds = Fraction(labels.count(1), labels.count(0))
     for word in text.split():
         if word in positive or word in negative:
-            odds *= (positive.count(word) + 1) / (len(positive) + size) * (len(negative) + size) / (negative.count(word) + 1)
-    return math.log(odds)
+            odds *= Fraction((positive.count(word) + 1) * (len(negative) + size),
+                             (negative.count(word) + 1) * (len(positive) + size))
+    return math.log(odds.numerator) - math.log(odds.denominator)
 
 
 def _arrays(texts, labels, text):

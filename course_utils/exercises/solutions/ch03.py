@@ -157,7 +157,7 @@ def _pools_of_library(x, attention_mask):
 def _pools_einsum(x, attention_mask):
     real = attention_mask.float()
     mean = torch.einsum("bsd,bs->bd", x, real) / torch.maximum(real.sum(1, keepdim=True), torch.tensor(1.0))
-    low = (x - 1e4 * (1 - real)[..., None]).topk(1, dim=1).values.squeeze(1)
+    low = (x * real[..., None] - 1e30 * (1 - real)[..., None]).topk(1, dim=1).values.squeeze(1)
     return torch.cat((mean, low * real.any(1, keepdim=True)), 1)
 
 

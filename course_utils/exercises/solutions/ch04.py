@@ -61,7 +61,8 @@ def _loops(query, key, value):
     rows, contexts = [], []
     for q, k, v in zip(*flat):
         for one in q:
-            exps = torch.stack([(one * other).sum() / one.shape[0] ** 0.5 for other in k]).exp()
+            scores = torch.stack([(one * other).sum() / one.shape[0] ** 0.5 for other in k])
+            exps = (scores - scores.max()).exp()
             rows.append(exps / exps.sum())
             contexts.append(sum(weight * vector for weight, vector in zip(rows[-1], v)))
     weights = torch.stack(rows).reshape(*lead, query.shape[-2], key.shape[-2])
@@ -139,7 +140,9 @@ def _masked(fill=-math.inf, flip=False, after=False, ignore=False, scaled=True):
 
 
 def _renormalised(query, key, value, mask):
-    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) * mask
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    largest = scores.masked_fill(~mask, -math.inf).amax(-1, keepdim=True)
+    weights = (scores - largest).clamp(max=0).exp() * mask
     weights = weights / weights.sum(-1, keepdim=True)
     return weights @ value, weights
 

@@ -95,7 +95,7 @@ NORM = Answers(
     variants={
         "loops": _norm_loops, "numpy": _norm_numpy, "var": _norm(),
         "two means": lambda x, w, b, eps: w * (x - x.mean(-1, True)) * torch.rsqrt(
-            x.square().mean(-1, True) - x.mean(-1, True) ** 2 + eps) + b,
+            x.double().square().mean(-1, True) - x.double().mean(-1, True) ** 2 + eps) + b,
         "in lists": _norm_in_lists, "vmap": _norm_vmap,
     },
     mutants={

@@ -195,8 +195,9 @@ def _loss(of=lambda logits: logits, dim=-1, reduction="mean", give=None, cut=Fal
 
 
 def _loss_by_hand(logits, labels):
-    probabilities = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
-    return -probabilities[torch.arange(len(labels)), labels].log().mean(), probabilities
+    shifted = logits - logits.amax(dim=1, keepdim=True)
+    logarithms = shifted - shifted.exp().sum(dim=1, keepdim=True).log()
+    return -logarithms[torch.arange(len(labels)), labels].mean(), logarithms.exp()
 
 
 def _loss_of_logarithms(logits, labels):
@@ -210,7 +211,7 @@ def _loss_one_hot(logits, labels):
 
 
 def _loss_of_log(logits, labels):
-    probabilities = logits.softmax(dim=-1)
+    probabilities = logits.double().softmax(dim=-1)
     return F.cross_entropy(probabilities.log(), labels), probabilities    # its softmax changes nothing any more
 
 

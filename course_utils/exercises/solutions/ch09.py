@@ -124,7 +124,7 @@ def _lists(token_ids, attention_mask):
     for row, real in zip(token_ids.tolist(), attention_mask.tolist()):
         words = [word for word, keep in zip(row, real) if keep]
         random.shuffle(words)
-        rows.append(words + [0] * (len(row) - len(words)))
+        rows.append(words + row[len(words) :])
     return rows
 
 

@@ -228,19 +228,19 @@ def survivors(p_values, level):
 def _holm_torch(p_values, level):
     p = torch.tensor(p_values, dtype=torch.float64)
     order = p.argsort()
-    passed = (p[order] <= level / torch.arange(len(p), 0, -1)).int().cumprod(dim=0)
+    passed = (p[order] < level / torch.arange(len(p), 0, -1)).int().cumprod(dim=0)
     return torch.empty(len(p), dtype=torch.bool).scatter(0, order, passed.bool())
 
 
 def _holm_adjusted(p_values, level):
     order, m = np.argsort(p_values), len(p_values)
     adjusted = np.maximum.accumulate(np.array(p_values)[order] * np.arange(m, 0, -1))
-    return (adjusted <= level)[np.argsort(order)]
+    return (adjusted < level)[np.argsort(order)]
 
 
 def _holm_recursive(p_values, level):
     left = [p for p in p_values if p < 2]
-    if not left or min(left) > level / len(left):
+    if not left or min(left) >= level / len(left):
         return [p >= 2 for p in p_values]
     return _holm_recursive([2.0 if p == min(left) else p for p in p_values], level)
 
@@ -250,7 +250,7 @@ def _steps(bar, sort=sorted, stop=True, put_back=True):
     def answer(p_values, level):
         m, going, verdicts = len(p_values), True, [False] * len(p_values)
         for step, (p, i) in enumerate(sort([(p, i) for i, p in enumerate(p_values)])):
-            passes = p <= bar(level, step, m)
+            passes = p < bar(level, step, m)
             going = going and passes
             verdicts[i if put_back else step] = going if stop else passes
         return verdicts
@@ -261,7 +261,7 @@ def _from_above(bar):
     """The largest p-value that passes its bar, and everything below it."""
     def answer(p_values, level):
         ranked, m = sorted(p_values), len(p_values)
-        passing = [p for step, p in enumerate(ranked) if p <= bar(level, step, m)]
+        passing = [p for step, p in enumerate(ranked) if p < bar(level, step, m)]
         return [p <= max(passing, default=-1) for p in p_values]
     return answer
 
@@ -289,13 +289,13 @@ HOLM = Answers(
         "adjusted and compared": _holm_adjusted,
         "recursive": _holm_recursive,
         "how many are smaller": lambda p_values, level: [
-            all(q <= level / (len(p_values) - sum(r < q for r in p_values)) for q in p_values if q <= p) for p in p_values],
+            all(q < level / (len(p_values) - sum(r < q for r in p_values)) for q in p_values if q <= p) for p in p_values],
         "strictly below": lambda p_values, level: np.array(_holm_adjusted(p_values, level)).astype(int),
         "steps": _steps(_holm_bar),
     },
     mutants={
-        "uncorrected": lambda p_values, level: [p <= level for p in p_values],
-        "bonferroni": lambda p_values, level: [p <= level / len(p_values) for p in p_values],
+        "uncorrected": lambda p_values, level: [p < level for p in p_values],
+        "bonferroni": lambda p_values, level: [p < level / len(p_values) for p in p_values],
         "no-stop": _steps(_holm_bar, stop=False),
         "step-up": _from_above(_holm_bar),
         "benjamini-hochberg": _from_above(lambda level, step, m: level * (step + 1) / m),
@@ -331,7 +331,8 @@ def equal_width(vocab_size, d_model, budget):
 def _width_modules(vocab_size, d_model, budget):
     before = 0
     for width in itertools.count(1):
-        net = nn.ModuleList([nn.Embedding(vocab_size, d_model), nn.LSTM(d_model, width), nn.Linear(width, 2)])
+        with torch.device("meta"):                      # no numbers are drawn
+            net = nn.ModuleList([nn.Embedding(vocab_size, d_model), nn.LSTM(d_model, width), nn.Linear(width, 2)])
         count = sum(parameter.numel() for parameter in net.parameters())
         if count > budget:
             return width - 1, before
@@ -339,9 +340,12 @@ def _width_modules(vocab_size, d_model, budget):
 
 
 def _width_course(vocab_size, d_model, budget):
-    counts = [sum(map(torch.numel, RecurrentClassifier(vocab_size, d_model, width).parameters())) for width in range(1, 30)]
-    place = bisect.bisect_right(counts, budget) - 1
-    return torch.tensor([place + 1, counts[place]])
+    def count(width):
+        with torch.device("meta"):                      # no numbers are drawn
+            return sum(map(torch.numel, RecurrentClassifier(vocab_size, d_model, width).parameters()))
+
+    width = bisect.bisect_right(range(1, 5000), budget, key=count)
+    return torch.tensor([width, count(width)])
 
 
 def _width_root(vocab_size, d_model, budget):
@@ -352,7 +356,7 @@ def _width_root(vocab_size, d_model, budget):
 
 def _width_two_matrices(vocab_size, d_model, budget):
     counts = {width: vocab_size * d_model + 4 * width * (d_model + 1) + 4 * width * (width + 1) + (width + 1) * 2
-              for width in range(1, 500)}
+              for width in range(1, 5000)}
     return max((width, count) for width, count in counts.items() if count <= budget)
 
 
@@ -365,7 +369,7 @@ def _counted(words, d, w, gates=4, biases=2, state=1, matrix=None, output=None):
 def _widest(count=_counted, fits=lambda n, budget: n <= budget, end=lambda w, n, budget, count: (w, n)):
     def answer(vocab_size, d_model, budget):
         counts = functools.partial(count, vocab_size, d_model)
-        width = max(w for w in range(200) if w == 0 or fits(counts(w), budget))
+        width = max(w for w in range(2000) if w == 0 or fits(counts(w), budget))
         return end(width, counts(width), budget, counts)
     return answer
 
@@ -382,7 +386,7 @@ WIDTH = Answers(
         "the root": _width_root,
         "two matrices": _width_two_matrices,
         "from above": lambda vocab_size, d_model, budget: next(
-            (w, _counted(vocab_size, d_model, w)) for w in range(300, 0, -1) if _counted(vocab_size, d_model, w) <= budget),
+            (w, _counted(vocab_size, d_model, w)) for w in range(3000, 0, -1) if _counted(vocab_size, d_model, w) <= budget),
     },
     mutants={
         "one-bias": _widest(lambda v, d, w: _counted(v, d, w, biases=1)),
