@@ -129,8 +129,8 @@ def _fits_the_numbers(function, inputs: tuple, place: int) -> bool:
 
     try:
         leaf = given[place].clone().requires_grad_()
-        told = float((torch.autograd.grad(total(leaf.clone()), leaf)[0] * direction).sum())
-        seen = [float(total(given[place] + step * direction) - total(given[place] - step * direction)) / 2 / step
+        told = float((torch.autograd.grad(total(leaf.clone()), leaf)[0] * direction).sum().detach())
+        seen = [float((total(given[place] + step * direction) - total(given[place] - step * direction)).detach()) / 2 / step
                 for step in (1e-3, 1e-5)]
     except Exception:                                   # a matrix of its own in float32, say: nothing can be told
         return True
