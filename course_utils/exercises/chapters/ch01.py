@@ -180,12 +180,16 @@ def _yours(case: Case) -> float:
     return case.got[""].item()
 
 
+def _points(number: float) -> str:
+    return "1 point" if f"{number:.4g}" == "1" else f"{number:.4g} points"
+
+
 def _error_of(case: Case) -> str:
     """The standard error that the learner's number of reviews gives."""
     count = _yours(case)
     if not 0 < count < math.inf:
         return f"{count:g} is no number of reviews."
-    return f"with {count:g} reviews two standard errors are {200 * math.sqrt(0.09 / count):.4g} points, not 2."
+    return f"with {count:g} reviews two standard errors are {_points(200 * math.sqrt(0.09 / count))}, not 2."
 
 
 HOW_MANY = Exercise(

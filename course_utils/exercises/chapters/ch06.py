@@ -262,7 +262,7 @@ TABLE = Exercise(
                 "the three kinds of tensor of section 7 should the table be? And where must a slice that begins at "
                 "offset end?"),
         Mistake("plain-attribute", _saved, "The rows are right now, but the table is a plain attribute: no file would "
-                "keep it, and on a GPU the first addition would fail. Section 7 names the kind of tensor that is saved "
+                "keep it, and model.to(device) would leave it where it is. Section 7 names the kind of tensor that is saved "
                 "and moved, and not trained."),
         Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so from "
                 "an offset on it is too short. One single row is then added to every word, without a complaint."),

@@ -106,7 +106,7 @@ INTERVAL = Exercise(
                  "width is positive."),
         Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the mean is right, but "
                  f"{_half(case)}.",
-                 "Work out the two variances apart and compare each with section 2."),
+                 "Work out the two variances apart and compare each with section 2. The factor before the root is 1.96."),
     ),
     hints=(
         "Two variances: mean · (1 − mean) / reviews, and the variance between seeds divided by the number of seeds.",
@@ -304,7 +304,8 @@ PAIRED = Exercise(
                  "It is the accuracy of the first less the accuracy of the second."),
         Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the difference is right, "
                  f"but {_width(case)}.",
-                 "Make the list of +1, 0 and -1 first; then its standard deviation."),
+                 "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the root of n, and "
+                 "multiply by 1.96."),
     ),
     hints=(
         "Turn both into numbers: first_right.float() - second_right.float() holds +1, 0 and -1.",
