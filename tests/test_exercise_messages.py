@@ -110,7 +110,8 @@ def half_done(query, key):
 
 def test_an_input_changed_in_place_is_called_by_its_name():
     assert said(added_in_place) == ("Your function changes `query`, which belongs to whoever calls it. Use `query = query + "
-                                    "…` instead of `query += …`, and no operation whose name ends in `_`.")
+                                    "…` instead of `query += …`, and no operation whose name ends in `_`. "
+                                    "If you assign into it, as `query[i] = …` does, work on `query.clone()`.")
 
 
 def test_an_error_inside_the_standard_library_shows_the_learners_line():

@@ -107,8 +107,8 @@ def of_changed_input(exercise: Exercise, place: int, inputs: tuple) -> str:
     """What to say of an input that was changed in place."""
     names = names_of_inputs(exercise)
     name = names[place] if place < len(names) else f"input {place + 1}"
-    advice = (f"Use `{name} = {name} + …` instead of `{name} += …`, and no operation whose name ends "
-              f"in `_`. If you assign into it, as `{name}[i] = …` does, work on `{name}.clone()`."
+    advice = (f"Use `{name} = {name} + …` instead of `{name} += …`, and no operation whose name ends in `_`. "
+              f"If you assign into it, as `{name}[i] = …` does, work on `{name}.clone()`."
               if isinstance(inputs[place], torch.Tensor) else f"Work on a copy, `copy.deepcopy({name})`.")
     return f"Your function changes `{name}`, which belongs to whoever calls it. {advice}"
 
