@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import re
+import types
 
 import pytest
 import yaml
@@ -119,10 +120,17 @@ def test_untouched_it_runs_and_prints_what_is_saved(number, cell):
         assert "when you got it" in printed
 
 
+def written_again(answer):
+    """A function that is equal to the course's and isn't it: the course's own counts for nobody."""
+    if not isinstance(answer, types.FunctionType):
+        return answer
+    return types.FunctionType(answer.__code__, answer.__globals__, answer.__name__, answer.__defaults__, answer.__closure__)
+
+
 @pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
 def test_solved_it_says_so(number, cell):
     exercise, answers = find_exercise(number_of(cell)), answers_to(number_of(cell))
-    right = answers.reference
+    right = written_again(answers.reference)
     if exercise.kind != "function":
         right = right_order(answers.reference()) if exercise.kind == "order" else answers.reference()
     assert run_cell(NOTEBOOKS[number], cell, right, replace=True).splitlines()[-1].startswith("✓")
