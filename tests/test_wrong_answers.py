@@ -321,6 +321,38 @@ CALLED = [                                              # the function that is a
     ("11.5", lambda attentions: explain.rollout([layer[None] for layer in attentions])[0]),
 ]
 
+def largest_of_all(query, key, value):
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights = (scores - scores.max()).exp()
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def guarded_sum(query, key, value, mask):
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+    weights = weights / (weights.sum(-1, keepdim=True) + 1e-9)
+    return weights @ value, weights
+
+
+def table_of_512(first, count, d_model):
+    return RIGHT["6.1"](0, 512, d_model)[first : first + count]
+
+
+def padding_after_softmax(queries, x, attention_mask):
+    weights = (queries @ x.mT / x.shape[-1] ** 0.5).softmax(-1) * attention_mask[:, None]
+    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)
+    return (weights @ x).flatten(1), weights
+
+
+def least_one_token(score, tokens, importances, shares):
+    return RIGHT["11.3"](score, tokens, importances, [max(share, 1 / len(tokens)) for share in shares])
+
+
+def both_best_epochs(validation, test):
+    return (test * (validation == validation.max(axis=2, keepdims=True))).sum(axis=2).mean(axis=1)
+
+
 WRONG = [  # exercise, answer, what the message must say
     ("1.1", spans_at_the_next_character, "you return 3 spans, and 4 places are marked"),
     ("1.1", spans_of_letters_only, "every other character stays"),
@@ -404,6 +436,9 @@ WRONG = [  # exercise, answer, what the message must say
     ("9.4", nonzero_ids, "."), ("9.4", two_words_exchanged, "every order must be possible"),
     ("12.3", at_its_bar, "exactly at its bar"), ("12.4", widths_up_to(1500), "end of a range"),
     ("12.4", lambda v, d, budget: (max(2, RIGHT["12.4"](v, d, budget)[0]), RIGHT["12.4"](v, d, budget)[1]), "you return 2"),
+    ("4.2", largest_of_all, "largest score of each row"), ("4.5", guarded_sum, "weights differ"),
+    ("6.1", table_of_512, "(0, 6), expected (2, 6)"), ("8.1", padding_after_softmax, "sum to 0.000"),
+    ("11.3", least_one_token, "shares 0.0"), ("12.1", both_best_epochs, "above every test accuracy"),
 ]
 
 

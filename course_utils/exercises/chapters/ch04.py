@@ -70,19 +70,20 @@ FUNCTIONS = ("course_utils.attention.scaled_dot_product_attention", "torch.nn.fu
 
 def _attention_probes(generator: torch.Generator) -> list[tuple]:
     """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)); without leading dimensions; every dimension one; then
-    in float64, not in order in memory, with large values; then scores near 160, where exp overflows."""
+    in float64, not in order in memory, with large values; then scores near 160, where exp overflows, and -160 in one."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     double = (draw(1, 2, 3, 4).double(), draw(1, 2, 4, 4).double(), 100 * draw(1, 2, 4, 3).double())
     return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2)),
             (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double),
-            (*_with_scores(160.0, generator), draw(4, 3))]
+            (*_with_scores(160.0, generator, other=-1.0), draw(4, 3))]
 
 
-def _with_scores(size: float, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Queries (2, 2) and keys (4, 2) whose scores, divided by the root of 2, lie close to `size`."""
-    query = torch.tensor([[4.0, 1.0], [4.0, -1.0]])
+def _with_scores(size: float, generator: torch.Generator, other: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Queries (2, 2) and keys (4, 2) whose scores, divided by the root of 2, lie close to `size`; those of the second query
+    to `other` times as much."""
+    query = torch.tensor([[4.0, 1.0], [4.0 * other, -1.0]])
     key = torch.stack([torch.full((4,), 2**0.5 * size / 4), torch.rand(4, generator=generator)], dim=-1)
     return query, key
 
@@ -372,15 +373,15 @@ BOTH_MASKS = Exercise(
 
 
 def _no_key_probes(generator: torch.Generator) -> list[tuple]:
-    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden; scores
-    far above zero, and far below."""
-    query, key, value, mask = _masked_probes(generator)[0]
+    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden; a
+    forbidden key that scores far above the allowed ones; scores far above zero, and far below."""
+    (query, key, value, mask), *_, high = _masked_probes(generator)
     mask = mask.clone()
     mask[0, 0, 2] = False                                                  # this query has no key at all
     some = torch.tensor([[True, True, False, True], [False] * 4])
     one = [torch.randn(1, 1, 1, 1, generator=generator) for _ in range(3)]
     return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :]),
-            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool)), *(
+            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool)), tuple(part[None, None] for part in high), *(
             tuple(part[None, None] for part in (*_with_scores(size, generator), value[0, 0, :4, :3], some))
             for size in (160.0, -160.0))]
 

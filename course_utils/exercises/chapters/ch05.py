@@ -206,8 +206,8 @@ COUNT = Exercise(
 def _heads_probes(generator: torch.Generator) -> list[tuple]:
     """Two padded batches: 3 heads of 4 on 5 words, 2 heads of 5 on 4 words. Every text has words, and padding.
 
-    Then the first one again, with a constant column that makes every score low: a small negative number is no mask. Last a
-    batch of one word and one head.
+    Then the first one again, with a column that makes every score low: a small negative number is no mask. Again, with
+    high scores and those of the padding far above. Last a batch of one word and one head.
     """
     def draw(batch, length, d_model):
         text = torch.randn(batch, length, d_model, generator=generator)
@@ -218,9 +218,12 @@ def _heads_probes(generator: torch.Generator) -> list[tuple]:
     text, W_query, W_key, *others = draw(2, 5, 12)
     low_text, low_query, low_key = text.clone(), W_query.clone(), W_key.clone()
     low_text[..., 0], low_query[0], low_key[0] = 1.0, 9.0, -9.0            # adds -160 or so to each score
+    high_text, high_key = low_text.clone(), -low_key
+    high_text[..., 0] = torch.where(torch.arange(5) < first, 1.0, 3.0)
     return [(text, W_query, W_key, *others, 3, torch.arange(5) < first),
             (*draw(3, 4, 10), 2, torch.arange(4) < second),
             (low_text, low_query, low_key, *others, 3, torch.arange(5) < first),
+            (high_text, low_query, high_key, *others, 3, torch.arange(5) < first),
             (*draw(1, 2, 1), 1, torch.tensor([[True, False]]))]
 
 

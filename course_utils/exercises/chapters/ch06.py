@@ -22,9 +22,10 @@ def _wrapped(angle: torch.Tensor) -> torch.Tensor:
 
 
 def _row_probes(generator: torch.Generator) -> list[tuple]:
-    """(first, count, d_model): from place 0, twice from a later place; one row, one hand, both."""
+    """(first, count, d_model): from place 0, twice from a later place; one row, one hand, both; far along."""
     return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10),
-            (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2)]
+            (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2),
+            (_number(600, 900, generator), 2, 6)]
 
 
 def _entry(case: Case, row: int = 1, column: int = 2) -> str:

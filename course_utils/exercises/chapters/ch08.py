@@ -24,7 +24,8 @@ def _pair(output, names: str):
 def _query_probes(generator: torch.Generator) -> list[tuple]:
     """Queries, vectors and masks: ragged, padded on the left, with an empty review; padding holds numbers.
 
-    Then scores far below zero, so that a small negative number is no mask, and one query on one word.
+    Then scores far below zero, so that a small negative number is no mask, scores of the padding far above the others, and
+    one query on one word.
     """
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
@@ -33,7 +34,10 @@ def _query_probes(generator: torch.Generator) -> list[tuple]:
     holes = torch.tensor([[False, True, True, True, False], [False] * 5, [True, True, False, True, True], [True] * 5])
     low, low_x = draw(2, 4), draw(3, 6, 4)
     low[:, 0], low_x[..., 0] = 18.0, -18.0                                 # adds -162 to each score
+    high, high_x = low.clone(), low_x.clone()
+    high_x[..., 0] = torch.where(ragged, 9.0, 30.0)                        # scores near 81, and 270 at the padding
     return [(draw(2, 4), draw(3, 6, 4), ragged), (draw(3, 7), draw(4, 5, 7), holes), (low, low_x, ragged),
+            (high, high_x, ragged),
             (draw(1, 1), draw(1, 2, 1), torch.tensor([[False, True]]))]
 
 

@@ -218,7 +218,7 @@ LEAVE = Exercise(
 
 
 def _comprehensiveness_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts of 20, 8 and 5 tokens. In the first the important words speak for, in the second against. Then all words go.
+    """Texts of 20, 8 and 5 tokens. In the first the important words speak for, in the second against. Then none and all go.
 
     The importances are rough: weight of the word, turned after 'not', times noise.
     """
@@ -236,7 +236,7 @@ def _comprehensiveness_probes(generator: torch.Generator) -> list[tuple]:
         importances = [turn * weights[token] * factor for turn, token, factor in zip(turned, tokens, noise.tolist())]
         probes.append((score, tokens, importances, shares))
     score, _ = _a_score(generator)
-    return [*probes, (score, ["not", "dull"], [0.2, -0.1], [1.0]), (score, ["dull"], [-0.3], [0.4])]
+    return [*probes, (score, ["not", "dull"], [0.2, -0.1], [0.0, 1.0]), (score, ["dull"], [-0.3], [0.4])]
 
 
 def _mean_fall(case: Case) -> str:
@@ -248,8 +248,8 @@ def _mean_fall(case: Case) -> str:
 COMPREHENSIVENESS = Exercise(
     id="11.3", title="Comprehensiveness", minutes=(20, 30),
     objective="For each share, take out the tokens with the highest importances, as many as share times number of "
-    "tokens, rounded up, and leave the others in their order; the loss is the score of all tokens minus the score of "
-    "what is left. Return the mean loss. `score` takes a list of tokens; no two importances are equal.",
+    "tokens, rounded up (none for a share of 0), and leave the others in their order; the loss is the score of all tokens "
+    "minus the score of what is left. Return the mean loss. `score` takes a list of tokens; no two importances are equal.",
     signature="comprehensiveness_of(score, tokens, importances (a list, one for each token), shares (a list, each "
     "between 0 and 1)) -> float",
     probes=_comprehensiveness_probes,

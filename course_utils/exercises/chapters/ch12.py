@@ -10,13 +10,18 @@ from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 def _report_probes(generator: torch.Generator) -> list[tuple]:
     """Validation and test accuracies of (settings 6, seeds 3, epochs 7) and (4, 5, 6): settings differ little, the rest is
-    chance. Then a single run."""
+    chance. In the second each run has two best epochs, equal on the test split too. Then a single run."""
     probes = []
     for shape in ((6, 3, 7), (4, 5, 6), (1, 1, 3)):
         setting = 0.8 + 0.02 * torch.rand(shape[0], 1, 1, generator=generator, dtype=torch.float64)
         validation, test = (setting + 0.1 * torch.rand(shape, generator=generator, dtype=torch.float64) - 0.05
                             for _ in range(2))
         validation[:, :, -1] -= 0.04                    # so that the last epoch is not the best on average
+        if shape == (4, 5, 6):
+            best = validation.argmax(dim=-1, keepdim=True)
+            again = (best + 1) % shape[-1]
+            validation.scatter_(-1, again, validation.gather(-1, best))
+            test.scatter_(-1, again, test.gather(-1, best))
         probes.append((validation.numpy(), test.numpy()))
     return probes
 

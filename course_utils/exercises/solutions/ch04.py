@@ -277,7 +277,8 @@ def _only_rows_with_keys(query, key, value, mask):
 
 def _exponentials(query, key, value, mask):
     scores = query @ key.mT / query.shape[-1] ** 0.5
-    exps = (scores - scores.detach().amax(-1, keepdim=True)).exp() * mask
+    largest = scores.detach().masked_fill(~mask, -1e30).amax(-1, keepdim=True)    # among the keys that are allowed
+    exps = torch.where(mask, scores - largest, -math.inf).exp()
     weights = exps / exps.sum(-1, keepdim=True).clamp(min=1e-12)
     return weights @ value, weights
 

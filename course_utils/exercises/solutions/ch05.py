@@ -231,9 +231,9 @@ def _einsum(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
 def _fused(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     q, k, v = (into_heads(x @ W, num_heads) for W in (W_query, W_key, W_value))
     mask = attention_mask[:, None, None, :]
-    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * mask           # renormalised below
+    bias = torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)          # the mask as numbers to be added
     context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    return join_heads(context) @ W_output, weights / weights.sum(-1, keepdim=True)
+    return join_heads(context) @ W_output, (q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1)
 
 
 def _text_by_text(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):

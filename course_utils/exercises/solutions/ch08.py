@@ -73,7 +73,9 @@ def _queries_in_loops(queries, x, attention_mask):
 
 def _queries_einsum(queries, x, attention_mask):
     scores = torch.einsum("qd,bsd->bqs", queries / len(queries[0]) ** 0.5, x)
-    exponentials = (scores - scores.detach().amax(-1, keepdim=True)).exp() * attention_mask[:, None]
+    real = attention_mask[:, None]
+    largest = scores.detach().masked_fill(~real, -1e30).amax(-1, keepdim=True)
+    exponentials = torch.where(real, scores - largest, -torch.inf).exp()
     weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-9)
     return torch.einsum("bqs,bsd->bqd", weights, x).reshape(len(x), -1), weights
 
@@ -87,7 +89,8 @@ def _queries_nan_to_zero(queries, x, attention_mask):
 def _queries_vmap(queries, x, attention_mask):
     def one(query, words, real):
         scores = words @ query / len(query) ** 0.5
-        exponentials = torch.where(real, (scores - scores.max()).exp(), 0.0)
+        largest = torch.where(real, scores, -1e30).max()
+        exponentials = torch.where(real, scores - largest, -torch.inf).exp()
         weights = exponentials / exponentials.sum().clamp(min=1e-9)
         return weights @ words, weights
     each_query = torch.func.vmap(one, in_dims=(0, None, None))

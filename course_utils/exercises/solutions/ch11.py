@@ -242,8 +242,9 @@ def _comp_popping(score, tokens, importances, shares):
 
 def _comp_thresholds(score, tokens, importances, shares):
     ranked = sorted(importances)[::-1]
-    bars = [ranked[-int(-share * len(tokens) // 1) - 1] for share in shares]
-    left = [[token for token, value in zip(tokens, importances) if value < bar] for bar in bars]
+    ranked.append(-math.inf)                            # below all, for a share that takes out everything
+    bars = [ranked[-int(-share * len(tokens) // 1)] for share in shares]
+    left = [[token for token, value in zip(tokens, importances) if value <= bar] for bar in bars]
     return sum(score(tokens) - score(rest) for rest in left) / len(bars)
 
 
