@@ -1,5 +1,8 @@
 """What the exercises of several notebooks use: random draws for probes, and the words of messages."""
 
+import contextlib
+import os
+
 import torch
 
 from course_utils.exercises.definitions import Case, Property
@@ -91,9 +94,15 @@ def reached(function, output, inputs: tuple, names: dict[int, str]) -> dict[str,
 
     1.0 for the gradient of these numbers, 0.0 for none, 0.5 for one that doesn't fit the numbers: part of it is
     cut off. An `output` that is no tensor (an array, a list of numbers) has left PyTorch on purpose: it counts as 1.0.
+    The function is called many times for that, and what it prints then is not shown.
     """
     if not isinstance(_innermost(output), torch.Tensor):
         return {f"gradient for {name}": 1.0 for name in names.values()}
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        return _reached(function, inputs, names)
+
+
+def _reached(function, inputs: tuple, names: dict[int, str]) -> dict[str, float]:
     leaves = {place: inputs[place].detach().clone().requires_grad_() for place in names}
     given = [leaves[place].clone() if place in leaves else part for place, part in enumerate(inputs)]   # may be changed
     try:
