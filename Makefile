@@ -20,7 +20,7 @@ lab: setup
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/my_copies/00_tensors.ipynb
 
 test: setup
-	@paths=$$($(if $(NB),$(PY) -m course_utils.notebooks paths $(NB),echo -n 2 --dist loadfile)) || exit 1; \
+	@paths=$$($(if $(NB),$(PY) -m course_utils.notebooks paths $(NB),printf '%s ' -n 2 --dist loadfile)) || exit 1; \
 	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
 
 test-processors: setup
