@@ -10,7 +10,7 @@
 # For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint,
 # make test-processors (the notebooks' tests as other processors would run them; NB=08: one notebook; THREADS=2),
-# make seeds NB=08 (its claims with five training seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain").
+# make seeds NB=08 (its claims with five training seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
 .PHONY: lab test test-processors seeds course imdb results speed fresh update setup export save data lint models gallery
 PY := .venv/bin/python
@@ -27,7 +27,7 @@ test-processors: setup
 	@$(PY) -m course_utils.processors $(NB) --threads $(or $(THREADS),1)
 
 seeds: setup
-	@$(PY) -m course_utils.seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1)
+	@$(PY) -m course_utils.seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
 
 course: setup
 	@$(PY) -m course_utils.notebooks run $(NB)

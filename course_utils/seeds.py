@@ -3,21 +3,21 @@
     python -m course_utils.seeds 08                            five seeds, on every kind this processor can emulate
     python -m course_utils.seeds 08 --seeds 3 --kinds avx2 plain
 
-Nothing stops at a claim that fails or at a cell that raises: each notebook runs to its end every time, and
-then says which claims failed, with which seed and on which kind of processor. Every claim of every run, with
-its numbers, is in outputs/seeds/NN_name.jsonl. The notebooks themselves and their figures stay as they are.
+Nothing stops at a claim that fails or at a cell that raises: each notebook runs to its end every time, two
+runs at once (--jobs), and a line says how each ended. When all of a notebook's have, its failing claims are listed
+with their seeds and kinds of processor. Every claim of every run, with its numbers, is in
+outputs/seeds/NN_name.jsonl as soon as the run has ended. The notebooks themselves and their figures stay as they are.
 """
 
 import argparse
 import json
-import os
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from tqdm import tqdm
 
 from course_utils import notebooks, processors
 from course_utils.figures import output_folder
@@ -54,8 +54,23 @@ def try_once(path: Path, seed: int, kind: str, threads: int = 1) -> list[dict]:
         )
         client.execute(env={
             **processors.environment(kind, threads), "COURSE_TRAINING_SEED": str(seed), "COURSE_CLAIMS": str(file),
-            "COURSE_TESTING": "0", "COURSE_STRICT": "0", "COURSE_OUTPUTS": folder})
+            "COURSE_TESTING": "0", "COURSE_STRICT": "0", "COURSE_WORKER": "0", "COURSE_OUTPUTS": folder})
     return found
+
+
+def try_all(path: Path, seeds, kinds, threads: int, pool: ProcessPoolExecutor, file: Path) -> list[dict]:
+    """`try_once` with every seed on every kind; as each run ends, its claims are added to the file and a line is printed."""
+    runs = {pool.submit(try_once, path, seed, kind, threads): (seed, kind) for kind in kinds for seed in seeds}
+    found = []
+    with file.open("w", encoding="utf-8") as lines:
+        for run in as_completed(runs):
+            claims, (seed, kind) = run.result(), runs[run]
+            lines.write("".join(f"{json.dumps(one)}\n" for one in claims))
+            lines.flush()
+            print(f"{path.stem}, seed {seed}, {kind}: {sum(one['holds'] for one in claims)} of {len(claims)} claims held",
+                  flush=True)
+            found += claims
+    return sorted(found, key=lambda one: (kinds.index(one["kind"]), one["seed"]))
 
 
 def report(found: list[dict], runs: int) -> str:
@@ -80,23 +95,20 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", default=["all"], metavar="KIND",
                         help=f"all, or some of {', '.join(processors.KINDS)}")
     parser.add_argument("--threads", type=int, default=1, help="how many threads each notebook's kernel may use")
+    parser.add_argument("--jobs", type=int, default=2, help="how many runs at once")
     arguments = parser.parse_args()
-    if arguments.seeds < 1:
-        sys.exit(f"--seeds {arguments.seeds}: expected 1 or more")
-    paths, kinds, failed = notebooks.find(arguments.numbers), processors.choose(arguments.kinds), False
-    runs, folder = arguments.seeds * len(kinds), output_folder() / "seeds"
+    for name in ("seeds", "threads", "jobs"):
+        if getattr(arguments, name) < 1:
+            sys.exit(f"--{name} {getattr(arguments, name)}: expected 1 or more")
+    paths, kinds = notebooks.find(arguments.numbers), processors.choose(arguments.kinds)
+    folder = output_folder() / "seeds"
     folder.mkdir(parents=True, exist_ok=True)
-    with tqdm(total=len(paths) * runs, unit="run", disable=os.environ.get("TQDM_DISABLE") == "1") as bar:
+    failed = False
+    with ProcessPoolExecutor(arguments.jobs) as pool:
         for path in paths:
-            found = []
-            for kind in kinds:
-                for seed in range(arguments.seeds):
-                    bar.set_description(f"{path.stem}, {kind}, seed {seed}")
-                    found += try_once(path, seed, kind, arguments.threads)
-                    bar.update()
-            (folder / f"{path.stem}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in found), encoding="utf-8")
+            found = try_all(path, range(arguments.seeds), kinds, arguments.threads, pool, folder / f"{path.stem}.jsonl")
             failed = failed or not all(one["holds"] for one in found)
-            tqdm.write(report(found, runs))
+            print(report(found, arguments.seeds * len(kinds)), flush=True)
     return int(failed)
 
 

@@ -41,7 +41,16 @@ def run_seeds(monkeypatch, *arguments):
 def test_every_claim_is_tried_with_every_seed_and_on_every_kind_and_the_failing_ones_are_named(course, monkeypatch, capsys):
     before = course.read_bytes()
     assert run_seeds(monkeypatch, "00", "--seeds", "3", "--kinds", "as-it-is", "avx2", "avx512") == 1
-    assert capsys.readouterr().out.splitlines() == [
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(line for line in lines if line.startswith("00_seeds, seed")) == [   # one as each run ends, in any order
+        "00_seeds, seed 0, as-it-is: 3 of 3 claims held",
+        "00_seeds, seed 0, avx2: 2 of 3 claims held",
+        "00_seeds, seed 1, as-it-is: 4 of 5 claims held",
+        "00_seeds, seed 1, avx2: 3 of 5 claims held",
+        "00_seeds, seed 2, as-it-is: 2 of 3 claims held",
+        "00_seeds, seed 2, avx2: 1 of 3 claims held",
+    ]
+    assert [line for line in lines if not line.startswith("00_seeds, seed")] == [
         "avx512: not tried, this processor has no AVX512",
         "00_seeds: 5 claims, 6 runs",
         "  cell 1 (code-1), in 2 of 6 runs: seeds below 2000",
@@ -63,7 +72,8 @@ def test_every_claim_is_tried_with_every_seed_and_on_every_kind_and_the_failing_
 
 def test_claims_that_all_hold_are_said_to_hold(course, monkeypatch, capsys):
     assert run_seeds(monkeypatch, "00", "--seeds", "1", "--kinds", "plain") == 0
-    assert capsys.readouterr().out == "00_seeds: 3 claims, 1 runs\n  every claim held\n"
+    assert capsys.readouterr().out == (
+        "00_seeds, seed 0, plain: 3 of 3 claims held\n00_seeds: 3 claims, 1 runs\n  every claim held\n")
 
 
 def test_a_stricter_environment_does_not_stop_the_notebook_at_its_first_failing_claim(course, monkeypatch):
@@ -77,6 +87,7 @@ def test_a_stricter_environment_does_not_stop_the_notebook_at_its_first_failing_
     (["99"], "there is no notebook '99'"),
     (["00", "--kinds", "arm"], "there is no kind of processor 'arm'; there are as-it-is, avx512, avx2, plain, and all"),
     (["00", "--seeds", "0"], "--seeds 0: expected 1 or more"),
+    (["00", "--jobs", "-1"], "--jobs -1: expected 1 or more"),
 ])
 def test_what_cannot_be_tried_is_refused_in_one_sentence(course, monkeypatch, arguments, said):
     with pytest.raises(SystemExit, match=said):
