@@ -4,7 +4,7 @@
     with replacing(path) as partial: …                  # for a library that writes to a path
     with locked(folder, "training a model"): …          # one process at a time
 
-Does: write, replace, lock, checksums. Does not: know what is in the files.
+Does: write, replace, lock, checksums and fingerprints. Does not: know what is in the files.
 """
 
 import contextlib
@@ -20,7 +20,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-__all__ = ["InUse", "locked", "remove_partials", "replacing", "sha256", "write_bytes", "write_json", "write_text"]
+__all__ = [
+    "InUse", "fingerprint", "locked", "remove_partials", "replacing", "sha256", "write_bytes", "write_json", "write_text",
+]
 
 
 class InUse(RuntimeError):
@@ -37,6 +39,12 @@ def sha256(content: bytes | str | Path) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def fingerprint(*parts) -> str:
+    """A short name for settings, texts or data, as JSON can hold them: the same parts give the same name."""
+    content = b"".join(json.dumps(part, sort_keys=True, ensure_ascii=False).encode() + b"\0" for part in parts)
+    return sha256(content)[:12]
 
 
 @contextlib.contextmanager

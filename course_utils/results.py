@@ -5,7 +5,6 @@ interval. Does not: run anything (`experiments` does, and the scripts in data/re
 """
 
 import contextlib
-import hashlib
 import json
 import math
 import platform
@@ -17,18 +16,10 @@ import numpy as np
 import torch
 from scipy import stats
 
-from course_utils.files import locked, write_json
+from course_utils.files import fingerprint, locked, write_json
 from course_utils.training import accuracy_by
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "results"
-
-
-def fingerprint(*parts) -> str:
-    """A short name for settings or texts: the same parts give the same name."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(json.dumps(part, sort_keys=True, ensure_ascii=False).encode() + b"\0")
-    return digest.hexdigest()[:12]
 
 
 def split_fingerprints(splits) -> list[str]:

@@ -1,9 +1,12 @@
-"""Train and score any classifier of the course; used from notebook 08 on, written out by hand in notebook 03.
+"""Train any model of the course, and score its classifiers; used from notebook 08 on, written out by hand in notebook 03.
 
-Does: length-bucketed batches with dynamic padding, AdamW with warm-up and decay, gradient clipping, the
-best epoch by validation accuracy, early stopping, checkpoints that resume with the same result, a CUDA device
-where there is one, and `python -m course_utils.training` (see `--help`). Does not: know any model. A model takes
-(token_ids, attention_mask) and returns logits, or a result with `.logits`.
+Does: AdamW with warm-up and decay, gradient clipping, the best epoch by validation, early stopping, checkpoints that
+resume with the same result, a CUDA device where there is one; reviews in length-bucketed batches with dynamic padding;
+`python -m course_utils.training` (see `--help`). Does not: know any model, or what it learns. `fit` takes
+
+    train       what to train on (see `TrainingData`), or `EncodedReviews`
+    validation  validation(model) -> a dict of numbers, one of which chooses the epoch; or `EncodedReviews`
+    loss_of     loss_of(model, batch) -> the mean loss of a batch, and how many items it is the mean of
 """
 
 if __name__ == "__main__":                              # Ctrl-C while the libraries are imported: no traceback of them
@@ -11,28 +14,47 @@ if __name__ == "__main__":                              # Ctrl-C while the libra
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import hashlib
-import json
+import difflib
+import itertools
 import math
 import random
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save
 from torch import nn
-from torch.nn import functional as F
 from tqdm import tqdm
 
 from course_utils import files
 from course_utils.options import check_options
-from course_utils.tokenization import pad_batch
-from course_utils.training_options import BATCH_RULES, FIT_RULES, RUN_RULES
+from course_utils.review_batches import (
+    Batch,
+    BatchOptions,
+    EncodedReviews,
+    Evaluation,
+    ReviewBatches,
+    ReviewScores,
+    accuracy_by,
+    batches,
+    classification_loss,
+    encode_reviews,
+    evaluate,
+    in_evaluation_mode,
+    logits_of,
+)
+from course_utils.training_options import FIT_RULES, RUN_RULES
+from course_utils.training_state import TrainingState, epochs_in, load_checkpoint, save_checkpoint, weights_of
+
+__all__ = [
+    "Batch", "BatchOptions", "EncodedReviews", "Evaluation", "FitResult", "FitSettings", "MeanLoss", "ReviewBatches",
+    "ReviewScores", "TrainingData", "TrainingState", "accuracy_by", "batches", "classification_loss", "encode_reviews",
+    "epochs_in", "evaluate", "fit", "learning_rate_at", "load_checkpoint", "logits_of", "save_checkpoint",
+    "seed_everything", "train_epoch", "training_device", "training_precision",
+]
 
 
 def seed_everything(seed: int) -> None:
@@ -42,108 +64,78 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-class EncodedReviews(NamedTuple):
-    """Token ids of each review, and its label."""
+# what `fit` is given
 
-    ids: list[list[int]]
-    labels: list[int]
+class TrainingData(Protocol):
+    """What a model is trained on. `fit` asks for no more than this."""
 
+    fingerprint: str                                    # a checkpoint goes on only with data of the same fingerprint
 
-def encode_reviews(dataset, tokenizer) -> EncodedReviews:
-    """Encode the `text` of every row of a dataset split; keep its `label`."""
-    return EncodedReviews([tokenizer.encode(text) for text in dataset["text"]], list(dataset["label"]))
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
 
+    def batches(self, seed: int | None) -> Iterator:
+        """The batches of one epoch, in an order that depends on `seed` alone; None: always the same order.
 
-class Batch(NamedTuple):
-    """token_ids and attention_mask (batch, seq_len), labels (batch,), and which reviews they are."""
-
-    token_ids: torch.Tensor
-    attention_mask: torch.Tensor
-    labels: torch.Tensor
-    indices: list[int]
+        A batch is a tensor, or anything else that has `.to(device)`.
+        """
 
 
-class BatchOptions(NamedTuple):
-    """How reviews become batches. `multiple_of` rounds the width up: odd widths let the allocator grow."""
-
-    batch_size: int = 32
-    max_len: int | None = 256
-    truncation: str = "head_tail"
-    multiple_of: int = 8
-    pad_id: int = 0
-    bucketed: bool = True
+LossOf = Callable[[nn.Module, object], tuple[torch.Tensor, int]]
 
 
-def batches(reviews: EncodedReviews, options: BatchOptions = BatchOptions(), seed: int | None = None) -> Iterator[Batch]:
-    """Reviews of similar length together; in random order for a `seed`, in order of length without one."""
-    check_options(options._asdict(), BATCH_RULES)
-    order = list(range(len(reviews.ids)))
-    if seed is not None:
-        random.Random(seed).shuffle(order)
-    if options.bucketed or seed is None:
-        pool = 50 * options.batch_size if seed is not None else max(1, len(order))
-        pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-        order = [i for part in pools for i in sorted(part, key=lambda i: len(reviews.ids[i]))]
-    groups = [order[i : i + options.batch_size] for i in range(0, len(order), options.batch_size)]
-    if seed is not None:
-        random.Random(seed + 1).shuffle(groups)
-    for group in groups:
-        rows = [reviews.ids[i] for i in group]
-        token_ids, mask = pad_batch(rows, options.pad_id, options.max_len, options.truncation, options.multiple_of)
-        yield Batch(token_ids, mask, torch.tensor([reviews.labels[i] for i in group]), group)
+@dataclass(frozen=True)
+class MeanLoss:
+    """A validation: the mean of `loss_of` over all items of `data`, in evaluation mode. The lowest is best."""
+
+    data: TrainingData
+    loss_of: LossOf
+    best = "lowest validation_loss"
+
+    def __call__(self, model: nn.Module) -> dict[str, float]:
+        device, loss_sum, items_seen = next(model.parameters()).device, 0.0, 0
+        with in_evaluation_mode(model):
+            for batch in self.data.batches(None):
+                loss, items = self.loss_of(model, batch.to(device))
+                loss_sum += loss.item() * int(items)
+                items_seen += int(items)
+        return {"validation_loss": loss_sum / items_seen}
+
+    @property
+    def fingerprint(self) -> str:
+        return files.fingerprint(_known_by(self.data), _known_by(self.loss_of))
 
 
-def logits_of(result) -> torch.Tensor:
-    """The logits of a model's answer, whether it is a tensor or a result with parts."""
-    return result if isinstance(result, torch.Tensor) else result.logits
+@dataclass(frozen=True)
+class FitSettings:
+    """The settings that `fit` takes by name."""
+
+    epochs: int = 10
+    learning_rate: float = 1e-3                         # at its peak, see `learning_rate_at`
+    weight_decay: float = 0.01
+    warmup: float = 0.1                                 # proportion of all steps in which the learning rate rises
+    clip: float = 1.0                                   # the largest norm that all gradients together may have
+    patience: int | None = None                         # end after so many epochs without a better one
+    seed: int = 0                                       # of the batches' order and of dropout
+    precision: str = "auto"                             # "fp32", "bf16", or "auto": bf16 on CUDA, else fp32
+
+    def __post_init__(self):
+        check_options(asdict(self), FIT_RULES | RUN_RULES)
 
 
-class Evaluation(NamedTuple):
-    """Mean cross-entropy `loss` and `accuracy` over all reviews; `predictions` (reviews,) and
-    `probabilities` (reviews, classes) in the order of the reviews."""
+# the loop
 
-    loss: float
-    accuracy: float
-    predictions: torch.Tensor
-    probabilities: torch.Tensor
+def training_device(model: nn.Module) -> torch.device:
+    """Where `fit` trains a model: on a CUDA device if there is one, otherwise where the model is."""
+    home = next(model.parameters()).device
+    return torch.device("cuda") if home.type == "cpu" and torch.cuda.is_available() else home
 
 
-@torch.no_grad()
-def evaluate(model: nn.Module, reviews: EncodedReviews, options: BatchOptions = BatchOptions()) -> Evaluation:
-    """Score a model in evaluation mode, without gradients; its mode is put back afterwards.
-
-    Sums are divided by the number of reviews, so a short last batch does not count for more.
-    """
-    if not reviews.ids:
-        raise ValueError("there are no reviews to evaluate; an empty split?")
-    was_training, device = model.training, next(model.parameters()).device
-    model.eval()
-    probabilities, loss = {}, 0.0
-    for batch in batches(reviews, options._replace(batch_size=max(64, options.batch_size))):
-        logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device))).float()
-        loss += F.cross_entropy(logits, batch.labels.to(device), reduction="sum").item()
-        probabilities.update(zip(batch.indices, logits.softmax(dim=-1).cpu()))
-    model.train(was_training)
-    table = torch.stack([probabilities[i] for i in range(len(reviews.ids))])
-    predictions = table.argmax(dim=-1)
-    accuracy = (predictions == torch.tensor(reviews.labels)).double().mean().item()
-    return Evaluation(loss / len(reviews.ids), accuracy, predictions, table)
-
-
-def accuracy_by(groups, predictions, labels) -> dict[str, float]:
-    """Accuracy in each group, sorted by name: accuracy_by(["a", "b", "a"], [1, 0, 0], [1, 0, 1]) -> {"a": .5, "b": 1.}."""
-    right = {}
-    for group, predicted, label in zip(groups, predictions, labels):
-        right.setdefault(group, []).append(int(predicted) == int(label))
-    return {group: sum(hits) / len(hits) for group, hits in sorted(right.items())}
-
-
-class FitResult(NamedTuple):
-    """`history`, one dict an epoch; `best_epoch` counts from 1; training `seconds`, validation included."""
-
-    history: list[dict]
-    best_epoch: int
-    seconds: float
+def training_precision(precision: str, model: nn.Module) -> str:
+    """What "auto" means for a model where it stands: "bf16" on CUDA, "fp32" elsewhere."""
+    if precision != "auto":
+        return precision
+    return "bf16" if next(model.parameters()).device.type == "cuda" else "fp32"
 
 
 def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) -> float:
@@ -154,184 +146,195 @@ def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) ->
     return peak * 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, total_steps - rise)))
 
 
-def training_device(model: nn.Module) -> torch.device:
-    """Where `fit` trains a model: on a CUDA device if there is one, otherwise where the model is."""
-    home = next(model.parameters()).device
-    return torch.device("cuda") if home.type == "cpu" and torch.cuda.is_available() else home
+def train_epoch(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable, loss_of: LossOf, rates: list[float], clip: float
+) -> float:
+    """Make one step for each batch, at the learning rate that `rates` holds for it; return the mean loss over all items."""
+    model.train()
+    loss_sum, items_seen = 0.0, 0
+    for batch, rate in zip(batches, rates):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        loss, items = loss_of(model, batch)             # the mean loss of this batch, and of how many items
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        loss_sum += loss.item() * items
+        items_seen += items
+    return loss_sum / items_seen
 
 
-def training_precision(precision: str, model: nn.Module, train: EncodedReviews, options: BatchOptions) -> str:
-    """What "auto" and "fastest" mean for a model where it stands: see `fit`."""
-    device = next(model.parameters()).device
-    if precision not in ("auto", "fastest"):
-        return precision
-    if precision == "auto" or device.type != "cpu":
-        return "bf16" if device.type == "cuda" else "fp32"
-    from course_utils.acceleration import choose_precision  # here, since that file knows the model's modules
+class FitResult(NamedTuple):
+    """`history`, one dict an epoch; `best_epoch` counts from 1; training `seconds`, validation included."""
 
-    batch = next(batches(train, options, seed=0))
-    return choose_precision(model, batch.token_ids, batch.attention_mask)
+    history: list[dict]
+    best_epoch: int
+    seconds: float
 
 
 def fit(
     model: nn.Module,
-    train: EncodedReviews,
-    validation: EncodedReviews,
+    train: TrainingData | EncodedReviews,
+    validation: Callable[[nn.Module], dict[str, float]] | EncodedReviews,
     *,
-    epochs: int = 10,
-    learning_rate: float = 1e-3,
-    weight_decay: float = 0.01,
-    warmup: float = 0.1,
-    clip: float = 1.0,
-    patience: int | None = None,
+    loss_of: LossOf = classification_loss,
+    best: str | None = None,
     options: BatchOptions = BatchOptions(),
-    seed: int = 0,
-    precision: str = "auto",
     checkpoint=None,
     progress: bool = True,
+    **settings,
 ) -> FitResult:
-    """Train `model` in place and leave it with the weights of the epoch that was best on `validation`.
+    """Train `model` in place and leave it with the weights of its best epoch. `settings` are those of `FitSettings`.
 
-    Trains on a CUDA device if there is one and brings the model back to its own. `precision` is that of the
-    model's passes in training: "fp32", "bf16" (autocast; weights, loss and evaluation stay in fp32), "auto", which is
-    bf16 on CUDA and fp32 elsewhere, or "fastest": on a CPU the one that is faster in a measurement with one batch. A
-    measurement may come out otherwise another time, and with it the digits of a run: so it is not the default.
+    `train`, `loss_of` and `validation` say what is learned (see the head of this file); for `EncodedReviews`, `options`
+    says how they become batches. The validation is called with the model in evaluation mode, without gradients; `best`
+    says which of its numbers chooses the epoch, such as "lowest validation_loss" (for reviews "highest
+    validation_accuracy").
 
-    `patience` epochs without a better validation accuracy end the training. With `checkpoint` (a file
-    name) the state is written after every epoch, and a run that finds one made with the same
-    settings, model and reviews goes on from it to the same result. Raises ValueError for an empty split, and for an
-    option that cannot be, by its name; FloatingPointError if the loss is no longer finite. Whatever ends the training
-    early, the model is left where it was, with the weights of its best epoch so far.
+    Trains on a CUDA device if there is one and brings the model back to its own. With precision "bf16", `loss_of` runs
+    under autocast; weights and validation stay in fp32, and the loss does where `loss_of` converts the logits by
+    `.float()`.
+
+    With `checkpoint` (a file name) the state is written after every epoch, and a run that finds one made with the same
+    settings, model and data goes on from it to the same result. Raises ValueError for an empty split, and for a setting
+    that cannot be, by its name; FloatingPointError if the loss is no longer finite. Whatever ends the training early, the
+    model is left where it was, with the weights of its best epoch so far.
     """
-    given = dict(
-        epochs=epochs, learning_rate=learning_rate, weight_decay=weight_decay, warmup=warmup, clip=clip, patience=patience,
-        precision=precision, seed=seed,
-    )
-    check_options(given | options._asdict(), FIT_RULES | BATCH_RULES | RUN_RULES)
-    if not train.ids:
-        raise ValueError("there are no reviews to train on; an empty split?")
-    if not validation.ids:
-        raise ValueError("there are no reviews to evaluate on; an empty split?")
-    home, device = next(model.parameters()).device, training_device(model)
-    model.to(device)
-    steps_per_epoch = -(-len(train.ids) // options.batch_size)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    settings = ""                                       # what a checkpoint must have been made with
+    how, data, validate = _settings(settings), _training_data(train, options), _validation(validation, options)
+    best = best or getattr(validate, "best", None)
+    sign, chosen_by = _choice(best)
     if checkpoint:
-        settings = json.dumps([
-            epochs, learning_rate, weight_decay, warmup, clip, patience, list(options), seed, precision,
-            hashlib.sha256(json.dumps([train, validation]).encode()).hexdigest(),
-            str(model), str(getattr(model, "config", "")),
-            [[name, list(p.shape)] for name, p in model.named_parameters()],
-        ])
-    state = load_checkpoint(checkpoint, settings, model, optimizer) if checkpoint else None
-    history, best, best_epoch, seconds, chosen = state or ([], None, 0, 0.0, None)
-    best = best or {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    bar = tqdm(total=epochs * steps_per_epoch, initial=len(history) * steps_per_epoch, unit="step", disable=not progress)
+        made_with = asdict(how) | {
+            "data": _known_by(data), "loss": _known_by(loss_of), "validation": _known_by(validate), "best": best,
+            "model": str(model), "config": str(getattr(model, "config", "")),
+            "shapes": {name: list(parameter.shape) for name, parameter in model.named_parameters()},
+        }
+    home, device, steps = next(model.parameters()).device, training_device(model), len(data)
+    model.to(device)
+    state = _first_state(model, how)
+    if checkpoint:
+        load_checkpoint(checkpoint, made_with, state)
+    bar = tqdm(total=how.epochs * steps, initial=len(state.history) * steps, unit="step", disable=not progress)
     try:
-        chosen = chosen or training_precision(precision, model, train, options)
-        for epoch in range(len(history) + 1, epochs + 1):
-            if patience is not None and history and len(history) - best_epoch >= patience:
-                break
-            begun = time.perf_counter()
-            torch.manual_seed(seed * 1000 + epoch)      # dropout of this epoch, whether or not the run was resumed
-            model.train()
-            loss_sum = 0.0
-            for i, batch in enumerate(batches(train, options, seed=seed * 1000 + epoch)):
-                step = (epoch - 1) * steps_per_epoch + i
-                for group in optimizer.param_groups:
-                    group["lr"] = learning_rate_at(step, epochs * steps_per_epoch, learning_rate, warmup)
-                with torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bf16"):
-                    logits = logits_of(model(batch.token_ids.to(device), batch.attention_mask.to(device)))
-                loss = F.cross_entropy(logits.float(), batch.labels.to(device))
-                loss_value = loss.item()
-                if not math.isfinite(loss_value):
-                    raise FloatingPointError(
-                        f"the loss is {loss_value} in epoch {epoch}, step {i}; "
-                        f"try a smaller learning_rate than {learning_rate}"
-                    )
-                optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(model.parameters(), clip)
-                optimizer.step()
-                loss_sum += loss_value * len(batch.labels)
-                bar.update()
-            scored = evaluate(model, validation, options)
-            if not math.isfinite(scored.loss):
-                raise FloatingPointError(
-                    f"the loss on the validation reviews is {scored.loss} after epoch {epoch}; "
-                    f"try a smaller learning_rate than {learning_rate}"
-                )
-            history.append({
-                "epoch": epoch,
-                "train_loss": loss_sum / len(train.ids),
-                "validation_loss": scored.loss,
-                "validation_accuracy": scored.accuracy,
-            })
-            bar.set_postfix(epoch=epoch, loss=f"{history[-1]['train_loss']:.3f}", validation=f"{scored.accuracy:.3f}")
-            if best_epoch == 0 or scored.accuracy > history[best_epoch - 1]["validation_accuracy"]:
-                best, best_epoch = {name: tensor.clone() for name, tensor in model.state_dict().items()}, epoch
-            seconds += time.perf_counter() - begun
+        while not state.is_finished(how.epochs, how.patience):
+            begun, epoch = time.perf_counter(), len(state.history) + 1
+            seed = how.seed * 1000 + epoch
+            torch.manual_seed(seed)                     # dropout of this epoch, whether or not the run was resumed
+            rates = [
+                learning_rate_at(step, how.epochs * steps, how.learning_rate, how.warmup)
+                for step in range((epoch - 1) * steps, epoch * steps)
+            ]
+            checked_loss = _checked(loss_of, device, state.precision, epoch, how.learning_rate)
+            loss = train_epoch(model, state.optimizer, _counted(data, seed, bar), checked_loss, rates, how.clip)
+            scores = _scores(validate, model, chosen_by, epoch, how.learning_rate)
+            state.add_epoch({"epoch": epoch, "train_loss": loss, **scores}, sign, chosen_by)
+            bar.set_postfix(epoch=epoch, loss=f"{loss:.3f}", validation=f"{scores[chosen_by]:.3f}")
+            state.seconds += time.perf_counter() - begun
             if checkpoint:
-                save_checkpoint(checkpoint, settings, model, optimizer, (history, best, best_epoch, seconds, chosen))
+                save_checkpoint(checkpoint, made_with, state)
     finally:                                            # also after an error, or Ctrl-C in a notebook
         bar.close()
-        model.load_state_dict(best)
+        model.load_state_dict(state.best_weights)
         model.to(home)
         model.eval()
-    return FitResult(history, best_epoch, seconds)
+    return FitResult(state.history, state.best_epoch, state.seconds)
 
 
-def save_checkpoint(path, settings: str, model: nn.Module, optimizer, state) -> None:
-    """Write weights, best weights and optimizer state to one safetensors file, at once or not at all."""
-    history, best, best_epoch, seconds, chosen = state
-    tensors = {f"model.{name}": t for name, t in model.state_dict().items()}
-    tensors |= {f"best.{name}": t for name, t in best.items()}
-    for i, values in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{name}": t for name, t in values.items()}
-    tensors = {name: t.detach().cpu().clone() for name, t in tensors.items()}
-    metadata = {"settings": settings, "state": json.dumps([history, best_epoch, seconds, chosen])}
-    files.write_bytes(path, save(tensors, metadata))
+def _first_state(model: nn.Module, how: FitSettings) -> TrainingState:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=how.learning_rate, weight_decay=how.weight_decay, fused=True)
+    return TrainingState(model, optimizer, training_precision(how.precision, model), weights_of(model))
 
 
-def load_checkpoint(path, settings: str, model: nn.Module, optimizer):
-    """Put a saved state into model and optimizer; None if there is none, or one of other settings or damaged."""
-    if not Path(path).is_file():
-        return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("settings") != settings:
-                print(f"{Path(path).name} belongs to other settings; training starts anew", file=sys.stderr)
-                return None
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
-        history, best_epoch, seconds, chosen = json.loads(metadata["state"])
-        parts = {"model": {}, "best": {}, "optimizer": {}}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = tensor
-        shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-        if any({name: tensor.shape for name, tensor in parts[part].items()} != shapes for part in ("model", "best")):
-            raise ValueError("the weights are another model's")
-        saved = optimizer.state_dict()
-        for name, tensor in parts["optimizer"].items():
-            i, _, field = name.partition(".")
-            saved["state"].setdefault(int(i), {})[field] = tensor
-        optimizer.load_state_dict(saved)
-    except Exception as error:                          # cut off, or not a checkpoint: whatever it is, it is not used
-        print(f"{Path(path).name} cannot be read ({type(error).__name__}); training starts anew", file=sys.stderr)
-        return None
-    model.load_state_dict(parts["model"])
-    return history, parts["best"], best_epoch, seconds, chosen
+def _settings(given: dict) -> FitSettings:
+    names = [known.name for known in fields(FitSettings)]
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise TypeError(f"fit has no setting {name!r}; {hint}There are {', '.join(names)}")
+    return FitSettings(**given)
 
 
-def epochs_in(checkpoint) -> int:
-    """How many epochs a checkpoint holds; 0 if there is none that can be read."""
-    try:
-        with safe_open(checkpoint, framework="pt") as file:
-            return len(json.loads(file.metadata()["state"])[0])
-    except Exception:
-        return 0
+def _training_data(train, options: BatchOptions) -> TrainingData:
+    data = ReviewBatches(train, options) if isinstance(train, EncodedReviews) else train
+    if not hasattr(data, "batches"):
+        raise TypeError(f"the training data are of type {type(train).__name__}; give EncodedReviews, or an object that has "
+                        "batches(seed), a length and a fingerprint (see TrainingData)")
+    if len(data) == 0:
+        raise ValueError("there are no batches to train on; is the data shorter than one batch?")
+    return data
+
+
+def _validation(validation, options: BatchOptions) -> Callable[[nn.Module], dict[str, float]]:
+    validate = ReviewScores(validation, options) if isinstance(validation, EncodedReviews) else validation
+    if not callable(validate):
+        raise TypeError(f"the validation is of type {type(validation).__name__}; give EncodedReviews, or a function of the "
+                        "model that returns a dict of numbers, such as MeanLoss(data, loss_of)")
+    return validate
+
+
+def _choice(best: str | None) -> tuple[int, str]:
+    """The sign that makes larger better, and the number's name: "lowest validation_loss" -> (-1, "validation_loss")."""
+    which, _, name = (best or "").partition(" ")
+    if which not in ("highest", "lowest") or not name:
+        raise ValueError(f"best={best!r}; say which number of the validation chooses the epoch, such as "
+                         "best='lowest validation_loss' or best='highest validation_accuracy'")
+    return (1 if which == "highest" else -1), name
+
+
+def _known_by(part) -> str:
+    """What a checkpoint knows data, a loss or a validation by: its `fingerprint`, or the name of a function."""
+    name = getattr(part, "fingerprint", None) or getattr(part, "__qualname__", None)
+    if name is None:
+        raise TypeError(f"a checkpoint can't tell whether {part!r} is the same as before; give it a `fingerprint`: a text "
+                        "that changes with everything it depends on")
+    return name
+
+
+def _checked(loss_of: LossOf, device: torch.device, precision: str, epoch: int, learning_rate: float) -> LossOf:
+    """`loss_of` on a device, in a precision; FloatingPointError for a loss that is not finite."""
+    steps = itertools.count()
+
+    def checked(model, batch):
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            result = loss_of(model, batch.to(device))
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TypeError(f"loss_of returned an object of type {type(result).__name__}; expected two things: the mean "
+                            "loss of the batch, and how many items it is the mean of")
+        loss, items = result
+        _check_finite("loss", loss.item(), f"in epoch {epoch}, step {next(steps)}", learning_rate)
+        return loss, int(items)
+
+    return checked
+
+
+def _scores(validate, model: nn.Module, chosen_by: str, epoch: int, learning_rate: float) -> dict[str, float]:
+    with in_evaluation_mode(model):
+        scores = validate(model)
+    if chosen_by not in scores:
+        raise ValueError(f"the best epoch is to be chosen by {chosen_by}, and the validation gives {', '.join(scores)}; "
+                         "name one of these in best=")
+    for name, value in scores.items():
+        _check_finite(name.replace("_", " "), value, f"after epoch {epoch}", learning_rate)
+    return scores
+
+
+def _check_finite(name: str, value: float, when: str, learning_rate: float) -> None:
+    if not math.isfinite(value):
+        raise FloatingPointError(f"the {name} is {value} {when}; try a smaller learning_rate than {learning_rate}")
+
+
+def _counted(data: TrainingData, seed: int, bar: tqdm) -> Iterator:
+    """The batches of an epoch; the bar moves on when the step of a batch has been made."""
+    number = 0
+    for number, batch in enumerate(data.batches(seed), start=1):
+        if number <= len(data):
+            yield batch
+            bar.update()
+    if number != len(data):
+        raise ValueError(f"an epoch had {number} batches, and the length of the training data is {len(data)}; they must "
+                         "agree, since the learning rate is planned by the length")
 
 
 if __name__ == "__main__":

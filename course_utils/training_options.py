@@ -37,7 +37,7 @@ FIT_RULES = {
     "warmup": between(0, 1),
     "clip": positive(1_000_000),
     "patience": or_none(whole(1, 100_000)),
-    "precision": Rule(lambda value: value in ("auto", "fastest", "fp32", "bf16"), "'auto', 'fastest', 'fp32' or 'bf16'"),
+    "precision": Rule(lambda value: value in ("auto", "fp32", "bf16"), "'auto', 'fp32' or 'bf16'"),
 }
 BATCH_RULES = {
     "batch_size": whole(1, 100_000),

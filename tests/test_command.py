@@ -108,7 +108,7 @@ WRONG_OPTIONS = {
     # choices
     "positions that aren't taught": (setting("positions=sine"), "positions='sine'; use one of none, sinusoidal"),
     "another pooling": (setting("pooling=max"), "pooling='max'; use one of attention, mean"),
-    "another precision": (setting("precision=int8"), "precision='int8'; use 'auto', 'fastest', 'fp32' or 'bf16'"),
+    "another precision": (setting("precision=int8"), "precision='int8'; use 'auto', 'fp32' or 'bf16'"),
     "another end to cut": (setting("truncation=tail"), "truncation='tail'; use one of head, head_tail"),
     # together
     "three heads": (setting("num_heads=3"), "d_model=32 is not divisible by num_heads=3; try 2 or 4"),

@@ -153,9 +153,9 @@ def test_a_full_disk_is_one_message_and_the_checkpoint_of_before_is_whole(monkey
                 raise OSError(28, "No space left on device", str(partial))
         write(path, content)
 
-    monkeypatch.setattr(training.files, "write_bytes", full_at_the_third)
+    monkeypatch.setattr(files, "write_bytes", full_at_the_third)
     status, printed, complaint = run(["good.csv", "out", *long], capsys)
-    monkeypatch.setattr(training.files, "write_bytes", write)
+    monkeypatch.setattr(files, "write_bytes", write)
     assert status == 1 and printed == ""
     assert re.search(r"out cannot be written to \(No space left on device\); make room.* 2 epochs are saved.*\n$", complaint)
     assert len(complaint.splitlines()) == 1
@@ -275,7 +275,7 @@ def test_a_validation_loss_that_is_not_finite_is_an_error():
     with torch.no_grad():
         broken.embedding.weight[5] = float("nan")                          # a word that only the validation reviews have
     train = EncodedReviews([[2, 4], [3, 4]], [0, 1])
-    with pytest.raises(FloatingPointError, match="loss on the validation reviews is nan after epoch 1; try a smaller"):
+    with pytest.raises(FloatingPointError, match="validation loss is nan after epoch 1; try a smaller learning_rate than"):
         fit(broken, train, EncodedReviews([[5]], [0]), progress=False)
 
 
