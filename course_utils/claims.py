@@ -17,13 +17,15 @@ import json
 import math
 import os
 
+from course_utils.switches import is_on
+
 
 def claim(sentence: str, holds, value=None) -> None:
     """Print `sentence` with `value` beside it, and say so kindly if `holds` is false.
 
     `value` is a number, or a sequence of numbers, shown with four decimals at most: further digits
     differ between processors. Raises AssertionError instead of printing where COURSE_TESTING or
-    COURSE_STRICT is set. Appends each claim as a line of JSON to the file that COURSE_CLAIMS names.
+    COURSE_STRICT is on. Appends each claim as a line of JSON to the file that COURSE_CLAIMS names.
     """
     if callable(holds) or isinstance(holds, str) or hasattr(holds, "__next__"):  # each would pass for true
         raise TypeError(f"claim() got {holds!r:.40}, which is neither true nor false; write a comparison, such as gap < 0.1")
@@ -34,7 +36,7 @@ def claim(sentence: str, holds, value=None) -> None:
             print(json.dumps({"sentence": sentence, "holds": holds, "shown": shown.strip(" []")}), file=file)
     if holds:
         print(f"✓ {sentence}{shown}")
-    elif _is_on("COURSE_TESTING") or _is_on("COURSE_STRICT"):
+    elif is_on("COURSE_TESTING") or is_on("COURSE_STRICT"):
         raise AssertionError(f"no longer true: {sentence}{shown}")
     else:
         brackets = "; in brackets is what came out" if shown else ""
@@ -54,10 +56,6 @@ def live_seed(seed: int) -> int:
         raise ValueError(f"COURSE_TRAINING_SEED={text!r:.60}: expected a whole number from 0 to 1000000; "
                          "unset it to get the course's usual seeds")
     return seed + 1000 * int(text)
-
-
-def _is_on(name: str) -> bool:
-    return os.environ.get(name, "") not in ("", "0")
 
 
 def _show(value) -> str:

@@ -45,7 +45,8 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
         a path: a CSV, TSV, JSON Lines or Parquet file, which becomes train, or a folder of such files named
             train, validation and test. Columns text and label, in any case; others are kept. Labels are 0 and
-            1, or names: neg and pos become negative and positive, others are kept and numbered as sorted.
+            1, or names: neg and pos become negative and positive, and so do false and true, whether a file has them
+            as words or, as JSON and Parquet can, as values; others are kept and numbered as sorted.
     timeout: seconds to wait for the hub to answer, and for a transfer that has stalled.
 
     Raises FileNotFoundError for a path that is not there, ValueError for a file that cannot be used (it names

@@ -21,11 +21,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from course_utils.data import load_reviews, pairs
 from course_utils.figures import output_folder
+from course_utils.files import locked
 from course_utils.results import FOLDER, add_run, environment, read_runs, remove_runs, scores, set_order
 from course_utils.training import evaluate, fit
 
@@ -133,15 +133,11 @@ def _make(name: str, model: str, seed: int, states: Path) -> dict:
     module = load_set(name)
     states.mkdir(parents=True, exist_ok=True)
     state = _state_file(states, name, model, seed)
-    try:
-        with FileLock(f"{state}.lock", timeout=0):      # held as long as the process lives
-            record = {
-                "model": model, "order": 0, "seed": seed, "change": module.describe(model), **environment(),
-                **module.run(model, seed, state),
-            }
-    except Timeout:
-        raise RuntimeError("another process is making this run") from None
-    return record
+    with locked(state, f"training {model}, seed {seed}"):  # raises where another process is making this run
+        return {
+            "model": model, "order": 0, "seed": seed, "change": module.describe(model), **environment(),
+            **module.run(model, seed, state),
+        }
 
 
 @functools.cache

@@ -17,6 +17,8 @@ import re
 import sys
 from pathlib import Path
 
+from course_utils.files import write_text
+
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "#| export "
 ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
@@ -99,7 +101,7 @@ def main(arguments: list[str]) -> int:
             sides = (old.splitlines(), source.splitlines(), f"course_utils/{path.name}", "what the notebook exports")
             print("\n".join(difflib.unified_diff(*sides, lineterm="")))
         else:
-            path.write_text(source, encoding="utf-8", newline="\n")
+            write_text(path, source)
             print(f"wrote course_utils/{path.name}")
     return int(check and bool(changed))
 

@@ -22,6 +22,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from course_utils.figure_text import describe_axes
+from course_utils.files import write_bytes, write_text
 from course_utils.heatmap_text import FONT, sentence
 
 SAVE_DPI = 144  # nine inches make 1296 pixels: a full screen at 1280 x 720
@@ -215,9 +216,9 @@ def save_figure(fig: Figure, name: str, folder: str | Path | None = None) -> str
         finally:
             if engine is not None:
                 fig.set_layout_engine(engine)
-    (folder / f"{name}.png").write_bytes(png.getvalue())
-    (folder / f"{name}.svg").write_bytes(_with_description(svg.getvalue().decode(), text).encode())
-    (folder / f"{name}.txt").write_bytes(f"{text}\n".encode())
+    write_bytes(folder / f"{name}.png", png.getvalue())
+    write_text(folder / f"{name}.svg", _with_description(svg.getvalue().decode(), text))
+    write_text(folder / f"{name}.txt", f"{text}\n")
     return text
 
 

@@ -8,12 +8,14 @@ Does: write, replace, lock, checksums and fingerprints. Does not: know what is i
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import platform
 import re
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +23,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 __all__ = [
-    "InUse", "fingerprint", "locked", "remove_partials", "replacing", "sha256", "write_bytes", "write_json", "write_text",
+    "InUse", "fingerprint", "locked", "other_than_a_file", "remove_partials", "replacing", "sha256", "write_bytes",
+    "write_json", "write_text",
 ]
 
 
@@ -47,14 +50,30 @@ def fingerprint(*parts) -> str:
     return sha256(content)[:12]
 
 
+def other_than_a_file(path) -> str:
+    """What stands at `path`, such as 'a folder', where that is no regular file; '' for a file, and where nothing is."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISREG(mode):
+        return ""
+    kinds = {stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
+    return next((name for holds, name in kinds.items() if holds(mode)), "a device")
+
+
 @contextlib.contextmanager
 def replacing(path) -> Iterator[Path]:
     """A path beside `path` to write to; at the end of the `with` block it takes the place of `path` in one step.
 
     A kill or a full disk leaves the old file as it was. After an error the unfinished file is removed and the error
     goes on. Missing folders are made. The file's mode follows the umask, whatever the library that wrote it chose.
+    Raises OSError where a folder, a device or a pipe has the name: a file would take the place of /dev/null.
     """
     path = Path(os.path.realpath(path))                 # a link stays a link to the file that is replaced
+    if what := other_than_a_file(path):
+        number = errno.EISDIR if what == "a folder" else errno.EINVAL
+        raise OSError(number, f"it is {what}; expected a file, or nothing, of that name", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:

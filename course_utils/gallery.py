@@ -35,6 +35,7 @@ from course_utils.claims import claim
 from course_utils.classifier import Explanation, ReviewClassifier
 from course_utils.data import DATA_FOLDER, LABEL_NAMES, load_reviews, pairs
 from course_utils.figures import COLOURS, save_figure, style
+from course_utils.files import write_bytes, write_text
 from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_colorbar, token_strip
 from course_utils.positional_encoding import sinusoidal_table
 from course_utils.results import by_model, read_runs, summarise
@@ -101,7 +102,7 @@ def write(folder: Path) -> dict[str, str]:
             (folder / "gallery" / f"{picture.name}.txt").unlink()          # the page holds it
             _lighten(folder / "gallery" / f"{picture.name}.png")
             parts.append(section(picture, sentence, described[picture.name]))
-    (folder / "gallery.md").write_text("\n".join(parts), encoding="utf-8", newline="\n")
+    write_text(folder / "gallery.md", "\n".join(parts))
     return described
 
 
@@ -148,7 +149,7 @@ def _lighten(path: Path) -> None:
         dpi, small = picture.info["dpi"], io.BytesIO()
         reduced = picture.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         reduced.save(small, format="PNG", optimize=True, pnginfo=about, dpi=dpi)
-    path.write_bytes(small.getvalue())
+    write_bytes(path, small.getvalue())
 
 
 # ---------------------------------------------------------------- the figures

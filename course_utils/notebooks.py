@@ -14,7 +14,6 @@ import argparse
 import hashlib
 import os
 import re
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -23,6 +22,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from tqdm import tqdm
+
+from course_utils.files import write_bytes, write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -99,9 +100,13 @@ def write_copy(path: Path, target: Path) -> None:
         if asks(cell):
             cell.metadata["course_source"] = _digest(cell.source)  # so that an answer can be told from a stub
     notebook.metadata["course_version"] = version
-    target.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, target)
+    write_notebook(notebook, target)
     trust(target)
+
+
+def write_notebook(notebook, path: Path) -> None:
+    """Write a notebook to a file, whole or not at all: whatever happens meanwhile, what somebody wrote there isn't lost."""
+    write_text(path, nbformat.writes(notebook).rstrip("\n") + "\n")
 
 
 def trust(path: Path) -> None:
@@ -130,7 +135,7 @@ def copy() -> None:
                 changed.append(path.name[:2])
     for page in PAGES:                                    # always the newest
         if (NOTEBOOKS / page).exists():
-            shutil.copyfile(NOTEBOOKS / page, COPIES / page)
+            write_bytes(COPIES / page, (NOTEBOOKS / page).read_bytes())
     if made:
         print(f"copied into {COPIES.relative_to(ROOT)}: {', '.join(made)}")
     if changed:
@@ -174,7 +179,7 @@ def update(number: str) -> None:
         if place is not None:
             place.source = cell.source
     if carried:
-        nbformat.write(notebook, target)
+        write_notebook(notebook, target)
         trust(target)
         print(f"{sum(place is not None for _, place in carried)} of your {len(carried)} answers and predictions are in it; "
               "everything else you wrote is in the old copy")
@@ -237,8 +242,7 @@ def run(numbers: list[str], in_place: bool) -> int:
                 tqdm.write(f"{path.stem} failed:\n{error}")
             else:
                 target = path if in_place else folder / path.name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                nbformat.write(notebook, target)
+                write_notebook(notebook, target)
                 tqdm.write(f"{path.stem}: {time.perf_counter() - begun:.0f} s")
             bar.update(start + cells[path] - bar.n)
     return failed

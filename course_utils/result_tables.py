@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
+from course_utils.files import write_text
 from course_utils.results import FOLDER, by_model, difference, percent, read_runs, summarise
 
 
@@ -107,4 +108,4 @@ def update_readme(path: Path = FOLDER.parent.parent / "README.md") -> None:
     begin, end = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"
     text = path.read_text(encoding="utf-8")
     head, tail = text.partition(begin)[0], text.partition(end)[2]
-    path.write_text(f"{head}{begin}\n{readme_section()}\n{end}{tail}", encoding="utf-8", newline="\n")
+    write_text(path, f"{head}{begin}\n{readme_section()}\n{end}{tail}")

@@ -157,7 +157,7 @@ def _number_labels(tables: list[dict[str, list]], source: str) -> list[str]:
     written = dict.fromkeys(label for columns in tables for label in columns["label"])
     found = {read(label) for label in written}
     some = ", ".join(sorted(f"{label:g}" if isinstance(label, float) else _short(label) for label in found)[:6])
-    polarity = {"negative": 0, "neg": 0, "positive": 1, "pos": 1}
+    polarity = {"negative": 0, "neg": 0, "false": 0, "positive": 1, "pos": 1, "true": 1}  # as JSON's true is 1
     names, numbers = LABEL_NAMES, {0.0: 0, 1.0: 1}
     if not found <= set(numbers):
         if any(isinstance(label, float) for label in found):

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import torch
 
+from course_utils.files import write_json
+
 __all__ = [
     "Token",
     "WordTokenizer",
@@ -52,10 +54,8 @@ class _Saved:
     kind, part, complaint = "", "", ""
 
     def save(self, path) -> None:
-        """Write the tokenizer as JSON."""
-        content = {"type": self.kind, self.part: getattr(self, self.part)}
-        text = json.dumps(content, ensure_ascii=False, indent=0)
-        Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+        """Write the tokenizer as JSON, whole or not at all."""
+        write_json(path, {"type": self.kind, self.part: getattr(self, self.part)}, indent=0)
 
     @classmethod
     def load(cls, path):

@@ -4,6 +4,7 @@ import random
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 from course_utils.recipes import main
@@ -30,6 +31,16 @@ def csv(path, content, header="text,label"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([header, *(",".join(row) for row in content)]) + "\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture(autouse=True)                           # in every file that imports it
+def in_a_folder_with_reviews(tmp_path, monkeypatch):
+    """Each test stands in a folder with good.csv, and torch has its threads back afterwards."""
+    csv(tmp_path / "good.csv", rows())
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 def options(settings=TINY):

@@ -123,7 +123,7 @@ def with_4_2(*parts: str, **others) -> bytes:
 
 def forged(others: Path) -> list[Forged]:
     """All of them. `others` is the folder in which the graded notebooks will lie, which some of them attack."""
-    kinds = (_printed, _replaced, _fetched, _recited, _moved, _odd, _endless, _files, _broken, _hostile)
+    kinds = (_printed, _replaced, _fetched, _recited, _moved, _odd, _named, _leaving, _endless, _files, _broken, _hostile)
     return [Forged(make.__doc__.rstrip("."), name if "." in name else f"{name}.ipynb", *given)
             for make in kinds for name, *given in make(others)]
 
@@ -273,6 +273,39 @@ def _odd(others: Path):
     yield "magics", with_4_2("%matplotlib inline", "%matplotlib qt", "!true", MINE, "%timeit -n 1 -r 1 1 + 1", CHECK), GOOD
     yield "leaves", with_4_2(MINE, CHECK, "exit()", first="import sys\nsys.exit(3)", last="quit()"), GOOD
     yield "not_implemented", with_4_2("def scaled_attention(query, key, value):\n    raise NotImplementedError", CHECK), OPEN
+
+
+def _named(others: Path):
+    """Names with newlines, = and @."""
+    for i, name in enumerate(("f\nsomebody.ipynb: 5 of 5 right", "=1+1", "@SUM(A1)", "a=b\n@c,\"d")):
+        named = cell(MINE, f"scaled_attention.__name__ = scaled_attention.__qualname__ = {name!r}", CHECK)
+        yield f"function_{i}", with_4_2(named), GOOD
+        yield f"{name}.ipynb", with_4_2(MINE, CHECK), GOOD
+        error = cell(f"raise type({name!r}, (Exception,), {{}})({name!r})")
+        yield f"error_{i}", with_4_2(error), GONE
+        yield f"number_{i}", with_4_2(MINE, f"exercise('4.2' + {name!r}).check(scaled_attention)"), GOOD
+        notebook = json.loads(edited(right=True))
+        notebook["metadata"] |= {"authors": [{"name": name}], "name": name, "title": name}
+        yield f"student_{i}", json.dumps(notebook).encode(), RIGHT
+        yield f"wrong_function_{i}", with_4_2(cell(WRONG, f"scaled_attention.__name__ = {name!r}"), CHECK), BAD
+
+
+def _leaving(others: Path):
+    """Leaving early."""
+    check, lost = '\nexercise("4.4").check(decoder_mask)', {"4.4": "not reached", "4.5": "not reached"}
+    for name, leave in (("exit", "exit()"), ("quit", "quit()"), ("sys_exit", "import sys; sys.exit(0)"),
+                        ("os_exit", "import os; os._exit(0)"), ("system_exit", "raise SystemExit(0)"),
+                        ("abort", "import os; os.abort()")):
+        dies, none = name in ("os_exit", "abort"), dict.fromkeys(OPEN, "not reached")
+        state = {"exit": "open", "quit": "open"}.get(name, "not reached")
+        yield f"{name}_at_the_top", with_4_2(MINE, CHECK, changes={"4.4": leave}), GOOD | (lost if dies else {"4.4": state})
+        yield f"{name}_first_of_all", with_4_2(MINE, CHECK, first=leave), none if dies else GOOD
+        asked = f"def decoder_mask(*_): {leave}{check}"
+        yield f"{name}_in_its_function", with_4_2(MINE, CHECK, changes={"4.4": asked}), GOOD | {"4.4": "wrong"}
+        twice = f"calls = []\ndef decoder_mask(*_):\n    calls.append(1)\n    if calls[1:]: {leave}{check}"
+        yield f"{name}_in_its_second_call", with_4_2(MINE, CHECK, changes={"4.4": twice}), GOOD | {"4.4": "wrong"}
+        later = f"import atexit\ndef leave(): {leave}\natexit.register(leave)"
+        yield f"{name}_at_the_end", with_4_2(MINE, CHECK, last=later), GOOD
 
 
 def _endless(others: Path):

@@ -8,8 +8,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
-from command_line import assert_refused, csv, options, plain, rows, run
+from command_line import assert_refused, csv, in_a_folder_with_reviews, options, plain, rows, run
 
 from course_utils import recipes
 from course_utils.classifier import POOLINGS, POSITIONS
@@ -17,15 +16,7 @@ from course_utils.data import load_reviews, normalised, split_reviews
 from course_utils.training import BatchOptions
 from course_utils.training_options import RECIPE_RULES
 
-
-@pytest.fixture(autouse=True)
-def in_a_folder_with_reviews(tmp_path, monkeypatch):
-    """Each test stands in a folder with good.csv, and torch has its threads back afterwards."""
-    csv(tmp_path / "good.csv", rows())
-    monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+__all__ = ["in_a_folder_with_reviews"]                  # pytest runs it around each test here
 
 
 # options

@@ -13,22 +13,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import ROOT, TINY, assert_refused, csv, options, rows, run
+from command_line import ROOT, TINY, assert_refused, in_a_folder_with_reviews, options, run
 
 from course_utils import files, recipes, training
 from course_utils.classifier import ReviewClassifier
 from course_utils.recipes import main
 from course_utils.training import BatchOptions, EncodedReviews, fit
 
-
-@pytest.fixture(autouse=True)
-def in_a_folder_with_reviews(tmp_path, monkeypatch):
-    """Each test stands in a folder with good.csv, and torch has its threads back afterwards."""
-    csv(tmp_path / "good.csv", rows())
-    monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
+__all__ = ["in_a_folder_with_reviews"]                  # pytest runs it around each test here
 
 
 # what must not be saved

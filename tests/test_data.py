@@ -304,13 +304,14 @@ def test_other_columns_are_kept_and_relative_paths_work(tmp_path, monkeypatch):
     (["pos", "neg", "neg"], NAMES, [1, 0, 0]),
     (["Pos", "NEGATIVE", "neg "], NAMES, [1, 0, 0]),
     (["pos", "pos", "pos"], NAMES, [1, 1, 1]),
+    (["true", "FALSE", "false "], NAMES, [1, 0, 0]),
+    (["true", "false", "mixed"], ["false", "mixed", "true"], [2, 0, 1]),
     (["spam", "Ham", "spam"], ["Ham", "spam"], [1, 0, 1]),
     (["positive", "neutral", "negative"], ["negative", "neutral", "positive"], [2, 1, 0]),
 ])
 def test_labels_are_numbers_or_names(tmp_path, labels, names, numbers):
     files = [write_lines(tmp_path / "a.jsonl", [{"text": "t", "label": label} for label in labels])]
-    files.append(write_any(tmp_path / "a.csv", ["t"] * 3, [int(label) if label in (True, False) else label
-                                                           for label in labels]))
+    files.append(write_any(tmp_path / "a.csv", ["t"] * 3, labels))         # True and False as words, as pandas writes them
     if len({type(label) for label in labels}) == 1:
         files.append(write_any(tmp_path / "a.parquet", ["t"] * 3, labels))
     for file in files:

@@ -1,6 +1,8 @@
 """Runs that end up in files: what is missing is made, once, and an interruption loses nothing."""
 
 import json
+import os
+import re
 import runpy
 import sys
 import types
@@ -9,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from filelock import FileLock
 from scipy import stats
 from torch import nn
 
 from course_utils import experiments
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments import forget, load_set, missing_runs, run_missing, scored_split, train_and_score, twin_gap
+from course_utils.files import locked
 from course_utils.results import difference, read_runs, remove_runs, right_of
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
@@ -119,9 +121,11 @@ def test_a_training_that_could_not_be_written_down_keeps_its_state(made, tmp_pat
 def test_a_run_that_another_process_is_making_is_left_to_it(made, tmp_path, capsys):
     states = experiments.state_folder(tmp_path)
     states.mkdir(parents=True)
-    with FileLock(states / "small_set-first-0.safetensors.lock"):
+    with locked(states / "small_set-first-0.safetensors", "training first, seed 0"):
         assert go(tmp_path, only="first") == 1
-    assert "seed 0 failed: RuntimeError: another process is making this run" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert re.search(rf"seed 0 failed: InUse: .*small_set-first-0.safetensors is in use by process {os.getpid()} on .*"
+                     r"\(training first, seed 0, since \d\d:\d\d\); wait until that has finished, or stop it", said)
     assert made.calls == [("first", 1)]
 
 

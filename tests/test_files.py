@@ -1,16 +1,29 @@
 """Files are written whole or not at all, and one process at a time works on a folder."""
 
+import ast
 import multiprocessing
 import os
+import socket
 import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from course_utils import files
-from course_utils.files import InUse, locked, remove_partials, replacing, sha256, write_bytes, write_json, write_text
+from course_utils.files import (
+    InUse,
+    locked,
+    other_than_a_file,
+    remove_partials,
+    replacing,
+    sha256,
+    write_bytes,
+    write_json,
+    write_text,
+)
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):
@@ -74,6 +87,78 @@ def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "a")
     write_text(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "a").read_text() == "new"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no pipes with names on Windows")
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """As root, a file once took the place of /dev/null."""
+    places = {"a folder": tmp_path / "folder", "a pipe": tmp_path / "pipe", "a socket": tmp_path / "socket",
+              "a device": Path(os.devnull)}
+    places["a folder"].mkdir()
+    os.mkfifo(places["a pipe"])
+    bound = socket.socket(socket.AF_UNIX)
+    before = os.getcwd()
+    try:
+        os.chdir(tmp_path)                              # a socket's whole path may be no longer than 100 letters or so
+        bound.bind("socket")
+        for what, path in places.items():
+            if what == "a device":                      # the true one is only asked: nobody's computer shall lose it
+                assert other_than_a_file(path) == what
+                path = tmp_path / "like a device"
+                path.symlink_to(places["a pipe"])
+                what = "a pipe"
+            mode = path.stat().st_mode
+            with pytest.raises(OSError, match=f"it is {what}; expected a file, or nothing, of that name: ") as refused:
+                write_text(path, "new")
+            assert refused.value.filename == os.path.realpath(path) and path.stat().st_mode == mode
+    finally:
+        os.chdir(before)
+        bound.close()
+    assert sorted(os.listdir(tmp_path)) == ["folder", "like a device", "pipe", "socket"]
+    assert other_than_a_file(tmp_path / "nothing") == other_than_a_file("a\0b") == ""
+    with pytest.raises(IsADirectoryError):
+        write_text(tmp_path, "new")
+
+
+IN_PLACE = {                                            # what may be written in place, and why
+    "holder.write_text": "a note beside a lock, which is read as such or not at all",
+    "partial.write_bytes": "what `replacing` gives to write to",
+    "(scratch / 'work' / 'notebook.ipynb').write_bytes": "in a folder of this grading alone",
+    "file.open": "the claims of `make seeds`, a line as each run ends",
+    "Path('/proc/self/clear_refs').write_text": "no file but a request to the system",
+}
+
+
+def test_nothing_in_the_course_writes_a_file_in_place(root):
+    """A kill in the middle leaves half a file. What writes goes through `files`, or is listed above with its reason."""
+    found = []
+    for path in sorted([*(root / "course_utils").rglob("*.py"), *(root / "data").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and writes_in_place(node):
+                found.append((ast.unparse(node.func), f"{path.name}, line {node.lineno}: {ast.unparse(node)[:80]}"))
+    assert [where for called, where in found if called not in IN_PLACE] == []
+    assert "partial.write_bytes" in dict(found)         # so it does find them
+
+
+def writes_in_place(call: ast.Call) -> bool:
+    """Whether a call writes to a path that isn't the partial file of `replacing`, or in memory, or the null device."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    first = ast.unparse(call.args[0]) if call.args else ""
+    if first in ("partial", "os.devnull"):
+        return False
+    if name == "open":                                  # open(path, "w"), path.open("w")
+        modes = [*call.args[0 if owner else 1:][:1], *(word.value for word in call.keywords if word.arg == "mode")]
+        return any(isinstance(mode, ast.Constant) and str(mode.value)[:1] in "wx" for mode in modes)
+    if name in ("write_text", "write_bytes"):
+        return bool(owner) and owner.rpartition(".")[2] != "files"
+    if name == "write":
+        return owner == "nbformat"
+    if name in ("to_csv", "to_json", "to_parquet"):
+        return bool(call.args)                          # without a path they give text
+    if name == "savefig":
+        return first not in ("png", "svg")              # pictures in memory
+    return name in ("save_file", "savez", "copyfile") and "scratch" not in first
 
 
 def test_only_leftovers_of_the_same_file_are_removed(tmp_path):

@@ -234,12 +234,25 @@ def test_a_loop_costs_one_limit_and_what_was_reached_counts_and_nothing_is_left_
             quiet = ["sh", "-c", 'setsid env -i "$0" -c "$1" & exit', sys.executable, {code!r}]
             Popen(quiet, start_new_session=True, env={{}})""")
     monkeypatch.setattr(grader, "seconds", grader.patience)
-    started = time.monotonic()
+    endings, run = [], contained.run
+    monkeypatch.setattr(contained, "run", lambda *given: endings.append(run(*given)) or endings[-1])
     found = grader.grade(handed_in(content, tmp_path))
-    assert grader.patience <= time.monotonic() - started < 2 * grader.patience
+    assert [ended.how for ended in endings] == ["time"]                     # it is executed once, and stopped
     assert found.states == make.OPEN | {"4.2": "right", "4.4": "not reached", "4.5": "not reached"}
     assert f"stopped after {grader.patience:g} seconds" in found.remarks
     assert not processes_with(token)
+    monkeypatch.undo()
+    one_right = handed_in(make.with_4_2(make.MINE, make.CHECK), tmp_path, "next.ipynb")
+    assert grader.grade(one_right).states == make.GOOD                     # and the next one is graded as ever
+
+
+def test_whoever_ends_the_process_gets_a_sentence_and_no_credit_for_it(grader, tmp_path):
+    check = '\nexercise("4.4").check(decoder_mask)'
+    content = make.with_4_2(make.MINE, make.CHECK, changes={
+        "4.1": "import sys\nsys.exit(0)", "4.4": "def decoder_mask(*_): __import__('os')._exit(0)" + check, "4.5": "exit()"})
+    found = grader.grade(handed_in(content, tmp_path))
+    assert found.states == make.GOOD | {"4.1": "not reached", "4.4": "wrong", "4.5": "open"}
+    assert set(found.remarks) == {"SystemExit in the cell of 4.1", "4.4: its answer ended the process, or ran for too long"}
 
 
 def attack(folder: Path) -> bytes:
@@ -317,7 +330,8 @@ def test_a_grading_that_is_told_to_end_kills_what_it_has_started(tmp_path):
 
 def test_the_command_says_what_is_wrong_with_what_it_was_told(tmp_path, monkeypatch, capsys):
     cases = (((tmp_path,), "no notebooks in"), ((tmp_path / "none",), "there is no"),
-             ((tmp_path, "--timeout", "0"), "expected seconds"), ((tmp_path, "--csv", tmp_path), "expected a file"))
+             ((tmp_path, "--timeout", "0"), "expected seconds"), ((tmp_path, "--csv", tmp_path), "it is a folder; expected"),
+             ((tmp_path, "--csv", os.devnull), "it is a device; expected a file in a folder that exists"))
     for arguments, said in cases:
         monkeypatch.setattr(sys, "argv", ["grading", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from course_utils.exercises.catalogue import answers_to, list_exercises
-from course_utils.exercises.editions import called_numbers, write_handout
+from course_utils.exercises.editions import called_numbers, needs_what_stays_behind, write_handout
 from course_utils.exercises.engine import judge
 from course_utils.exercises.keys import read_key
 
@@ -109,6 +109,41 @@ def test_the_handed_out_course_is_whole_and_holds_nothing_for_instructors(handou
         assert (handout / link).exists(), link
     with zipfile.ZipFile(handout.with_suffix(".zip")) as packed:
         assert {name.partition("/")[2] for name in packed.namelist()} - {""} >= {name for name in names if "." in name[1:]}
+
+
+STAYS = {                                               # tests that need what instructors keep to themselves
+    "from course_utils.exercises import sheets": True,
+    "import course_utils.exercises.editions as e": True,
+    "def test_it():\n    from course_utils.exercises.grading.grade import Grader": True,
+    "from course_utils.exercises.catalogue import (\n    find_exercise,\n    answers_to as solutions,\n)": True,
+    f"import {answers_to('4.2').reference.__module__}": True,
+    "MODULE = 'course_utils.exercises.timetable'": True,
+    "import helper_of_tests": True,
+    "import helper_of_helper": True,
+    "import asks_itself": False,
+    "from course_utils.exercises.catalogue import find_exercise": False,
+    "from course_utils.exercises import check\n# instructors have answers_to": False,
+    "from course_utils.files import sha256\nWORDS = 'course_utils.exercises.grading judges'": False,
+    "import course_utils.nothing": False,
+}
+
+
+@pytest.mark.parametrize("source", STAYS)
+def test_a_test_stays_behind_if_it_needs_what_does(source, handout, tmp_path):
+    beside = {"helper_of_tests": "from course_utils.exercises import editions", "helper_of_helper": "import helper_of_tests",
+              "asks_itself": "import asks_itself", "test_it": source}
+    for name, content in beside.items():
+        (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
+    assert needs_what_stays_behind(tmp_path / "test_it.py", handout) is STAYS[source]
+
+
+def test_the_tests_that_are_handed_out_can_all_be_imported(handout, root):
+    done = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"],
+                          cwd=handout, env={**os.environ, "PYTHONPATH": str(handout)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    left = {path.name for path in (root / "tests").glob("*.py")} - {path.name for path in (handout / "tests").glob("*.py")}
+    assert {"test_grading.py", "forged_hand_ins.py", "test_sheets.py", "test_handout.py"} <= left
+    assert not left & {"test_attention.py", "test_files.py", "test_notebooks.py", "test_record.py", "command_line.py"}
 
 
 def test_the_numbers_of_a_cells_exercises_are_found():

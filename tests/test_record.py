@@ -98,6 +98,22 @@ def test_a_place_that_cannot_hold_the_file_costs_one_line(tmp_path, monkeypatch,
         assert record.read()["exercises"] == {}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there are no pipes with names on Windows")
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path, monkeypatch, capsys):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name, what in (("folder", "a folder"), ("pipe", "a pipe"), ("link", "a pipe")):
+        place, before = tmp_path / name, sorted(os.listdir(tmp_path))
+        monkeypatch.setenv("COURSE_PROGRESS", str(place))
+        mode = place.stat().st_mode
+        record.mark("exercises", "4.1", True)
+        assert capsys.readouterr().out == (f"{place} is {what}; expected a file. The mark is not kept: set COURSE_PROGRESS "
+                                           "to a file of your own, such as ~/progress.json.\n")
+        assert place.stat().st_mode == mode and sorted(os.listdir(tmp_path)) == before
+        assert record.read()["exercises"] == {}
+
+
 def test_a_working_folder_that_was_deleted_stops_nothing(tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -97,6 +97,23 @@ def test_a_saved_vocabulary_comes_back_the_same(tmp_path):
     assert b"\r" not in (tmp_path / "vocabulary.json").read_bytes()
 
 
+def test_a_save_that_is_broken_off_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "vocabulary.json"
+    WordTokenizer.train(texts).save(path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    for made in (WordTokenizer.train([*texts, "naïve naïve"]), BPETokenizer()):
+        for step in ("fsync", "replace"):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, step, full)
+                with pytest.raises(OSError, match="No space left"):
+                    made.save(path)
+            assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["vocabulary.json"]
+
+
 def test_a_file_of_another_kind_is_refused(tmp_path):
     WordTokenizer.train(texts).save(tmp_path / "words.json")
     BPETokenizer().save(tmp_path / "pairs.json")

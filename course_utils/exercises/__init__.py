@@ -22,6 +22,7 @@ from course_utils.exercises.catalogue import answers_to, find_exercise, has_solu
 from course_utils.exercises.definitions import Verdict
 from course_utils.exercises.engine import AS_GIVEN, SEED, judge, right_order, strict
 from course_utils.exercises.questions import Prediction, Quiz, list_quizzes, load_quiz
+from course_utils.switches import is_on
 
 __all__ = ["exercise", "predict", "progress", "quiz"]
 
@@ -63,7 +64,7 @@ class exercise:
 
         Without solutions to hand out, and while a notebook is graded (COURSE_GRADING=1), it hands back what it got.
         """
-        if not has_solutions() or os.environ.get("COURSE_GRADING", "") not in ("", "0"):
+        if not has_solutions() or is_on("COURSE_GRADING"):
             return answer
         verdict = self._judged(answer, SEED, just_now=True)
         if verdict.state == "right" or _is_ours(answer):

@@ -20,7 +20,8 @@ from course_utils.exercises.catalogue import answers_to, find_exercise, list_exe
 from course_utils.exercises.engine import SEED, right_order
 from course_utils.exercises.keys import write_keys
 from course_utils.figures import output_folder
-from course_utils.notebooks import ROOT, find
+from course_utils.files import replacing, write_text
+from course_utils.notebooks import ROOT, find, write_notebook
 
 HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
@@ -28,6 +29,7 @@ FOR_INSTRUCTORS = ["solutions", "editions.py", "grading", "sheets.py", "sheet_pa
                    "for_instructors.md", "instructors.mk"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
+ASK_FOR_SOLUTIONS = {f"course_utils.exercises.catalogue.{name}" for name in ("answers_to", "source_of_solution")}
 CHECK = re.compile(r"exercise\(\s*[\"']([\d.]+)[\"']\s*\)\s*\.check\(")
 
 
@@ -67,7 +69,6 @@ def solved(source: str) -> str:
 def write_solutions(folder: Path | None = None) -> list[Path]:
     """Write every notebook with its exercises solved and its outputs cleared; return the files."""
     folder = folder or output_folder() / "solutions"
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for path in find([]):
         notebook = nbformat.read(path, as_version=4)
@@ -76,7 +77,7 @@ def write_solutions(folder: Path | None = None) -> list[Path]:
                 cell.outputs, cell.execution_count = [], None
                 if "exercise" in cell.metadata.get("tags", []):
                     cell.source = solved(cell.source)
-        nbformat.write(notebook, folder / path.name)
+        write_notebook(notebook, folder / path.name)
         written.append(folder / path.name)
     return written
 
@@ -92,6 +93,40 @@ def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
             shutil.copyfile(ROOT / name, folder / name)
 
 
+def needs_what_stays_behind(test: Path, folder: Path) -> bool:
+    """Whether a test imports, or starts by its name, a module that isn't in the edition in `folder`, or asks for solutions.
+
+    It may do so by importing another file of its folder that does.
+    """
+    for name in _named_modules(test):
+        if name in ASK_FOR_SOLUTIONS:
+            return True
+        parts = name.split(".")
+        if _is_module(ROOT.joinpath(*parts)) and not _is_module(folder.joinpath(*parts)):
+            return True
+        beside = test.with_name(f"{parts[0]}.py")
+        if beside.exists() and beside != test and needs_what_stays_behind(beside, folder):
+            return True
+    return False
+
+
+def _named_modules(path: Path) -> set[str]:
+    """What a program imports, 'course_utils.files' and 'course_utils.files.write_text', and the modules that it quotes."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"course_utils(\.\w+)+", str(node.value)):
+            found.add(node.value)                       # as in python -m course_utils.exercises.sheets
+    return found
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_name(f"{path.name}.py").exists()
+
+
 def write_handout(folder: Path | None = None) -> Path:
     """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
 
@@ -100,16 +135,18 @@ def write_handout(folder: Path | None = None) -> Path:
     """
     folder = folder or output_folder() / "handout"
     copy_without_solutions(folder)
-    for path in (folder / "tests").glob("*.py"):        # what tests the solutions has none to test
-        if re.search(r"answers_to|instructors|exercises\.(editions|grading|sheets)", path.read_text(encoding="utf-8")):
-            path.unlink()
+    for path in [path for path in (folder / "tests").glob("*.py") if needs_what_stays_behind(path, folder)]:
+        path.unlink()
     readme = (folder / "README.md").read_text(encoding="utf-8")
     kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
-    (folder / "README.md").write_text(kept, encoding="utf-8", newline="\n")
+    write_text(folder / "README.md", kept)
     every = [(exercise, answers_to(exercise.id)) for exercise in list_exercises()]
     write_keys(every, lambda exercise: exercise.probes(torch.Generator().manual_seed(SEED)) if exercise.probes else [],
                folder / "course_utils" / "exercises" / "sealed")
-    return Path(shutil.make_archive(str(folder), "zip", folder.parent, folder.name))
+    packed = folder.with_name(f"{folder.name}.zip")
+    with replacing(packed) as partial:                  # nobody unpacks half of one
+        os.replace(shutil.make_archive(str(partial), "zip", folder.parent, folder.name), partial)
+    return packed
 
 
 def main() -> int:

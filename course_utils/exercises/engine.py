@@ -10,7 +10,6 @@ input are named; if no property fails either, the largest difference is shown an
 """
 
 import graphlib
-import os
 import re
 from collections.abc import Sequence
 
@@ -22,6 +21,7 @@ from course_utils.exercises.keys import RIGHT, Key, Solved
 from course_utils.exercises.outputs import Odd, Unfit, close, joined, named_tensors, readings
 from course_utils.exercises.running import Run, usual_settings
 from course_utils.exercises.sides import Handed, Here, Side
+from course_utils.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
 AS_GIVEN = "That is what it did when you got it."       # said of a repair whose mistake is still there
@@ -246,4 +246,4 @@ def _wrong(exercise: Exercise, text: str, names: tuple[str, ...] = ()) -> Verdic
 
 def strict() -> bool:
     """Whether a wrong answer raises: COURSE_STRICT=1."""
-    return os.environ.get("COURSE_STRICT", "") not in ("", "0")
+    return is_on("COURSE_STRICT")

@@ -19,6 +19,7 @@ import torch
 from course_utils.exercises.definitions import Answers, Exercise
 from course_utils.exercises.outputs import Unfit, close, named_tensors
 from course_utils.exercises.running import observed
+from course_utils.files import write_text
 
 FOLDER = Path(__file__).resolve().parent / "sealed"
 RIGHT = "right"                                         # the solution among the names of the mistakes
@@ -158,9 +159,8 @@ def write_keys(exercises: Iterable[tuple[Exercise, Answers]], inputs_of, folder:
     for exercise, answers in exercises:
         number = exercise.id.partition(".")[0].zfill(2)
         chapters.setdefault(number, {})[exercise.id] = make_key(exercise, answers, inputs_of(exercise))
-    folder.mkdir(parents=True, exist_ok=True)
     for number, entries in chapters.items():
-        (folder / f"ch{number}.json").write_text(json.dumps(entries), encoding="utf-8", newline="\n")
+        write_text(folder / f"ch{number}.json", json.dumps(entries))
     return sorted(folder.glob("ch*.json"))
 
 

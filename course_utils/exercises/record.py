@@ -8,7 +8,7 @@ import json
 import os
 from pathlib import Path
 
-from course_utils.files import InUse, locked, write_json
+from course_utils.files import InUse, locked, other_than_a_file, write_json
 
 NAME = "progress.json"
 COURSE_NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -80,6 +80,10 @@ def mark(part: str, name: str, value) -> None:
     path = location()
     if path is None:
         _memory.setdefault(part, {})[name] = value
+        return
+    if what := other_than_a_file(path):
+        print(f"{path} is {what}; expected a file. The mark is not kept: set COURSE_PROGRESS to a file of your own, such as "
+              "~/progress.json.")
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

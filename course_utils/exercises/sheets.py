@@ -14,6 +14,7 @@ from pathlib import Path
 
 from course_utils.exercises.sheet_pages import Blank, Sheet, Table, fraction, page, root
 from course_utils.figures import output_folder
+from course_utils.files import write_text
 from course_utils.tokenization import merge
 
 CALCULATOR = "a calculator, to three decimals"
@@ -357,12 +358,11 @@ SHEETS = [gradient, log_odds, merges, row_of_dull, three_heads, rotation, layer_
 def write_sheets(folder: Path | None = None) -> list[Path]:
     """Write sheets.html, with blanks, and answers.html, with the blanks filled in; return the two files."""
     folder = folder or output_folder() / "sheets"
-    folder.mkdir(parents=True, exist_ok=True)
     sheets = [sheet() for sheet in SHEETS]
     written = []
     for name, title, filled in (("sheets", "Sheets to work on paper", False), ("answers", "Answers to the sheets", True)):
         written.append(folder / f"{name}.html")
-        written[-1].write_text(page(title, sheets, filled), encoding="utf-8", newline="\n")
+        write_text(written[-1], page(title, sheets, filled))
     return written
 
 

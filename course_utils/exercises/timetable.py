@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import nbformat
 
+from course_utils.files import write_text
 from course_utils.notebooks import NOTEBOOKS, find, is_exercise
 
 BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
@@ -109,7 +110,7 @@ def with_timetable(page: str) -> str:
 def main() -> int:
     """Rewrite the timetable on the page for instructors; return the exit status."""
     path = NOTEBOOKS / "for_instructors.md"
-    path.write_text(with_timetable(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    write_text(path, with_timetable(path.read_text(encoding="utf-8")))
     return 0
 
 

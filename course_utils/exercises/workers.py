@@ -29,6 +29,7 @@ import cloudpickle
 from course_utils.exercises import wire
 from course_utils.exercises.running import LIBRARIES, Failure, Run
 from course_utils.exercises.sides import SECONDS, Handed, Here, Side, described
+from course_utils.switches import is_on
 
 STARTING = 60.0                                         # seconds for a process to be ready, on a busy machine
 LARGEST = 200_000_000                                   # bytes of a function with all that it uses
@@ -100,7 +101,7 @@ _one_at_a_time = threading.RLock()
 
 def wanted() -> bool:
     """Whether checks run in a process of their own: unless COURSE_WORKER=0."""
-    return os.environ.get("COURSE_WORKER", "") != "0"
+    return is_on("COURSE_WORKER", unset=True)
 
 
 def start() -> None:

@@ -25,6 +25,7 @@ from course_utils.baselines import WORD, tfidf_regression
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
+from course_utils.files import write_text
 from course_utils.model_files import holds_model
 from course_utils.recipes import RECIPES
 from course_utils.result_tables import update_readme
@@ -97,7 +98,7 @@ def record(model: str, seed: int, common: dict, reviews: Reviews, probabilities:
             table = earlier
     table[f"{model}, seed {seed}"] = np.asarray(probabilities["test"]).round(3)
     columns = sorted(table.columns[2:], key=lambda name: (ORDER.index(name.rpartition(", seed")[0]), name))
-    table[["label", "length", *columns]].to_csv(PREDICTIONS, index=False, lineterminator="\n")
+    write_text(PREDICTIONS, table[["label", "length", *columns]].to_csv(index=False, lineterminator="\n"))
 
 
 def run_tfidf(model: str, reviews: Reviews, common: dict) -> None:

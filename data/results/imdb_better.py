@@ -212,7 +212,8 @@ def network(model: str, seed: int) -> Predictions:
         "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in fitted.history],
         **cost.facts(),
     }
-    save_file(net.state_dict(), kept(model, seed, ".safetensors"))
+    with replacing(kept(model, seed, ".safetensors")) as partial:
+        save_file(net.state_dict(), partial)
     said = {split: evaluate(net, data[split], OPTIONS).probabilities[:, 1].numpy() for split in ("validation", "test")}
     return Predictions(said, facts)
 

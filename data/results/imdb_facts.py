@@ -7,7 +7,6 @@ notebooks 01, 02 and 09 quote: the training reviews, and beside them the course'
 """
 
 import argparse
-import json
 import re
 import statistics
 import sys
@@ -16,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from course_utils.data import DataNotAvailable, load_reviews
+from course_utils.files import write_json
 from course_utils.results import FOLDER, fingerprint
 from course_utils.tokenization import WordTokenizer
 
@@ -112,7 +112,7 @@ def main() -> int:
         "hand-written read with IMDb's 15,000": unknown_share(street, hand["text"]),
     }
     path = FOLDER / "imdb_facts.json"
-    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    write_json(path, facts)
     print(path.read_text(encoding="utf-8"))
     return 0
 

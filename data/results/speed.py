@@ -33,6 +33,7 @@ from course_utils.acceleration import accelerate, choose_precision
 from course_utils.attention import padding_mask
 from course_utils.classifier import AttentionPooling, ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
+from course_utils.files import write_json
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import SinusoidalPositions
 from course_utils.recipes import RECIPES
@@ -507,7 +508,7 @@ def main(arguments=None) -> int:
     content = {"machine": facts, "seed": chosen.seed, "seconds": round(time.perf_counter() - begun), "rows": rows}
     output = chosen.output or (None if chosen.only else FOLDER / "speed.json")
     if output:
-        output.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8", newline="\n")
+        write_json(output, content)
     print(f"{len(rows)} comparisons in {content['seconds']} s{f', written to {os.path.relpath(output)}' if output else ''}")
     return 0
 

@@ -26,6 +26,8 @@ from random import Random
 from grammar import Bank, Phrase, load_bank, opinion_names, realise, wording
 from skeletons import Skeleton, draw_skeleton
 
+from course_utils.files import write_text
+
 HERE = Path(__file__).resolve().parent
 SEED = 20
 KINDS = ("plain", "negation", "order", "distant")
@@ -271,7 +273,7 @@ def main() -> int:
     for name, content in files(build()).items():
         path = HERE / name
         if not arguments.check:
-            path.write_text(content, encoding="utf-8", newline="\n")
+            write_text(path, content)
             print(f"wrote {name}")
         elif not path.exists() or path.read_bytes() != content.encode("utf-8"):
             print(f"{name} differs from what the builder writes; run python data/reviews/build.py")

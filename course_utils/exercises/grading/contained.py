@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LINUX = sys.platform.startswith("linux")
-MARK = "COURSE_GRADING"
+MARK = "COURSE_HAND_IN"
 CHILD_SUBREAPER = 36
 
 

@@ -36,7 +36,7 @@ from course_utils.exercises.grading.hand_ins import (
 from course_utils.exercises.grading.tables import Grade, line_of, shown, table_of
 from course_utils.exercises.grading.watching import changes, checksums
 from course_utils.exercises.wire import read_report
-from course_utils.files import write_text
+from course_utils.files import other_than_a_file, write_text
 from course_utils.notebooks import ROOT
 
 STATES = ("right", "other", "wrong", "as given", "open", "not reached", "missing")           # the best first
@@ -106,12 +106,12 @@ class Grader:
             remarks.append(f"not counted, because {lesson.name} doesn't have them: {', '.join(map(shown, strange[:5]))}")
         until = time.monotonic() + self.seconds
         needed = [step for step in steps if step.needed]
-        lines, how = self._told(needed, hand_in.content, until, states)
+        lines, how = self._told(needed, hand_in.content, until, states, remarks)
         self._take(lines, needed, states, remarks, errors)
         lacking = any(_lacks_something(line) for line in lines) and set(states.values()) - {"right"}
         if how == "itself" and len(needed) < len(steps) and lacking:
             errors = {}
-            lines, how = self._told(steps, hand_in.content, until, states)
+            lines, how = self._told(steps, hand_in.content, until, states, remarks)
             self._take(lines, steps, states, remarks, errors)
         remarks += _said_of(errors, states)
         if how == "time":
@@ -134,7 +134,8 @@ class Grader:
         lines, _ = self._execute([tried], b"", seconds=120, confine=True)
         return lines[0].get("confined", 0) if {"cell": 0, "error": ""} in lines else 0
 
-    def _told(self, steps: list[Step], content: bytes, until: float, states: dict[str, str]) -> tuple[list[dict], str]:
+    def _told(self, steps: list[Step], content: bytes, until: float, states: dict[str, str],
+              remarks: list[str]) -> tuple[list[dict], str]:
         """All that a hand-in's process tells, and how it ended; it is executed again without an answer that has ended it."""
         told: list[dict] = []
         while True:
@@ -144,6 +145,7 @@ class Grader:
             if how != "itself" or not any(fatal in step.exercises for step in steps if isinstance(fatal, str)):
                 return told, how
             states[fatal] = "wrong"
+            remarks.append(f"{fatal}: its answer ended the process, or ran for too long")
             steps = [step._replace(exercises={number: name for number, name in step.exercises.items() if number != fatal})
                      for step in steps]
 
@@ -161,7 +163,7 @@ class Grader:
                 "IPYTHONDIR": str(scratch / "home" / "ipython"), "MPLCONFIGDIR": str(scratch / "home" / "matplotlib"),
                 "MPLBACKEND": "Agg", "COURSE_PROGRESS": str(scratch / "progress.json"),
                 "COURSE_OUTPUTS": str(scratch / "outputs"), "COURSE_STRICT": "0", "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1",
-                "COURSE_WORKER": "0"}
+                "COURSE_GRADING": "1", "COURSE_WORKER": "0"}
             confine = self.confined > 0 if confine is None else confine
             cells = [{"source": step.source, "instead": step.instead, "exercises": step.exercises} for step in steps]
             task = {"steps": cells, "seed": self.seed,
@@ -263,8 +265,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if absent := [path for path in arguments.files if not os.path.lexists(path)]:
         sys.exit(f"there is no {', '.join(map(shown, absent))}")
-    if arguments.csv and (arguments.csv.is_dir() or not arguments.csv.resolve().parent.is_dir()):
-        sys.exit(f"--csv {shown(arguments.csv)}: expected a file in a folder that exists")
+    if arguments.csv and ((what := other_than_a_file(arguments.csv)) or not arguments.csv.resolve().parent.is_dir()):
+        sys.exit(f"--csv {shown(arguments.csv)}: {f'it is {what}; ' if what else ''}expected a file in a folder that exists")
     seed = secrets.randbelow(10**9) + 1 if arguments.seed is None else arguments.seed
     minutes = {exercise.id: exercise.minutes[1] for exercise in list_exercises()}
     hand_ins = hand_ins_in(arguments.files)
