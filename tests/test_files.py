@@ -158,7 +158,7 @@ def writes_in_place(call: ast.Call) -> bool:
         return bool(call.args)                          # without a path they give text
     if name == "savefig":
         return first not in ("png", "svg")              # pictures in memory
-    return name in ("save_file", "savez", "copyfile") and "scratch" not in first
+    return name == "save_file" and "partial" not in ast.unparse(call)
 
 
 def test_only_leftovers_of_the_same_file_are_removed(tmp_path):
