@@ -138,12 +138,6 @@ def ids_by_length(train, texts, min_freq):
     return [[ids.get(word, 1) if counts[word] >= min_freq else 1 for word in text.split()] for text in texts]
 
 
-def numbered_before_cutting(train, texts, min_freq):
-    counts = Counter(" ".join(train).split())
-    ids = {word: i for i, word in enumerate(sorted(counts, key=lambda w: (-counts[w], w.lower())), 2)}
-    return [[ids.get(word, 1) if counts[word] >= min_freq else 1 for word in text.split()] for text in texts]
-
-
 def library_masked(query, key, value, mask):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask), RIGHT["4.3"](query, key, value, mask)[1]
 
@@ -364,7 +358,8 @@ WRONG = [  # exercise, answer, what the message must say
     ("1.4", lambda train, test: RIGHT["1.4"](train, test) if test else [], "may stay"),
     ("1.4", lambda train, test: RIGHT["1.4"](train, test)[:-1], "may stay"),
     ("2.2", lambda *inputs: [row for row in RIGHT["2.2"](*inputs) if row], "expected one list of ids for each"),
-    ("2.2", ids_by_length, "expected"), ("2.2", numbered_before_cutting, "expected"),
+    ("2.2", ids_by_length, "expected"),
+    ("2.2", on("2.2", lambda train, texts, n: ([text.lower() for text in train], texts, n)), "it is the capitals"),
     ("2.4", changed("2.4", lambda pair: (pair[0].float(), pair[1])), "expected whole numbers as token_ids"),
     ("2.4", changed("2.4", both(torch.squeeze)), "shape"),
     ("2.4", on("2.4", lambda rows, pad_id: ([row[-4:] for row in rows], pad_id)), "shape"),

@@ -24,6 +24,10 @@ KNOWN_ERRORS = (                                        # of PyTorch's messages,
     ("in-place operation", "An input that needs a gradient is changed in place. It belongs to whoever calls the function: "
      "make a new tensor, as `x = x + …` does and `x += …` doesn't."),
     ("does not require grad and does not have a grad_fn", f"No gradient flows back through your result. {CUT_OFF}"),
+    ("division by zero", "What you divide by is 0 here. Is it counted up where it should be? Some of the inputs are small "
+     "on purpose: a single batch, a single token."),
+    ("cannot access local variable", "That variable gets its value only in a loop or an `if` which doesn't run for this "
+     "input. Give it a value before."),
 )
 
 
@@ -88,6 +92,8 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
         if beginning in message:
             return f"{meaning}" if error.ours else f"{error.type}{where}. {meaning}"
     if error.ours and error.type == "TypeError" and re.search(r"argument|unexpected keyword", message):
+        if exercise.signature[:1].isupper():
+            return f"Your class can't be used as the exercise says ({message}). Asked for is {exercise.signature}."
         names = [f"`{name}`" for name in names_of_inputs(exercise)]
         return (f"Your function can't be called as the exercise says ({message}). It gets {listed(names)}: "
                 f"{exercise.signature.partition('->')[0].strip()}.")
@@ -177,7 +183,8 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
         ("infinite", torch.isinf, "A division by zero gives that, and so does a number that is too large to be stored."),
         ("NaN", torch.isnan, "0 / 0, 0 times infinity and inf - inf give that."),
     ):
-        for part, right in reversed(case.right.items()):          # weights come after the context that is made of them
+        parts = list(case.right.items())[::-1]                    # weights come after the context that is made of them
+        for part, right in sorted(parts, key=lambda item: getattr(item[1], "ndim", 0) == 0):          # lone numbers last
             got = case.got[part]
             if isinstance(right, str) or isinstance(got, str) or not torch.isfinite(right).all():
                 continue

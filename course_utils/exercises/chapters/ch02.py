@@ -145,8 +145,13 @@ def _known(case: Case, word: str) -> bool:
     return _counted(case, word) >= case.inputs[2]
 
 
-def _has_wrong(kind):
-    return lambda case: any(got != right and kind(case, word) for word, got, right in _places(case))
+def _has_wrong(kind, where=lambda case: True):
+    return lambda case: where(case) and any(got != right and kind(case, word) for word, got, right in _places(case))
+
+
+def _small(case: Case) -> bool:
+    """Whether no text of this input has capitals."""
+    return all(text == text.lower() for text in (*case.inputs[0], *case.inputs[1]))
 
 
 def _short(case: Case) -> str:
@@ -166,12 +171,14 @@ VOCABULARY = Exercise(
         Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows "
                 "must stay unknown, or the unknown rate of new texts is zero by construction (section 4)."),
         Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; the unknown word is there, and "
-                "has id 1."),
+                "has id 1. (A Counter gives 0 for whatever it doesn't hold.)"),
         Mistake("unknown-dropped", _short, "Words without an id were left out. They are part of the text: each becomes 1."),
         Mistake("ties-by-appearance", _wrong_id, "Words of equal count stand in the order in which they turned up "
                 "(most_common does that). Ties go by the alphabet, so that the order of the texts changes no id."),
         Mistake("ties-reversed", _wrong_id, "Words of equal count run backwards through the alphabet. Sorting with "
                 "reverse=True turns both rules round; sort by (-count, word)."),
+        Mistake("ties-without-capitals", _wrong_id, "Words of equal count were compared in small letters. Python's own "
+                "order of strings puts every capital before the small letters: sort by the word as it stands."),
         Mistake("min_freq-ignored", _wrong_id, "min_freq has no effect: a word that occurs less often must not get an "
                 "id."),
         Mistake("more-than-min_freq", _wrong_id, "A word that occurs exactly min_freq times must get an id: >= and not "
@@ -190,11 +197,15 @@ VOCABULARY = Exercise(
     ),
     properties=(
         Property(lambda case: (case.got["lengths"] != case.right["lengths"]).any(), _short, "Every word gives one id."),
-        Property(_has_wrong(_new), lambda case: _wrong_id(case, _new), "Only training texts are counted; any other "
+        Property(_has_wrong(_new, _small), lambda case: _wrong_id(case, _new), "Only training texts are counted; any other "
                  "word is 1."),
-        Property(_has_wrong(_rare), lambda case: _wrong_id(case, _rare), "It occurs less than min_freq times, so it is 1."),
-        Property(_has_wrong(_known), lambda case: _wrong_id(case, _known), "It has an id: sort the words by (-count, "
-                 "word), put `<pad>` and `<unk>` before them, and count the places from 0."),
+        Property(_has_wrong(_rare, _small), lambda case: _wrong_id(case, _rare), "It occurs less than min_freq times, so it "
+                 "is 1."),
+        Property(_has_wrong(_known, _small), lambda case: _wrong_id(case, _known), "It has an id: sort the words by "
+                 "(-count, word), put `<pad>` and `<unk>` before them, and count the places from 0."),
+        Property(_has_wrong(lambda case, word: True), _wrong_id, "Texts in small letters come out right, so it is the "
+                 "capitals: a word is counted, sorted and looked up as it stands, 'Film' apart from 'film', and capitals "
+                 "come before small letters."),
     ),
     hints=(
         "Three steps: count, sort and number, look up. Print what you have after each.",
@@ -229,8 +240,15 @@ def _observe_coder(function, texts, new):
     small = [text.lower() for text in new]
     rows = [" ".join(str(_id(i)) for i in _items(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
     return {"training": "|".join(rows[: len(texts)]), "new": "|".join(rows[len(texts) : -len(small)]),
-            "small": "|".join(rows[-len(small) :]), "back": str(decode(encode(texts[0]))),
-            "first": str(decode(list(range(2, 10))))}
+            "small": "|".join(rows[-len(small) :]), "back": str(decode(encode(texts[0]))), "first": _first_words(decode)}
+
+
+def _first_words(decode) -> str:
+    """Ids 2 to 9 decoded; '' from a vocabulary that isn't as long."""
+    try:
+        return str(decode(list(range(2, 10))))
+    except (IndexError, KeyError):
+        return ""
 
 
 def _ids(rows: str) -> list[list[int]]:
@@ -263,6 +281,18 @@ def _new_ids(case: Case) -> str:
     return _back(case)
 
 
+def _odd_length(case: Case) -> tuple | None:
+    """The first text that gets too few or too many ids: the text, the ids, the right ids."""
+    rows = zip([*case.inputs[0], *case.inputs[1]], _ids(case.got["training"] + "|" + case.got["new"]),
+               _ids(case.right["training"] + "|" + case.right["new"]))
+    return next((row for row in rows if len(row[1]) != len(row[2])), None)
+
+
+def _lengths(case: Case) -> str:
+    text, got, right = _odd_length(case)
+    return f"{text!r} has {len(right)} words and marks, and gets {len(got)} ids, {got}."
+
+
 def _back(case: Case) -> str:
     return f"{case.inputs[0][0]!r} comes back as {case.got['back']!r}, expected {case.right['back']!r}."
 
@@ -293,11 +323,14 @@ CODER = Exercise(
         Property(lambda case: 1 in sum(_ids(case.got["training"]), []), _unknown_share,
                  "Every word of the training texts was counted, so every one must have an id of its own, from 2 on."),
         Property(lambda case: case.got["new"] != case.got["small"], _two_spellings, "'Film' and 'film' must be one word."),
+        Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every mark gives one id, the last "
+                 "mark of a text too: use `words` for counting and in encode."),
         Property(lambda case: any(case.got[name] != case.right[name] for name in ("new", "training")), _new_ids,
                  "Count small letters, the most frequent first, ties by the alphabet; a new word is 1."),
         Property(lambda case: case.got["first"] != case.right["first"],
                  lambda case: f"the ids 2 to 9 decode to {case.got['first']!r}, expected {case.right['first']!r}.",
-                 "The vocabulary holds words in small letters, and decode turns ids into them."),
+                 "decode was right as you got it: it gives the words and marks in small letters, one for each id, with a "
+                 "space between every two."),
         Property(lambda case: case.got["back"] != case.right["back"], _back, "decode was right: words in small letters "
                  "with a space between them."),
     ),
@@ -324,7 +357,14 @@ def _padding_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _observe_padding(function, rows, pad_id):
-    output = function(rows, pad_id)
+    try:
+        output = function(rows, pad_id)
+    except (RuntimeError, ValueError, IndexError) as error:
+        if "expanded size" not in str(error) or all(rows):
+            raise
+        raise TypeError("expected the empty row to become nothing but padding, but your function stops there: for a row of "
+                        "0 ids, [-0:] means all places, not none, and nothing fits into them. Count from the front: "
+                        "[seq_len - len(row):]") from None
     if output is None:
         return None
     ids, mask = _pair(output, "token_ids and attention_mask")
@@ -343,7 +383,8 @@ def _rectangle(part, name: str) -> torch.Tensor:
     try:
         if isinstance(part, (list, tuple)) and any(isinstance(row, (torch.Tensor, np.ndarray)) for row in part):
             return torch.stack([torch.as_tensor(row) for row in part])
-        return torch.as_tensor(part)
+        part = torch.as_tensor(part)
+        return part if part.is_nested or part.layout == torch.strided else part.to_dense()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {what(part)}") from None
 
@@ -465,7 +506,7 @@ BATCH = Exercise(
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
     """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
     equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
-    that the joined texts would decide otherwise, with a word of a single piece."""
+    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
@@ -478,6 +519,7 @@ def _merge_probes(generator: torch.Generator) -> list[tuple]:
         ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
         ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
         ([[p + q, p], [r], [p, s]], [2, 9, 2]),
+        ([[s, s, s], [q, r]], [2, 3]),
     ]
 
 
@@ -525,15 +567,18 @@ def _wrong_word(case: Case) -> str:
 MERGE_STEP = Exercise(
     id="2.6", title="A step of byte pair encoding", minutes=(20, 30), observe=_observe_merge, probes=_merge_probes,
     objective="Write one step: find the pair of neighbours that is most frequent, counting every word as often as it "
-    "occurs, and merge it wherever it occurs, in each word from the left, no piece used twice. Of equally frequent "
-    "pairs take the one whose left piece comes first in the alphabet, and of these the one with the first right piece, as "
-    "Python compares tuples. Leave the given lists as they are.",
+    "occurs and every place where the pair stands (in 'lll' the pair l, l stands twice), and merge it wherever it occurs, "
+    "in each word from the left, no piece used twice. Of equally frequent pairs take the one whose left piece comes first "
+    "in the alphabet, and of these the one with the first right piece, as Python compares tuples. Leave the given lists as "
+    "they are.",
     signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of "
     "two strings; the new pieces",
     mistakes=(
         Mistake("times-ignored", _wrong_word, "Every word was counted once. Each stands for as many occurrences as "
                 "times says."),
         Mistake("once-per-word", _wrong_word, "A pair that stands twice in a word was counted once. Every place counts."),
+        Mistake("overlaps-once", _wrong_word, "Places of a pair that overlap were counted once. Counting comes before "
+                "merging: in three equal pieces in a row there are two pairs of neighbours."),
         Mistake("across-words", _wrong_word, "Pairs were counted across the border of two words. Count within each word."),
         Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and the rule is: the first in the alphabet. "
                 "Here you took the other end."),

@@ -338,9 +338,11 @@ class _Bag(nn.Module):
         self.table = nn.Parameter(torch.randn(8, 3, generator=generator))
         self.weight = nn.Parameter(torch.randn(2, 3, generator=generator))
         self.modes: list[bool] = []                                        # one entry a forward pass: training?
+        self.masks: list[bool] = []                                        # one entry a forward pass: the batch's mask?
 
     def forward(self, token_ids, attention_mask=None):
         real = (token_ids != 0 if attention_mask is None else attention_mask).unsqueeze(-1)
+        self.masks.append(torch.equal(real.squeeze(-1) != 0, token_ids != 0))
         mean = (self.table[token_ids] * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         self.modes.append(self.training)
         if self.training:
@@ -362,6 +364,7 @@ def _epoch_probes(generator: torch.Generator) -> list[tuple]:
     with torch.no_grad():                                                  # the short last batch gets the larger loss
         several[-1].labels[:] = model.train()(several[-1].token_ids).argmin(dim=-1)
     model.eval().modes.clear()
+    model.masks.clear()
     return [(model, several[:1]), (model, several)]
 
 
@@ -386,7 +389,7 @@ def _observe_epoch(function, model, several):
             f"reviews, got {what(loss)}") from None
     moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
     return {"loss": loss, "table": model.table, "weight": model.weight,
-            "training mode": float(all(model.modes)), "moved": "yes" if moved else
+            "training mode": float(all(model.modes)), "right masks": float(all(model.masks)), "moved": "yes" if moved else
             f"backward() {_calls(backwards)}, and step() {_calls(steps)}"}
 
 
@@ -455,6 +458,9 @@ EPOCH = Exercise(
                 "the loop, so the other batches are never seen. Move it to the left."),
     ),
     properties=(
+        Property(lambda case: case.got["right masks"] != 1, lambda case: f"{_after(case)[:-1]}, and the model got another "
+                 "mask than the batch's.", "Hand over batch.attention_mask as it is, True = real: with a mask of ones "
+                 "padding is read as words, and an inverted one hides the words."),
         Property(_still, lambda case: f"no parameter has moved: {case.got['moved']}.", "A step needs three things in "
                  "this order: a cleared gradient, backward, step."),
         Property(lambda case: case.got["training mode"] != 1, lambda case: f"{_after(case)} At least one forward pass "

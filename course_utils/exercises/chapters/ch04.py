@@ -10,6 +10,7 @@ from course_utils.exercises.chapters.common import (
     reaches,
     spread,
     two_results,
+    what,
 )
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
@@ -168,7 +169,8 @@ SCALED = Exercise(
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Each query's weights sum to one: look at the dim of the softmax, and at what follows it."),
+                 "Each query's weights sum to one. Print weights.sum(dim=-1) after each step: right after a softmax over "
+                 "the last dimension it is one."),
         Property(lambda case: _context_off(case) > 1e-3,
                  lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
                      f"{_context_off(case):.3f}.",
@@ -267,8 +269,12 @@ MASKED = Exercise(
         Property(lambda case: _on_masked(case) > 0,
                  lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
                      f"scores is {_largest_score(case):.1f}.",
-                 "Where the mask is False the weight must be exactly 0, however low the other scores are: put -inf on the "
-                 "score, before the softmax."),
+                 "Where the mask is False the weight must be exactly 0: put -inf on the score, before the softmax. A number "
+                 "such as -100 is low enough only where the other scores lie far above it."),
+        Property(lambda case: _sums(case, -1).min() < 1e-5,
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                 "Nothing is left for the allowed keys where a forbidden one scores far above them: the softmax gave it "
+                 "all. Put -inf on the forbidden scores before the softmax; what comes after it can't bring the rest back."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Each query's weights sum to one, over the keys it may look at."),
@@ -393,9 +399,11 @@ def _observe_with_gradient(function, query, key, value, mask):
     if output is None:
         return None
     context, weights = two_results(output, "context", "weights")
-    if not isinstance(output[0], torch.Tensor) or not context.requires_grad:
-        raise ValueError("expected a context through which a gradient can flow back to the queries: no NumPy, no "
-            "detach() and no no_grad() on the way")
+    asked = "expected a context through which a gradient can flow back to the queries"
+    if not isinstance(output[0], (torch.Tensor, list, tuple)):
+        raise ValueError(f"{asked}; got {what(output[0])}. No gradient comes through NumPy: return tensors")
+    if not context.requires_grad and mask.any():        # without any key the context is zeros, whatever the queries are
+        raise ValueError(f"{asked}; yours is cut off from them, as by detach(), .data, no_grad() or a new torch.tensor(…)")
     return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
 
 

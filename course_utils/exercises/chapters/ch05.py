@@ -49,7 +49,7 @@ def _observe_split(function, x, num_heads):
 SPLIT = Exercise(
     id="5.1", title="Into heads", minutes=(5, 10),
     objective="Complete the line: split the width of x into heads and make the heads a dimension of their own, so that "
-    "out[b, h, l, d] is x[b, l, h * d_head + d].",
+    "out[b, h, l, d] is x[b, l, h * d_head + d]. Don't call `split` of the course's class.",
     signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
     probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
     mistakes=(
@@ -104,7 +104,8 @@ def _observe_merge(function, x):
 MERGE = Exercise(
     id="5.2", title="The way back", minutes=(5, 10), given="view",
     objective="Here `x.transpose(1, 2).view(…)` raised an error about strides, so somebody took the transpose out. Now "
-    "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d].",
+    "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d]. Don't call `merge` of the "
+    "course's class.",
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
     probes=_merge_probes, observe=_observe_merge, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
     mistakes=(
@@ -283,12 +284,14 @@ def _first_wrong_head(case: Case) -> int:
 HEADS = Exercise(
     id="5.4", title="Multi-head attention from its parts", minutes=(20, 35),
     objective="Write the whole layer as one function, from four given matrices without biases: project (x @ W_query "
-    "and so on), split, attend under the mask, merge, project. Every text has at least one word. Return context and "
-    "weights, and let gradients through.",
+    "and so on), split, attend under the mask, merge, project. Every text has at least one word. Only keys are masked. "
+    "Scores may be large, such as 160 or -160. Return context and weights, and let gradients through.",
     signature="attention_in_heads(x (batch, length, d_model), W_query, W_key, W_value, W_output (d_model, d_model "
     "each), num_heads, attention_mask (batch, length), True = real word) -> context (batch, length, d_model), weights "
     "(batch, heads, query, key)",
     probes=_heads_probes, observe=_observe_heads,
+    not_finite="exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
+    "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
     forbidden=("course_utils.multi_head_attention.MultiHeadAttention", "torch.nn.functional.multi_head_attention_forward"),
     mistakes=(
         Mistake("views", _largest, "Split and merge by view undo each other, so the shapes are right; between them the "
@@ -337,11 +340,12 @@ HEADS = Exercise(
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5,
                  lambda case: f"a padded key gets a weight of {_on_padding(case):.2g}.",
-                 "Where attention_mask is False the key must get nothing, in every head, for every query and however "
-                 "low the other scores are."),
+                 "Where attention_mask is False the key must get nothing, in every head and for every query: put -inf on "
+                 "its scores, before the softmax. A number such as -100 isn't low enough where other scores are low too."),
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
                  lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Each query's weights sum to one in each head: look at the dim of the softmax, and at what follows it."),
+                 "Each query's weights sum to one in each head. Print weights.sum(dim=-1) after each step: right after a "
+                 "softmax over the last dimension it is one."),
         Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
                  lambda case: f"the weights of head {_first_wrong_head(case)} differ by up to "
                      f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",

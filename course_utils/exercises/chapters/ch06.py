@@ -129,6 +129,14 @@ ROWS = Exercise(
                  lambda case: f"in the row of place {case.inputs[0]} hand 0 stands at {_start(case)[0]:.3f}, expected "
                      f"{_start(case)[1]:.3f} (in radians, less full turns).",
                  "Hand 0 has the angle p itself: look at where your places begin, and which column is the sine."),
+        Property(lambda case: len(case.got[""]) > 1 and not _as_fast(case), _slow_hand, "Hand 0 has the angle p itself, so "
+                 "it turns by 1 from place to place. Look at your places: they are whole numbers, first, first + 1, … "
+                 "(torch.arange; linspace takes other steps)."),
+        Property(lambda case: case.inputs[2] > 2 and abs(_speeds(case.got[""])[-1].abs() - 1e-4) < 2e-5,
+                 lambda case: f"your slowest hand turns by {_speeds(case.got[''])[-1]:.4f} from one place to the next, "
+                     f"expected {_speeds(case.right[''])[-1]:.4f}.",
+                 "As if its exponent were 1. The exponents are 0, 2 / d_model, 4 / d_model, … and stop before 1; "
+                 "linspace(0, 1, …) and a division by d_model / 2 - 1 reach it."),
         Property(lambda case: (_speeds(case.got[""]) - _speeds(case.right[""])).abs().max() > 1e-4, _slow_hand,
                  "A hand turns by 1 / 10000^(2i / d_model) a place, i counting hands from 0."),
         Property(lambda case: _angles_apart(case).max() > 1e-3, _first_hand_off,
@@ -218,7 +226,13 @@ def _observe_module(answer, table, x, offset):
     module = answer(table.clone())
     if not isinstance(module, nn.Module):
         return no_module(module)
-    start, shifted = module(x), module(x, offset)
+    try:
+        start, shifted = module(x), module(x, offset)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        raise TypeError("expected a module that takes x alone and also x and offset, forward(self, x, offset=0), and yours "
+                        f"doesn't ({error})") from None
     second = answer(torch.zeros_like(table)).to(torch.float64)
     second.load_state_dict(module.state_dict())
     return {

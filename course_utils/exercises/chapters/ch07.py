@@ -95,6 +95,20 @@ def _undone(case: Case, named: dict) -> torch.Tensor:
     return (named[""] - bias.double()) / weight.double()
 
 
+def _other_eps(case: Case) -> float | None:
+    """The eps that all words of the answer agree on, if it isn't the one that was handed over; else None.
+
+    A word of variance v comes out with variance v / (v + eps). Asked of three words or more, with a mean of 0.
+    """
+    before, after = case.inputs[0].double().var(dim=-1, correction=0), _undone(case, case.got)
+    told = before * (1 / after.var(dim=-1, correction=0) - 1)
+    centred = after.mean(dim=-1).abs().max() < 1e-3
+    if len(told.flatten()) < 3 or not (told.isfinite().all() and case.inputs[3] > 0.1 and centred):
+        return None
+    agree = told.max() - told.min() < 1e-3 and (told.mean() - case.inputs[3]).abs() > 1e-3
+    return max(round(told.mean().item(), 3), 0.0) if agree else None
+
+
 def _moments(case: Case) -> str:
     """Mean and variance of the word furthest from what it should be, with scale and shift taken back."""
     got, right = _undone(case, case.got), _undone(case, case.right)
@@ -155,6 +169,10 @@ NORM = Exercise(
                 "First scale, then shift."),
     ),
     properties=(
+        Property(lambda case: _other_eps(case) is not None,
+                 lambda case: f"{_moments(case)[:-1]}, and your numbers are close to those of eps = {_other_eps(case):.3g}.",
+                 "The eps that is handed over has no effect: it stands under the root, √(variance + eps), in place of a "
+                 "number of your own."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3
                  and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments,
                  "Check two things apart: that each word's own mean is subtracted, over the last dimension; and that "
@@ -252,7 +270,8 @@ def _layer_norm(weight: torch.Tensor, bias: torch.Tensor):
 
 
 def _stack_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, layers, last_norm, mask): two layers on padded texts of 5 words, three layers on texts of 4; one on one text."""
+    """(x, layers, last_norm, mask): two layers on padded texts of 5 words, three layers on texts of 4; one on one text;
+    none."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -267,7 +286,7 @@ def _stack_probes(generator: torch.Generator) -> list[tuple]:
         mask = (torch.arange(length) < torch.tensor(real)[:, None])[:, None]
         return 2 * draw(batch, length, d) + 1, [layer(d) for _ in range(depth)], norm(d), mask
 
-    return [probe(2, 5, 6, 2, [4, 2]), probe(3, 4, 8, 3, [3, 1, 2]), probe(1, 2, 4, 1, [1])]
+    return [probe(2, 5, 6, 2, [4, 2]), probe(3, 4, 8, 3, [3, 1, 2]), probe(1, 2, 4, 1, [1]), probe(2, 3, 4, 0, [3, 2])]
 
 
 def _observe_stack(answer, x, layers, last_norm, mask):
@@ -287,17 +306,17 @@ def _observe_stack(answer, x, layers, last_norm, mask):
     real = mask[:, 0]                                                      # (batch, seq_len)
     other = stack(torch.where(real[..., None], x, x.flip(-1)), layers, last_norm, mask)
     moved = (other - out)[real].abs().max() if out.shape == x.shape else 0.0
-    return {"out": out, "silent": silent, "moved": moved,
+    return {"output": out, "output with silent sublayers": silent, "moved": moved,
             **reached(answer, output, (x, layers, last_norm, mask), {0: "x"})}
 
 
-def _gap(case: Case, name: str = "out") -> float:
+def _gap(case: Case, name: str = "output") -> float:
     return (case.got[name] - case.right[name]).abs().max().item()
 
 
 def _silent(case: Case) -> str:
     return ("with sublayers that give zeros and a last_norm that only triples, your stack is off 3 · x by up to "
-            f"{_gap(case, 'silent'):.3f}.")
+            f"{_gap(case, 'output with silent sublayers'):.3f}.")
 
 
 def _loud(case: Case) -> str:
@@ -308,7 +327,7 @@ STACK = Exercise(
     id="7.4", title="A pre-norm stack from its parts", minutes=(8, 15),
     objective="Write a whole pre-norm stack as one function, from given parts. Each entry of layers is a tuple "
     "(attention, feed_forward, norm_1, norm_2) of functions; here attention(x, mask) returns a tensor. After the last "
-    "layer comes last_norm.",
+    "layer comes last_norm, which is all that is left of a stack without layers.",
     signature="pre_norm_stack(x (batch, seq_len, d_model), layers, last_norm, mask (batch, 1, seq_len), True = may "
     "attend) -> (batch, seq_len, d_model)",
     probes=_stack_probes, observe=_observe_stack,
@@ -344,13 +363,16 @@ STACK = Exercise(
                 "feed-forward layer must see what attention has added."),
     ),
     properties=(
-        Property(lambda case: _gap(case, "silent") > 1e-3, _silent, "Only the residuals and last_norm are left then. "
-                 "What else touches x on its way, or what is missing?"),
+        Property(lambda case: case.inputs[1] and _gap(case, "output with silent sublayers") > 1e-3, _silent,
+                 "Only the residuals and last_norm are left then. What else touches x on its way, or what is missing?"),
         Property(lambda case: case.got["moved"].item() > 1e-4,
                  lambda case: f"when the padding changes, real words move by up to {case.got['moved'].item():.3f}.",
                  "attention(x, mask) needs the mask as it is given, in every layer."),
-        Property(lambda case: _gap(case) > 1e-4, _loud, "Look at what each sublayer gets (which norm, of which x, of "
-                 "which layer), and at what its result is added to."),
+        Property(lambda case: case.inputs[1] and _gap(case) > 1e-4, _loud, "Look at what each sublayer gets (which norm, of "
+                 "which x, of which layer), and at what its result is added to."),
+        Property(lambda case: _gap(case) > 1e-4, lambda case: "stacks of one, two and three layers are right. With no "
+                 f"layers at all your result is off by up to {_gap(case):.3f}.", "Then last_norm(x) is left: it comes after "
+                 "the loop, however often the loop ran."),
         *reaches("x"),
     ),
     hints=(
@@ -399,7 +421,7 @@ def _observe_depth(answer, num_layers, make_block, x):
         to_train.square().sum().backward()
     return {"parameters": sum(p.numel() for p in model.parameters()),
             "saved": sum(t.numel() for t in model.state_dict().values()), "output": output,
-            "again": again, "trained": sum(p.numel() for p in model.parameters() if p.grad is not None),
+            "second pass": again, "trained": sum(p.numel() for p in model.parameters() if p.grad is not None),
             **reached(model, output, (x,), {0: "x"})}
 
 
@@ -421,7 +443,8 @@ DEPTH = Exercise(
     id="7.5", title="A stack that does not grow", minutes=(5, 10), given="as-given",
     objective="This stack runs, and its output has the right shape. But the number of its parameters does not grow "
     "with num_layers. Two things are wrong in one line; repair it. make_block() makes a new block each time it is "
-    "called.",
+    "called. Deep copies of one block count too: they start with equal weights, as in PyTorch's nn.TransformerEncoder, and "
+    "are trained apart.",
     signature="BlockStack(num_layers, make_block) -> a module that maps x (batch, seq_len, d_model) to the same shape, "
     "one block after another",
     probes=_depth_probes, observe=_observe_depth,
@@ -431,7 +454,7 @@ DEPTH = Exercise(
         Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: "
                 "no optimiser would train them and no file would keep them. See section 8."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
-                f"{case.got['again'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
+                f"{case.got['second pass'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
         Mistake("repeated-block", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs "
                 f"{case.inputs[0]} times.", "PyTorch sees it now, but it is the same block each time: [block] * n "
@@ -461,8 +484,8 @@ DEPTH = Exercise(
         Property(lambda case: case.got["saved"].item() != case.right["saved"].item(),
                  lambda case: f"state_dict() holds {case.got['saved'].item():.0f} numbers, expected "
                      f"{case.right['saved'].item():.0f}.", "What a file keeps must be the weights of all blocks, once."),
-        Property(lambda case: case.got["again"].item() > 1e-6,
-                 lambda case: f"two passes over the same text differ by up to {case.got['again'].item():.3f}.",
+        Property(lambda case: case.got["second pass"].item() > 1e-6,
+                 lambda case: f"two passes over the same text differ by up to {case.got['second pass'].item():.3f}.",
                  "Nothing here should be random once the stack is made."),
         Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks that PyTorch sees must run one after "
                  "another, each once, on what the one before has made, and nothing else may run."),

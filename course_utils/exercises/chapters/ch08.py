@@ -114,12 +114,14 @@ QUERIES = Exercise(
     objective="One query can look for one thing. Lin et al. (2017) use several, and put their pooled vectors side by "
     "side: first all numbers of query 0, then those of query 1, and so on. Write it with softmax and products. A "
     "review without a token gives zeros, for weights and pooled vectors; the queries must be trainable, and no "
-    "gradient may be NaN.",
+    "gradient may be NaN. Scores may be large, such as 80 or -160.",
     signature="pool_with_queries(queries (num_queries, d_model), x (batch, seq_len, d_model), attention_mask (batch, "
     "seq_len), True = real) -> pooled (batch, num_queries * d_model), weights (batch, num_queries, seq_len)",
     probes=_query_probes, observe=_observe_pooling,
     forbidden=("course_utils.attention.scaled_dot_product_attention", "course_utils.classifier.AttentionPooling",
                "torch.nn.functional.scaled_dot_product_attention", "torch.nn.functional.multi_head_attention_forward"),
+    not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows, or a sum of "
+    "0 to divide by. Fill with a large negative number, call softmax, and set the weights of the padding to 0 after it.",
     mistakes=(
         Mistake("nan", _unfit, "A review without a token has a row of -inf, and its softmax is 0 divided by 0. All "
                 "other reviews are right. Fill with the lowest finite number, and look at what that row holds then."),
@@ -166,9 +168,14 @@ QUERIES = Exercise(
                  "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5, _leak, "Places where the mask is False get nothing, in every "
                  "review, the empty one included."),
+        Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5,
+                 lambda case: f"the weights of one query sum to {spread(_sums(case))} in reviews that have tokens.",
+                 "Nothing is left for the real words where their scores are very low, or far below those of the padding. "
+                 "softmax copes with both, if the padding's scores are masked before it."),
         Property(lambda case: (_sums(case) - 1).abs().max() > 1e-3,
                  lambda case: f"the weights of one query sum to {spread(_sums(case))} in reviews that have tokens.",
-                 "They sum to one over the real words. Look at the dim of the softmax, and at what follows it."),
+                 "They sum to one over the real words. Print weights.sum(dim=-1) after each step: right after a softmax "
+                 "over the last dimension it is one, and taking padding away must not change it."),
         Property(lambda case: _empty(case).any() and case.got["pooled"][_empty(case)].abs().max() > 1e-5,
                  lambda case: "the review without a token is pooled to numbers up to "
                      f"{case.got['pooled'][_empty(case)].abs().max():.3f}.", "There is nothing in it: zeros."),

@@ -34,11 +34,19 @@ TFIDF = Exercise(
         Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.", "The length "
                 "of a row is the root of that."),
         Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
+        Mistake("logarithm-of-tf", lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.", "That is another usual way "
+                "(sublinear tf). Here tf is the count itself, 2."),
+        Mistake("not-smoothed", lambda case: f"{_one(case)}: the idf was taken as ln(n / df) + 1.", "In section 6 one is "
+                "added to n and to df: ln((1 + n) / (1 + df)) + 1."),
+        Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.", "It is "
+                "the natural one, ln."),
+        Mistake("other-review", lambda case: f"{_one(case)} is the entry in 'not dull but moving'.", "The fifth review has "
+                "'dull' twice, and no 'not'."),
     ),
     properties=(
         Property(lambda case: not 0 <= case.got[""] <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
                  "A row has length one, so none of its entries is above one."),
-        Property(lambda case: case.got[""] < 0.445, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
+        Property(lambda case: case.got[""] < 0.444, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
                  "Here 'dull' stands twice among four words, so it weighs more."),
     ),
     hints=(
@@ -135,10 +143,10 @@ def _observe_shuffle(function, token_ids, attention_mask):
     """Over many calls: how often rows keep their words, have padding inside, lose their padding; how the first row comes
     out, and how many of its words stay; in how many orders three words come; in how many rows some words never come to
     some places."""
-    kept = inside = padded = still = ascending = turned = stay = 0
+    kept = inside = padded = still = ascending = turned = stay = behind = 0
     orders, of_three, padding = set(), set(), token_ids[-1, -1]
     rows = attention_mask.sum(dim=1).tolist()
-    places = [set() for _ in rows]
+    places, width = [set() for _ in rows], token_ids.shape[1]
     for _ in range(CALLS):
         shuffled = function(token_ids, attention_mask)
         if shuffled is None:
@@ -147,6 +155,8 @@ def _observe_shuffle(function, token_ids, attention_mask):
         same = [torch.equal(shuffled[i, :n].sort().values, token_ids[i, :n].sort().values) for i, n in enumerate(rows)]
         kept += sum(same)
         inside += sum(int((shuffled[i, :n] == padding).any()) for i, n in enumerate(rows))
+        behind += sum(torch.equal(shuffled[i, width - n:].sort().values, token_ids[i, :n].sort().values)
+                      and not same[i] for i, n in enumerate(rows))
         padded += sum(torch.equal(shuffled[i, n:], token_ids[i, n:]) for i, n in enumerate(rows))
         for i, n in enumerate(rows):
             places[i].update(enumerate(shuffled[i, :n].tolist()))
@@ -158,7 +168,7 @@ def _observe_shuffle(function, token_ids, attention_mask):
             of_three.add(tuple(shuffled[1, :3].tolist()))
         ascending += int((shuffled[0].diff() > 0).all())
     return {"rows with their own words": kept / 4 / CALLS, "rows with padding inside": inside / 4 / CALLS,
-            "rows with their padding": padded / 4 / CALLS,
+            "rows with their padding": padded / 4 / CALLS, "rows with their words at the end": float(behind > 0),
             "orders": 1.0 if len(orders) == 1 else 2.0 if len(orders) <= 20 else 3.0,      # one, a few, many
             "unmoved": _often(still), "few words move": float(len(orders) > 1 and stay > 2 * CALLS),
             "orders of three words": float(min(len(of_three), 6)),
@@ -214,6 +224,9 @@ SHUFFLE = Exercise(
                 "permutation: torch.randperm."),
     ),
     properties=(
+        Property(lambda case: case.got["rows with their words at the end"] > 0,
+                 lambda case: "your rows have their own words at the end and the padding before them.",
+                 "The mask still says that the first places hold the words, so the padding must stay behind them."),
         Property(lambda case: case.got["rows with their own words"] < 1,
                  lambda case: f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
                  "Each row must keep exactly its own real words, at its beginning."),
@@ -269,6 +282,16 @@ def _width(case: Case) -> str:
     return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}"
 
 
+def _differ(case: Case) -> float:
+    """On which share of the reviews the two models differ."""
+    return (case.inputs[0] != case.inputs[1]).double().mean().item()
+
+
+def _only_first(case: Case) -> float:
+    """Which share of the reviews only the first model has right."""
+    return (case.inputs[0] & ~case.inputs[1]).double().mean().item()
+
+
 PAIRED = Exercise(
     id="9.3", title="Two models on the same reviews", minutes=(10, 20),
     objective="Section 7 compares two models review by review. For each review the difference is +1 if only the first "
@@ -300,6 +323,14 @@ PAIRED = Exercise(
         Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
     ),
     properties=(
+        Property(lambda case: abs(case.got[""][0]) > 1, lambda case: f"{_gap(case)}.", "The mean of numbers from -1 to 1 "
+                 "can't be that large. In uint8 there is no -1: 0 - 1 gives 255. Make both float first."),
+        Property(lambda case: _differ(case) > 0 and abs(case.got[""][0] - _differ(case)) < 1e-4,
+                 lambda case: f"{_gap(case)}.", "This counts every review on which they differ, whoever is right: the -1 "
+                 "have lost their sign, as with ^, != or abs."),
+        Property(lambda case: abs(case.got[""][0] - _only_first(case)) < 1e-4 < _differ(case) - _only_first(case),
+                 lambda case: f"{_gap(case)}.", "This counts the reviews that only the first has right, as +1. Those that "
+                 "only the second has right count as -1."),
         Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
                  "It is the accuracy of the first less the accuracy of the second."),
         Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the difference is right, "

@@ -328,6 +328,18 @@ def _columns(case: Case, head: int | None = None) -> str:
             f"{right[text, query, column] + 0.0:.3f}: column {column} of head {head}, gate {case.inputs[1][head]:.2f}.")
 
 
+def _size_of_one(case: Case) -> float | None:
+    """How large the columns of a head with gate 1 are, in terms of what it found, if they are these times a number."""
+    head = _wrong_head(case, 1.0)
+    if head is None:
+        return None
+    width = case.inputs[0].shape[-1]
+    right = case.right[""][..., head * width:(head + 1) * width]
+    size = (_own_columns(case, head) * right).sum() / right.square().sum()
+    fits = torch.allclose(_own_columns(case, head), size * right, rtol=1e-3, atol=1e-3)
+    return size.item() if fits else None
+
+
 GATED = Exercise(
     id="10.4", title="A gate on each head", minutes=(8, 15),
     objective="Multiply what each head found by its gate, then put the heads side by side, as the layer does before its "
@@ -373,10 +385,15 @@ GATED = Exercise(
     properties=(
         Property(lambda case: _wrong_head(case, 0.0) is not None, lambda case: _columns(case, _wrong_head(case, 0.0)),
                  "A head with gate 0 writes zeros into all of its columns, and into no others."),
+        Property(lambda case: _size_of_one(case) is not None, lambda case: "the columns of the head with gate 1 are "
+                 f"{_size_of_one(case):.3f} times what it found.", "A head with gate 1 is left as it is: the gates are used "
+                 "as they come, without a function on them."),
         Property(lambda case: _wrong_head(case, 1.0) is not None, lambda case: _columns(case, _wrong_head(case, 1.0)),
                  "A head with gate 1 is left as it is, in its own columns: is the merge right?"),
-        Property(lambda case: _wrong_head(case) is not None, _columns, "Take one head: its columns must be gate times "
-                 "what it found, in the order of the words."),
+        Property(lambda case: case.inputs[1].min() >= 0 and _wrong_head(case) is not None, _columns, "Take one head: its "
+                 "columns must be gate times what it found, in the order of the words."),
+        Property(lambda case: _wrong_head(case) is not None, _columns, "Gates above zero come out right. This one is below "
+                 "zero: multiply by it as by any other, without relu, abs, clamp or an `if`."),
         *reaches("context", "gates"),
     ),
     hints=(

@@ -112,7 +112,7 @@ def _a_score(generator: torch.Generator):
         total = 0.2
         for place, token in enumerate(tokens):
             turned = -0.7 if place and tokens[place - 1] == "not" else 1.0
-            total += turned * weights.get(token, 0.0) * (0.6 + 0.05 * place)
+            total += turned * weights.get(token, 0.2) * (0.6 + 0.05 * place)      # a word that it doesn't know counts too
         return 1 / (1 + math.exp(-total / 3))
 
     return score, weights
@@ -139,6 +139,10 @@ def _fall(case: Case) -> str:
     got, right = case.got[""], case.right[""]
     i = int((got - right).abs().argmax())
     return f"{case.inputs[1][i]!r} (token {i}) gets {got[i]:.4f}, expected {right[i]:.4f}."
+
+
+def _off(case: Case) -> bool:
+    return bool((case.got[""] - case.right[""]).abs().max() > 1e-4)
 
 
 def _twice(case: Case) -> str:
@@ -204,8 +208,10 @@ LEAVE = Exercise(
                  "tokens get the same. Look at which list is scored for token i."),
         Property(lambda case: case.got[""].abs().max() > 1, _range, "`score` returns a probability here, and two of them "
                  "differ by one at most."),
-        Property(lambda case: (case.got[""] - case.right[""]).abs().max() > 1e-4, _fall, "Print the list that you score "
+        Property(lambda case: len(case.inputs[1]) > 1 and _off(case), _fall, "Print the list that you score "
                  "for this token: it must hold all the others, in their order."),
+        Property(_off, lambda case: f"texts of several tokens are right. In a text of one, {_fall(case)}", "Without its "
+                 "only token the empty list is left, and `score` takes it: score(tokens) minus score([])."),
     ),
     hints=(
         "For one token first: which list is scored, and what is subtracted from what?",
@@ -295,6 +301,10 @@ COMPREHENSIVENESS = Exercise(
                 "asked is the list without them."),
         Mistake("order-lost", _mean_fall, "What is left was scored in the order of the importances, not of the text. To "
                 "a model with positions that is another text: keep the order."),
+        Mistake("order-lost-upwards", _mean_fall, "What is left was scored from the least important token to the most "
+                "important, not in the order of the text. To a model with positions that is another text: keep the order."),
+        Mistake("repeats-lost", _mean_fall, "A word that is left twice was scored once, as with set() or a dict of words. "
+                "Each place is a token of its own."),
         Mistake("never-restored", _mean_fall, "Each share was taken from what the one before had left. Begin with all "
                 "tokens each time."),
         Mistake("share-of-importance", _mean_fall, "Tokens were taken out until they held that share of the importance. "
@@ -382,13 +392,17 @@ ENTRY = Exercise(
 
 
 def _rollout_probes(generator: torch.Generator) -> list[tuple]:
-    """(layers 3, heads 2, 5 words) and (2, 4, 6); then one head and two words."""
+    """(layers 3, heads 2, 5 words) and (2, 4, 6); then one head and two words; then a single layer."""
     return [(torch.randn(*shape, generator=generator).mul(1.5).softmax(dim=-1),)
-            for shape in ((3, 2, 5, 5), (2, 4, 6, 6), (2, 1, 2, 2))]
+            for shape in ((3, 2, 5, 5), (2, 4, 6, 6), (2, 1, 2, 2), (1, 2, 3, 3))]
 
 
 def _row_sums(case: Case) -> str:
     return f"with {len(case.inputs[0])} layers your rows sum to {spread(case.got[''].sum(dim=-1))}."
+
+
+def _several(case: Case) -> bool:
+    return len(case.inputs[0]) > 1
 
 
 def _wrong_entry(case: Case) -> str:
@@ -404,8 +418,8 @@ def _sums_and_entry(case: Case) -> str:
 ROLLOUT = Exercise(
     id="11.5", title="A rollout with two faults", minutes=(10, 20), given="two-things",
     objective="Rollout takes the mean of the heads in each layer, mixes it half and half with the identity, and "
-    "multiplies the layers, the last on the left. This function does two things otherwise. Find both, and repair it. The "
-    "first shows in the sum of a row; the second does not.",
+    "multiplies the layers, the last on the left; there may be a single layer. This function does two things otherwise. "
+    "Find both, and repair it. The first shows in the sum of a row; the second does not.",
     signature="rolled_out(attentions (layers, heads, query, key), the first layer first) -> (query, key)",
     probes=_rollout_probes, forbidden=("course_utils.explain.rollout",),
     mistakes=(
@@ -445,17 +459,19 @@ ROLLOUT = Exercise(
         Mistake("last-layer-lost", _sums_and_entry, "The last layer is missing in the product."),
     ),
     properties=(
-        Property(lambda case: (case.got[""].sum(dim=-1) - 1).abs().max() > 1e-3, _row_sums, "Each row must sum to one: "
-                 "the mean of the heads has rows of sum one, so has half of it plus half of the identity, and so has a "
-                 "product of such layers."),
+        Property(lambda case: _several(case) and (case.got[""].sum(dim=-1) - 1).abs().max() > 1e-3, _row_sums, "Each row "
+                 "must sum to one: the mean of the heads has rows of sum one, so has half of it plus half of the identity, "
+                 "and so has a product of such layers."),
         Property(lambda case: (case.got[""] < -1e-6).any(), lambda case: f"your smallest entry is "
             f"{case.got[''].min():.3f}.",
                  "Sums and products of weights are never below zero."),
-        Property(lambda case: case.got[""].diagonal().min() < 0.5 ** len(case.inputs[0]) - 1e-4,
+        Property(lambda case: _several(case) and case.got[""].diagonal().min() < 0.5 ** len(case.inputs[0]) - 1e-4,
                  lambda case: f"a word keeps only {case.got[''].diagonal().min():.3f} of itself over "
                  f"{len(case.inputs[0])} layers.", "Through the residuals alone half of it passes each layer."),
-        Property(lambda case: (case.got[""] - case.right[""]).abs().max() > 1e-4, _sums_and_entry, "The sums are right. "
+        Property(lambda case: _several(case) and _off(case), _sums_and_entry, "The sums are right. "
                  "Go through mean, half and order of the layers one by one, with two layers and three words on paper."),
+        Property(_off, lambda case: f"several layers come out right. With a single one {_wrong_entry(case)}", "It's the "
+                 "mean of its heads, mixed half and half with the identity, as any other layer."),
     ),
     hints=(
         "Print rollout.sum(dim=-1) after each layer. What does it do, and what should it do?",

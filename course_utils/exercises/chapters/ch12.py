@@ -142,6 +142,9 @@ DIFFERENCE = Exercise(
     mistakes=(
         Mistake("unpaired", _half, "This is the interval for models that were scored on *different* reviews. Here a hard "
                 "review is hard for both, and that falls out of the difference: subtract review by review first."),
+        Mistake("unpaired-means", _half, "The variance over the reviews was taken of each model apart, and the two were "
+                "added, as for models scored on *different* reviews. A hard review is hard for both, and that falls out of "
+                "the difference: subtract review by review first, then one variance."),
         Mistake("halves-added", _half, "You added the two models' own intervals, as those do who look whether they "
                 "overlap. That is too wide: variances add, not widths, and hard reviews fall out of the difference."),
         Mistake("only-reviews", _half, "The seeds are missing: only the reviews drawn are counted."),
@@ -334,6 +337,12 @@ def _count(case: Case) -> str:
             f"{got[1]:,.10g}, expected {right[0]:,.0f} and {right[1]:,.0f}.")
 
 
+def _next_fits(case: Case) -> bool:
+    """Whether the answer counts rightly, for a width that is one or more too small, and for a small budget."""
+    (words, numbers, budget), (width, count) = case.inputs, (int(number) for number in case.got[""].tolist())
+    return budget < 1e6 and 0 < width < case.right[""][0] and count == _parameters(words, numbers, width)
+
+
 WIDTH = Exercise(
     id="12.4", title="An LSTM of equal size", minutes=(15, 25),
     objective="The classifier: a vector of d_model numbers for each of the words; one LSTM layer of PyTorch, d_model "
@@ -374,6 +383,8 @@ WIDTH = Exercise(
     properties=(
         Property(lambda case: case.got[""][0] != case.got[""][0].round(), _count, "A width is a whole number; round down."),
         Property(lambda case: case.got[""][1] > case.inputs[2], _count, "By your own count that is more than the budget."),
+        Property(_next_fits, _count, "Your count for this width is right, but the next width fits as well: at most means "
+                 "<=, also where a width uses up the budget exactly. Does the search stop too early, or compare with <?"),
         Property(lambda case: (case.got[""] != case.right[""]).any() and case.inputs[2] < 1e6, _count, "Compare your "
                          "count for this width with "
                  "sum(p.numel() for p in nn.LSTM(d_model, width).parameters()), then add the word vectors and the Linear "

@@ -108,6 +108,7 @@ VOCABULARY = Answers(
         "unknown-dropped": _encoder(unknown=None),
         "ties-by-appearance": _encoder(order=lambda counts, word: -counts[word]),
         "ties-reversed": _encoder(order=lambda counts, word: (counts[word], word), reverse=True),
+        "ties-without-capitals": _encoder(order=lambda counts, word: (-counts[word], word.lower())),
         "min_freq-ignored": _encoder(minimum=lambda least: 0),
         "more-than-min_freq": _encoder(minimum=lambda least: least + 1),
         "rarest-first": _encoder(order=lambda counts, word: (counts[word], word)),
@@ -325,6 +326,17 @@ def _counted(pieces, times, weighted=True, once=False, across=False):
     return counts
 
 
+def _without_overlaps(pieces, times):
+    """Counts of pairs, but a pair that begins inside an equal one isn't counted."""
+    counts = Counter()
+    for word, count in zip(pieces, times):
+        before = None
+        for pair in zip(word, word[1:]):
+            before = None if pair == before else pair
+            counts[pair] += count if before else 0
+    return counts
+
+
 def _first_of(counts):
     return min(counts, key=lambda pair: (-counts[pair], pair))
 
@@ -339,6 +351,10 @@ def _step(choose=_first_of, walk=None, **counting):
 
 def _from_the_left(word, pair):
     return merge(word, pair, pair[0] + pair[1])
+
+
+def _merged(pair, pieces):
+    return pair, [_from_the_left(word, pair) for word in pieces]
 
 
 def _first_place(word, pair):
@@ -427,6 +443,7 @@ MERGE_STEP = Answers(
     mutants={
         "times-ignored": _step(weighted=False),
         "once-per-word": _step(once=True),
+        "overlaps-once": lambda pieces, times: _merged(_first_of(_without_overlaps(pieces, times)), pieces),
         "across-words": _step(across=True),
         "last-of-equals": _step(choose=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
         "first-met": _step(choose=lambda counts: max(counts, key=counts.get)),

@@ -39,6 +39,11 @@ TFIDF = Answers(
                                        "moving": math.log(6 / 5) + 1}),
         "no-root": lambda: _entry(divide=lambda *row: math.hypot(*row) ** 2),
         "but": lambda: _entry("but"),
+        "logarithm-of-tf": lambda: _entry(count={name: 1 + math.log(count) for name, count in COUNT.items()}),
+        "not-smoothed": lambda: _entry(idf={"dull": math.log(4 / 3) + 1, "but": math.log(4 / 2) + 1,
+                                            "moving": math.log(4 / 3) + 1}),
+        "other-logarithm": lambda: _entry(idf={name: (value - 1) / math.log(10) + 1 for name, value in IDF.items()}),
+        "other-review": lambda: IDF["dull"] / math.hypot(IDF["but"], *IDF.values()),
     },
 )
 

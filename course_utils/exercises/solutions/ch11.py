@@ -330,6 +330,8 @@ COMPREHENSIVENESS = Answers(
         "words-not-tokens": _comp(_without_words),
         "replaced": _comp(_replaced),
         "order-lost": _comp(lambda tokens, order, count: [tokens[i] for i in order[count:]]),
+        "order-lost-upwards": _comp(lambda tokens, order, count: [tokens[i] for i in order[count:][::-1]]),
+        "repeats-lost": _comp(lambda tokens, order, count: list(dict.fromkeys(_without(tokens, order, count)))),
         "never-restored": _never_restored,
         "share-of-importance": _by_mass,
     },
@@ -397,13 +399,13 @@ def _roll(mix=lambda layer, eye: (layer + eye) / 2, step=lambda rollout, layer: 
     def answer(attentions):
         attentions = attentions.double()
         eye = torch.eye(attentions.shape[-1], dtype=torch.float64)
-        return end(functools.reduce(step, [mix(layer, eye) for layer in heads(attentions)]), len(attentions))
+        return end(functools.reduce(step, [mix(layer, eye) for layer in heads(attentions)] or [eye]), len(attentions))
     return answer
 
 
 def _numpy_rollout(attentions):
     maps = attentions.numpy().mean(axis=1) * 0.5 + 0.5 * np.eye(attentions.shape[-1])
-    return np.linalg.multi_dot(list(maps[::-1]))
+    return functools.reduce(np.dot, maps[::-1])
 
 
 def _paths(attentions):

@@ -180,6 +180,8 @@ DIFFERENCE = Answers(
     },
     mutants={
         "unpaired": _of(lambda reviews, seeds, factor, a, b, d: factor * (_own(a) + _own(b)).sqrt()),
+        "unpaired-means": _of(lambda reviews, seeds, factor, a, b, d: factor * (
+            (a.mean(0).var() + b.mean(0).var()) / len(d) + sum(seeds)).sqrt()),
         "halves-added": _of(lambda reviews, seeds, factor, a, b, d: factor * (_own(a).sqrt() + _own(b).sqrt())),
         "only-reviews": _of(lambda reviews, seeds, factor, *_: factor * reviews.sqrt()),
         "only-seeds": _of(lambda reviews, seeds, factor, *_: factor * sum(seeds).sqrt()),
