@@ -133,9 +133,9 @@ class FastMultiHeadAttention(MultiHeadAttention):
 class FastRotaryPositions(RotaryPositions):
     """`RotaryPositions` with a pair of columns as one complex number, turned by one product."""
 
-    def forward(self, x, offset: int = 0):
+    def rotate(self, x, offset: int = 0):
         if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
-            return super().forward(x, offset)
+            return super().rotate(x, offset)
         angle = self.angles(x, offset)                                     # (length, d_head / 2)
         turn = torch.polar(torch.ones_like(angle), angle)
         pairs = torch.view_as_complex(x.contiguous().unflatten(-1, (-1, 2)))

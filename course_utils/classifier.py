@@ -12,21 +12,20 @@ import math
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
 from course_utils.model_files import check_answers, check_label_names, read_model, write_model
 from course_utils.options import check_model_options, check_options, list_of_texts, whole
-from course_utils.positional_encoding import LearnedPositions, RotaryPositions, SinusoidalPositions, alibi_bias
+from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
-from course_utils.transformer_blocks import Encoder
+from course_utils.transformer_blocks import Encoder, EncoderResult
 
 __all__ = [
     "AttentionPooling",
-    "ClassifierConfig",
-    "POSITIONS",
     "POOLINGS",
+    "ClassifierConfig",
     "ClassifierResult",
     "SelfAttentionClassifier",
     "Explanation",
@@ -47,9 +46,12 @@ class AttentionPooling(nn.Module):
         super().__init__()
         self.query = nn.Parameter(torch.randn(1, d_model) / math.sqrt(d_model))
 
-    def forward(self, x, attention_mask):
+    def forward(self, x: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
         context, weights = scaled_dot_product_attention(self.query, x, x, attention_mask[:, None, :])
         return context.squeeze(1), weights.squeeze(1)
+
+
+POOLINGS = ("attention", "mean")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,10 +91,6 @@ class ClassifierConfig:
         check_model_options(vars(self), positions=POSITIONS, pooling=POOLINGS)
 
 
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi")
-POOLINGS = ("attention", "mean")
-
-
 class ClassifierResult(NamedTuple):
     """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
     `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
@@ -100,9 +98,9 @@ class ClassifierResult(NamedTuple):
     Taught in 08_classifier, '2. The whole model'.
     """
 
-    logits: torch.Tensor
-    pooling_weights: torch.Tensor | None
-    attentions: list[torch.Tensor] | None
+    logits: Tensor
+    pooling_weights: Tensor | None
+    attentions: list[Tensor] | None
 
 
 class SelfAttentionClassifier(nn.Module):
@@ -121,12 +119,7 @@ class SelfAttentionClassifier(nn.Module):
         self.embedding = nn.Embedding(config.vocab_size, d_model, padding_idx=config.pad_id)
         with torch.no_grad():
             self.embedding.weight.mul_(config.embedding_std)
-        self.positions = nn.Identity()
-        if config.positions == "sinusoidal":
-            self.positions = SinusoidalPositions(d_model, config.max_len)
-        elif config.positions == "learned":
-            self.positions = LearnedPositions(d_model, config.max_len)
-        self.rotary = RotaryPositions(d_model // num_heads) if config.positions == "rotary" else None
+        self.positions = make_positions(config.positions, d_model, num_heads, config.max_len)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(
             config.num_layers, d_model, num_heads, config.d_ff, config.norm_first,
@@ -140,23 +133,35 @@ class SelfAttentionClassifier(nn.Module):
                 nn.init.zeros_(block.attention.output_projection.weight)
                 nn.init.zeros_(block.feed_forward.contract.weight)
 
-    def embed(self, token_ids):
-        """Word vectors with their positions: (batch, seq_len) -> (batch, seq_len, d_model)."""
+    def word_vectors(self, token_ids: Tensor) -> Tensor:
+        """Look the words up: (batch, seq_len) -> (batch, seq_len, d_model)."""
+        return self.embedding(token_ids) * self.config.embedding_scale
+
+    def embed(self, token_ids: Tensor) -> Tensor:
+        """Word vectors with their positions, after both kinds of dropout: (batch, seq_len) -> (batch, seq_len, d_model)."""
         if self.training and self.config.word_dropout > 0:
             dropped = torch.rand(token_ids.shape, device=token_ids.device) < self.config.word_dropout
             token_ids = token_ids.masked_fill(dropped, self.config.unk_id)
-        return self.dropout(self.positions(self.embedding(token_ids) * self.config.embedding_scale))
+        return self.dropout(self.positions.add(self.word_vectors(token_ids)))
 
-    def forward(self, token_ids, attention_mask=None, need_weights=False):
-        if attention_mask is None:
-            attention_mask = token_ids != self.config.pad_id
+    def run_encoder(self, token_ids: Tensor, attention_mask: Tensor, need_weights: bool = False) -> EncoderResult:
+        """Each word's vector after the last block, x (batch, seq_len, d_model), and the attentions on request."""
         if token_ids.dim() != 2 or attention_mask.shape != token_ids.shape:
             raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, attention_mask {tuple(attention_mask.shape)}; "
                              "both must be (batch, seq_len). For a single text, write token_ids[None]")
-        x, bias = self.embed(token_ids), None                              # x (batch, seq_len, d_model)
-        if self.config.positions == "alibi":
-            bias = alibi_bias(self.config.num_heads, token_ids.shape[1]).to(x)
-        x, attentions = self.encoder(x, padding_mask(attention_mask), bias, self.rotary, need_weights)
+        x, bias = self.embed(token_ids), self.positions.bias(token_ids.shape[1])
+        return self.encoder(x, padding_mask(attention_mask), bias, self.positions.rotate, need_weights)
+
+    def hidden(self, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """What is pooled: the x of `run_encoder`, (batch, seq_len, d_model)."""
+        return self.run_encoder(token_ids, attention_mask).x
+
+    def forward(
+        self, token_ids: Tensor, attention_mask: Tensor | None = None, need_weights: bool = False
+    ) -> ClassifierResult:
+        if attention_mask is None:
+            attention_mask = token_ids != self.config.pad_id
+        x, attentions = self.run_encoder(token_ids, attention_mask, need_weights)  # x (batch, seq_len, d_model)
         if self.pooling is None:
             pooled, weights = masked_mean(x, attention_mask), None
         else:
@@ -173,8 +178,8 @@ class Explanation(NamedTuple):
     """
 
     tokens: list[Token]
-    weights: torch.Tensor
-    attentions: torch.Tensor
+    weights: Tensor
+    attentions: Tensor
     label: str
     probabilities: dict[str, float]
 

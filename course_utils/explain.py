@@ -25,10 +25,8 @@ import numpy as np
 import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from course_utils.attention import padding_mask
 from course_utils.classifier import SelfAttentionClassifier
 from course_utils.data import find_folder
-from course_utils.positional_encoding import alibi_bias
 from course_utils.tokenization import Token
 
 with warnings.catch_warnings():                                            # captum's progress bar asks for a package that
@@ -281,11 +279,7 @@ def token_logits(model, token_ids, attention_mask):
 
     Taught in 11_attention_as_explanation, '4. The depth dial'.
     """
-    bias = None
-    if model.config.positions == "alibi":
-        bias = alibi_bias(model.config.num_heads, token_ids.shape[1]).to(token_ids.device)
-    x = model.encoder(model.embed(token_ids), padding_mask(attention_mask), bias, model.rotary).x
-    return model.output(x)
+    return model.output(model.hidden(token_ids, attention_mask))
 
 
 def rollout(attentions):

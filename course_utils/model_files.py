@@ -37,6 +37,7 @@ MANIFEST = "model.json"
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
 ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
 OLD_NAMES = {"weights": "model.safetensors", "config": "config.json", "vocabulary": "vocabulary.json"}
+OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
 NAMED_BY_CONTENT = re.compile(r"weights-[0-9a-f]{12}\.safetensors|(?:config|vocabulary)-[0-9a-f]{12}\.json")
 TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -380,6 +381,8 @@ def _tensors(content: bytes) -> dict[str, torch.Tensor]:
         tensors = safetensors.torch.load(content)
     except Exception as error:                          # safetensors has an error of its own, and lets others through
         raise ValueError(f"it isn't a whole safetensors file ({error}); {MEND}") from None
+    for name in OLD_TENSORS:
+        tensors.pop(name, None)
     for name, tensor in tensors.items():
         if tensor.dtype not in TYPES:
             allowed = ", ".join(map(_short, TYPES))

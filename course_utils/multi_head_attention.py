@@ -6,11 +6,13 @@ weights are asked for), merge, project. Does not: normalise, add the input back,
 Exported from notebooks/05_multi_head_attention.ipynb: edit it there.
 """
 
-from torch import nn
+from collections.abc import Callable
+
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.attention import AttentionResult, scaled_dot_product_attention
-from course_utils.options import MODEL_RULES, check_options
+from course_utils.options import check_model_options, renamed
 from course_utils.shapes import check_attention_inputs
 
 __all__ = [
@@ -21,36 +23,34 @@ __all__ = [
 class MultiHeadAttention(nn.Module):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
 
-    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary) -> AttentionResult with
+    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
     context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
     mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
-    bias, added to the scores, has these or (heads, query, key). `rotary` is applied to split queries and keys
-    (batch, heads, length, d_head). The bias is added in the type of the query. Raises ValueError for a number of heads that
-    does not divide d_model, and for shapes that do not fit, inputs without a batch among them.
+    bias, added to the scores, has these or (heads, query, key). `rotary(x, offset)` is applied to split queries and keys
+    (batch, heads, length, d_head). The bias is added in the type of the query. A `cache` holds the split keys and values
+    of earlier calls: `append(key, value)` adds these and returns all, `len(cache)` is the position of the first new one.
+    Raises ValueError for a number of heads that does not divide d_model, and for shapes that do not fit, inputs without a
+    batch among them.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
 
-    def __init__(self, d_model: int, num_heads: int, bias: bool = True, attention_dropout: float = 0.0):
+    @renamed(bias="projection_bias", notebook="05")
+    def __init__(self, d_model: int, num_heads: int, projection_bias: bool = True, attention_dropout: float = 0.0):
         super().__init__()
-        check_options(dict(d_model=d_model, num_heads=num_heads, attention_dropout=attention_dropout), MODEL_RULES)
-        divisors = [n for n in range(1, d_model + 1) if d_model % n == 0]
-        if num_heads not in divisors:
-            nearest = [n for n in divisors if n < num_heads][-1:] + [n for n in divisors if n > num_heads][:1]
-            hint = " or ".join(map(str, nearest))
-            raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}; try {hint}")
+        check_model_options(dict(d_model=d_model, num_heads=num_heads, attention_dropout=attention_dropout))
         self.num_heads, self.d_head = num_heads, d_model // num_heads
         self.attention_dropout = attention_dropout
-        self.query_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.key_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.value_projection = nn.Linear(d_model, d_model, bias=bias)
-        self.output_projection = nn.Linear(d_model, d_model, bias=bias)
+        self.query_projection = nn.Linear(d_model, d_model, bias=projection_bias)
+        self.key_projection = nn.Linear(d_model, d_model, bias=projection_bias)
+        self.value_projection = nn.Linear(d_model, d_model, bias=projection_bias)
+        self.output_projection = nn.Linear(d_model, d_model, bias=projection_bias)
         for layer in (self.query_projection, self.key_projection, self.value_projection, self.output_projection):
             nn.init.xavier_uniform_(layer.weight)
-            if bias:
+            if projection_bias:
                 nn.init.zeros_(layer.bias)
 
-    def project(self, query, key, value):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Three linear maps, then heads: each (batch, length, d_model) -> (batch, heads, length, d_head)."""
         return (
             self.split(self.query_projection(query)),
@@ -58,19 +58,22 @@ class MultiHeadAttention(nn.Module):
             self.split(self.value_projection(value)),
         )
 
-    def split(self, x):
+    def split(self, x: Tensor) -> Tensor:
         """(batch, length, d_model) -> (batch, heads, length, d_head): head h owns columns h·d_head to (h+1)·d_head."""
         return x.unflatten(-1, (self.num_heads, self.d_head)).transpose(1, 2)
 
-    def merge(self, x):
+    def merge(self, x: Tensor) -> Tensor:
         """(batch, heads, length, d_head) -> (batch, length, d_model): the inverse of `split`."""
         return x.transpose(1, 2).flatten(-2)
 
-    def attend(self, query, key, value, mask=None, bias=None, need_weights=False):
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> AttentionResult:
         """Attention in every head at once; step by step if the weights are needed, else fused."""
         dropout_p = self.attention_dropout if self.training else 0.0
         if bias is not None:
-            bias = bias.to(query.dtype)                                    # as the library wants it
+            bias = bias.to(query)                                          # as the library wants it
         if need_weights:
             return scaled_dot_product_attention(query, key, value, mask, bias, dropout_p)
         if bias is not None and mask is not None:
@@ -78,12 +81,19 @@ class MultiHeadAttention(nn.Module):
         fused = F.scaled_dot_product_attention(query, key, value, mask if bias is None else bias, dropout_p)
         return AttentionResult(fused, None)
 
-    def forward(self, query, key=None, value=None, mask=None, bias=None, rotary=None, need_weights=False):
+    def forward(
+        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Tensor | None = None,
+        bias: Tensor | None = None, rotary: Callable | None = None, need_weights: bool = False, cache=None,
+    ) -> AttentionResult:
+        """Project, turn, put behind what the cache holds, attend, merge, project."""
         key = query if key is None else key
         value = key if value is None else value
-        check_attention_inputs(query, key, value, mask, bias, self.num_heads * self.d_head, self.num_heads)
+        offset = 0 if cache is None else len(cache)
+        check_attention_inputs(query, key, value, mask, bias, self.num_heads * self.d_head, self.num_heads, offset)
         query, key, value = self.project(query, key, value)               # (batch, heads, length, d_head)
         if rotary is not None:
-            query, key = rotary(query), rotary(key)
+            query, key = rotary(query, offset), rotary(key, offset)
+        if cache is not None:
+            key, value = cache.append(key, value)                          # (batch, heads, offset + length, d_head)
         context, weights = self.attend(query, key, value, mask, bias, need_weights)
         return AttentionResult(self.output_projection(self.merge(context)), weights)

@@ -4,9 +4,11 @@
     check_options({"num_layers": 2, "dropout": 1.5}, RULES)
     # ValueError: dropout=1.5; use a number from 0 up to, but not including, 1
 
-Does: check one value after another, by name; the options that models share; lists of texts. Does not: build a model.
+Does: check one value after another, by name; the options that models share; options whose name has changed; lists of
+texts. Does not: build a model.
 """
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +23,7 @@ __all__ = [
     "list_of_texts",
     "one_of",
     "positive",
+    "renamed",
     "whole",
     "yes_or_no",
 ]
@@ -123,6 +126,28 @@ def _check_heads(d_model: int, num_heads: int, positions: str | None) -> None:
             f"d_model={d_model} with num_heads={num_heads} gives each head {d_model // num_heads} numbers; rotary positions "
             "turn pairs of them: make d_model / num_heads even"
         )
+
+
+def renamed(notebook: str, **names: str):
+    """Decorates a method with options that had other names once: `@renamed("05", bias="projection_bias")`.
+
+    An old name raises TypeError that says the new one, and how a copy of the notebook that teaches it is brought up to date.
+    """
+    def decorate(method):
+        @functools.wraps(method)
+        def checked(self, *arguments, **options):
+            for old, new in names.items():
+                if old in options:
+                    raise TypeError(
+                        f"{type(self).__name__} got {old}={options[old]!r}, but this option is called {new} now: write "
+                        f"{new}={options[old]!r}. If your copy of notebook {notebook} still has the old name, "
+                        f"`make update NB={notebook}` brings it up to date"
+                    )
+            return method(self, *arguments, **options)
+
+        return checked
+
+    return decorate
 
 
 def list_of_texts(texts) -> list[str]:

@@ -1,8 +1,9 @@
 """Ways to tell a model where a word stands: sinusoidal, learned, rotary, ALiBi.
 
 Does: `SinusoidalPositions` and `LearnedPositions` add a vector to each word; `RotaryPositions` turns
-queries and keys inside attention; `alibi_bias` is added to the scores. Each takes an `offset` or two
-lengths, so that a sequence can be continued. Does not: scale embeddings or apply dropout.
+queries and keys inside attention; `AlibiPositions` gives what is added to the scores. All are `Positions`, made by name
+with `make_positions`; each takes an `offset` or two lengths, so that a sequence can be continued. Does not: scale
+embeddings or apply dropout.
 
 Exported from notebooks/06_positional_encoding.ipynb: edit it there.
 """
@@ -10,12 +11,13 @@ Exported from notebooks/06_positional_encoding.ipynb: edit it there.
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from course_utils.options import MODEL_RULES, check_options
+from course_utils.options import MODEL_RULES, check_options, one_of
 from course_utils.shapes import check_sequence
 
 __all__ = [
+    "Positions",
     "sinusoidal_table",
     "SinusoidalPositions",
     "positions_from",
@@ -23,10 +25,37 @@ __all__ = [
     "RotaryPositions",
     "alibi_slopes",
     "alibi_bias",
+    "AlibiPositions",
+    "POSITIONS",
+    "make_positions",
 ]
 
 
-def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> torch.Tensor:
+class Positions(nn.Module):
+    """No positions, and the interface of all others: each overrides one of `add`, `rotate` and `bias`.
+
+    `offset` is the position of the first token. Called, the object does to x whichever it has of the first two.
+
+    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    """
+
+    def add(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Word vectors (batch, seq_len, d_model) with their positions."""
+        return x
+
+    def rotate(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Queries or keys (batch, heads, length, d_head), turned."""
+        return x
+
+    def bias(self, query_len: int, key_len: int | None = None) -> Tensor | None:
+        """What to add to the scores, (heads, query, key), or None."""
+        return None
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        return self.rotate(self.add(x, offset), offset)
+
+
+def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> Tensor:
     """Column 2i holds sin(p / base^(2i/d_model)), column 2i+1 the cosine (Vaswani et al. 2017, section 3.5).
 
     Positions p count from zero. Returns (max_len, d_model).
@@ -41,7 +70,7 @@ def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> torch
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(torch.get_default_dtype())
 
 
-class SinusoidalPositions(nn.Module):
+class SinusoidalPositions(Positions):
     """Add the sinusoidal table to x (batch, seq_len, d_model), from position `offset` on. Nothing is learned.
 
     Taught in 06_positional_encoding, '3. Sines and cosines'.
@@ -51,11 +80,11 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoidal_table(max_len, d_model, base))
 
-    def forward(self, x, offset: int = 0):
+    def add(self, x: Tensor, offset: int = 0) -> Tensor:
         return x + positions_from(self.table, x, offset).to(x.dtype)
 
 
-def positions_from(table: torch.Tensor, x: torch.Tensor, offset: int) -> torch.Tensor:
+def positions_from(table: Tensor, x: Tensor, offset: int) -> Tensor:
     """Rows offset to offset + seq_len of a table, for x (..., seq_len, d_model). Raises ValueError for what doesn't fit.
 
     Taught in 06_positional_encoding, '3. Sines and cosines'.
@@ -72,7 +101,7 @@ def positions_from(table: torch.Tensor, x: torch.Tensor, offset: int) -> torch.T
     return table[offset : offset + seq_len]
 
 
-class LearnedPositions(nn.Module):
+class LearnedPositions(Positions):
     """Add a trained vector for each position to x (batch, seq_len, d_model), from `offset` on (Devlin et al. 2019).
 
     Taught in 06_positional_encoding, '7. Learned positions; what is trained, what is saved'.
@@ -82,11 +111,11 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
 
-    def forward(self, x, offset: int = 0):
+    def add(self, x: Tensor, offset: int = 0) -> Tensor:
         return x + positions_from(self.table, x, offset)
 
 
-class RotaryPositions(nn.Module):
+class RotaryPositions(Positions):
     """Turn each pair of columns of a query or key by an angle that grows with its position (Su et al. 2021, section 3.2).
 
     x (batch, heads, length, d_head) -> the same shape. Columns 2i and 2i+1 are a pair (interleaved) and
@@ -101,25 +130,21 @@ class RotaryPositions(nn.Module):
             raise ValueError(f"d_head={d_head} is odd; rotary positions turn pairs: make d_model / num_heads even")
         self.d_head, self.base = d_head, base
 
-    def angles(self, x, offset: int = 0):
+    def angles(self, x: Tensor, offset: int = 0) -> Tensor:
         """By how much each position turns each pair, (length, d_head / 2): in float32, or float64 if x is."""
         check_sequence(x, d_head=self.d_head)
         dtype = torch.promote_types(x.dtype, torch.float32)
         frequency = self.base ** -(torch.arange(0, self.d_head, 2, dtype=dtype, device=x.device) / self.d_head)
         return torch.arange(offset, offset + x.shape[-2], dtype=dtype, device=x.device)[:, None] * frequency
 
-    def forward(self, x, offset: int = 0):
+    def rotate(self, x: Tensor, offset: int = 0) -> Tensor:
         angle = self.angles(x, offset)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
-    def _load_from_state_dict(self, state_dict, prefix, *others):
-        state_dict.pop(f"{prefix}frequency", None)                         # models saved by an earlier version hold it
-        super()._load_from_state_dict(state_dict, prefix, *others)
 
-
-def alibi_slopes(num_heads: int) -> torch.Tensor:
+def alibi_slopes(num_heads: int) -> Tensor:
     """One slope a head: 2^(-8/n), 2^(-16/n), … for n heads (Press et al. 2022, section 3).
 
     For a number of heads that is no power of two the paper's code interleaves the slopes of the next
@@ -134,7 +159,7 @@ def alibi_slopes(num_heads: int) -> torch.Tensor:
     return torch.tensor((slopes + between)[:num_heads])
 
 
-def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> torch.Tensor:
+def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> Tensor:
     """Minus slope times distance, to be added to the scores: (heads, query, key).
 
     The distance is symmetric, as an encoder needs it (the paper has a decoder, which looks back only);
@@ -146,3 +171,36 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> to
     query_position = torch.arange(key_len - query_len, key_len)[:, None]   # (query, 1)
     distance = (query_position - torch.arange(key_len)).abs()              # (query, key)
     return -alibi_slopes(num_heads)[:, None, None] * distance
+
+
+class AlibiPositions(Positions):
+    """Nothing is added to the words or turned; `bias` is `alibi_bias`, a slope for each head.
+
+    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    """
+
+    def __init__(self, num_heads: int):
+        super().__init__()
+        check_options({"num_heads": num_heads}, MODEL_RULES)
+        self.num_heads = num_heads
+
+    def bias(self, query_len: int, key_len: int | None = None) -> Tensor:
+        return alibi_bias(self.num_heads, query_len, key_len)
+
+
+POSITIONS = {
+    "none": lambda d_model, num_heads, max_len: Positions(),
+    "sinusoidal": lambda d_model, num_heads, max_len: SinusoidalPositions(d_model, max_len),
+    "learned": lambda d_model, num_heads, max_len: LearnedPositions(d_model, max_len),
+    "rotary": lambda d_model, num_heads, max_len: RotaryPositions(d_model // num_heads),
+    "alibi": lambda d_model, num_heads, max_len: AlibiPositions(num_heads),
+}
+
+
+def make_positions(name: str, d_model: int, num_heads: int, max_len: int = 512) -> Positions:
+    """The positions of that name, one of POSITIONS. Raises ValueError for another name.
+
+    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    """
+    check_options({"positions": name}, {"positions": one_of(*POSITIONS)})
+    return POSITIONS[name](d_model, num_heads, max_len)

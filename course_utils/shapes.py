@@ -71,10 +71,11 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(n == 1 or n == size for n, size in zip(reversed(shape), reversed(to)))
 
 
-def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_heads: int) -> None:
+def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_heads: int, num_cached: int = 0) -> None:
     """Refuse what multi-head attention can't take: inputs must be (batch, length, d_model), each key with its value.
 
     A mask needs all four dimensions, (batch, heads, query, key), a bias these or (heads, query, key); any of them may be 1.
+    Before these keys there are `num_cached` others, from earlier calls; mask and bias are for all of them.
     Raises ValueError or TypeError that says what to write instead.
     """
     for name, x in (("query", query), ("key", key), ("value", value), ("mask", mask), ("bias", bias)):
@@ -96,4 +97,4 @@ def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_head
     if bias is not None and bias.dim() not in (3, 4):
         raise ValueError(f"bias has shape {tuple(bias.shape)}; it must be (heads, query, key) or (batch, heads, query, "
                          "key), and any of these may be 1. For (query, key) write bias[None]")
-    check_mask(mask, bias, (query.shape[0], num_heads, query.shape[1], key.shape[1]))
+    check_mask(mask, bias, (query.shape[0], num_heads, query.shape[1], num_cached + key.shape[1]))

@@ -6,10 +6,11 @@ words, add positions or classify.
 Exported from notebooks/07_transformer_blocks.ipynb: edit it there.
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.multi_head_attention import MultiHeadAttention
@@ -26,7 +27,7 @@ __all__ = [
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a bend between them, for every token alone: (..., d_model) -> (..., d_model).
+    """Two linear layers with a nonlinearity in between, for each token by itself: (..., d_model) -> (..., d_model).
 
     The position-wise feed-forward network of Vaswani et al. 2017, section 3.3; elsewhere called the MLP.
     Raises ValueError for an activation that is neither 'gelu' nor 'relu'.
@@ -43,11 +44,11 @@ class FeedForward(nn.Module):
         self.activation = F.gelu if activation == "gelu" else F.relu
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self.contract(self.dropout(self.activation(self.expand(x))))
 
 
-def layer_norm(x: torch.Tensor, weight, bias, eps: float = 1e-5) -> torch.Tensor:
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Each vector of x (..., d_model) to mean 0 and variance 1, then scale and shift (Ba et al. 2016).
 
     `nn.LayerNorm` computes the same faster; the blocks use that.
@@ -65,14 +66,14 @@ class BlockResult(NamedTuple):
     Taught in 07_transformer_blocks, '7. The block'.
     """
 
-    x: torch.Tensor
-    weights: torch.Tensor | None
+    x: Tensor
+    weights: Tensor | None
 
 
 class EncoderBlock(nn.Module):
     """x + attention, then x + feed-forward, with layer norm before each (norm_first) or after each sum.
 
-    (x (batch, seq_len, d_model), mask, bias, rotary, need_weights) -> BlockResult; the arguments are those of
+    (x (batch, seq_len, d_model), mask, bias, rotary, need_weights, cache) -> BlockResult; the arguments are those of
     `MultiHeadAttention`. Post-norm: Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020.
 
     Taught in 07_transformer_blocks, '7. The block'.
@@ -91,9 +92,14 @@ class EncoderBlock(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(d_model, eps=layer_norm_eps)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x, mask=None, bias=None, rotary=None, need_weights=False):
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, bias: Tensor | None = None, rotary: Callable | None = None,
+        need_weights: bool = False, cache=None,
+    ) -> BlockResult:
         attended = self.attention_norm(x) if self.norm_first else x
-        context, weights = self.attention(attended, mask=mask, bias=bias, rotary=rotary, need_weights=need_weights)
+        context, weights = self.attention(
+            attended, mask=mask, bias=bias, rotary=rotary, need_weights=need_weights, cache=cache
+        )
         x = x + self.dropout(context)
         if self.norm_first:
             x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
@@ -109,14 +115,15 @@ class EncoderResult(NamedTuple):
     Taught in 07_transformer_blocks, "8. The stack, and the library's".
     """
 
-    x: torch.Tensor
-    attentions: list[torch.Tensor] | None
+    x: Tensor
+    attentions: list[Tensor] | None
 
 
 class Encoder(nn.Module):
     """`num_layers` blocks one after another, and a last layer norm if they are pre-norm.
 
-    `block_options` go to every `EncoderBlock`.
+    `block_options` go to every `EncoderBlock`. Of `caches`, if there are any, each block takes its own. With a causal mask
+    the stack is the body of a decoder that completes texts.
 
     Taught in 07_transformer_blocks, "8. The stack, and the library's".
     """
@@ -130,9 +137,15 @@ class Encoder(nn.Module):
         eps = block_options.get("layer_norm_eps", 1e-5)
         self.norm = nn.LayerNorm(d_model, eps=eps) if norm_first else nn.Identity()
 
-    def forward(self, x, mask=None, bias=None, rotary=None, need_weights=False):
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, bias: Tensor | None = None, rotary: Callable | None = None,
+        need_weights: bool = False, caches: Sequence | None = None,
+    ) -> EncoderResult:
+        caches = caches or [None] * len(self.blocks)
+        if len(caches) != len(self.blocks):
+            raise ValueError(f"{len(caches)} caches for {len(self.blocks)} blocks; give each block its own")
         attentions = []
-        for block in self.blocks:
-            x, weights = block(x, mask, bias, rotary, need_weights)
+        for block, cache in zip(self.blocks, caches):
+            x, weights = block(x, mask, bias, rotary, need_weights, cache)
             attentions.append(weights)
         return EncoderResult(self.norm(x), attentions if need_weights else None)

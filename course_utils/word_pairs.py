@@ -53,11 +53,6 @@ class WordPairClassifier(SelfAttentionClassifier):
             result[:, 1:] = torch.where(self.pairs[places] == codes, places + 1, 0)
         return result
 
-    def embed(self, token_ids):
-        """Vectors of words and pairs, with their positions: (batch, seq_len) -> (batch, seq_len, d_model)."""
-        if self.training and self.config.word_dropout > 0:
-            dropped = torch.rand(token_ids.shape, device=token_ids.device) < self.config.word_dropout
-            token_ids = token_ids.masked_fill(dropped, self.config.unk_id)
-        words = self.embedding(token_ids) * self.config.embedding_scale
-        pairs = self.pair_embedding(self.pair_ids(token_ids)) * self.pair_scale
-        return self.dropout(self.positions(words + pairs))
+    def word_vectors(self, token_ids):
+        """Vectors of words and of the pairs that end there: (batch, seq_len) -> (batch, seq_len, d_model)."""
+        return super().word_vectors(token_ids) + self.pair_embedding(self.pair_ids(token_ids)) * self.pair_scale

@@ -20,6 +20,7 @@ from course_utils.classifier import (
     ReviewClassifier,
     SelfAttentionClassifier,
 )
+from course_utils.embeddings import masked_mean
 from course_utils.tokenization import WordTokenizer, pad_batch
 
 TEXTS = [
@@ -197,7 +198,23 @@ def test_every_option_reaches_the_model():
         assert block.attention.attention_dropout == 0.32 and not block.norm_first
     assert model.dropout.p == 0.31 and model.pooled_dropout.p == 0.33
     assert isinstance(model.encoder.norm, torch.nn.Identity)
-    assert make_model("rotary", num_heads=4).rotary.d_head == 4            # the columns of one head, not of the model
+    assert make_model("rotary", num_heads=4).positions.d_head == 4          # the columns of one head, not of the model
+
+
+@pytest.mark.parametrize(("positions", "pooling"), MODELS)
+def test_the_hidden_vectors_are_those_that_are_pooled(positions, pooling):
+    model, (ids, mask) = make_model(positions, pooling), pad_batch([[3, 5, 7, 9], [11, 4]], 0)
+    x = model.hidden(ids, mask)
+    assert x.shape == (2, 4, 16)
+    pooled = masked_mean(x, mask) if pooling == "mean" else model.pooling(x, mask)[0]
+    assert torch.equal(model.output(pooled), model(ids, mask).logits)
+    alone = model.hidden(ids[1:, :2], mask[1:, :2])
+    torch.testing.assert_close(x[1:, :2], alone, atol=1e-5, rtol=0)        # padding moves no word's vector
+
+
+def test_hidden_refuses_a_mask_of_another_shape():
+    with pytest.raises(ValueError, match=r"token_ids have shape \(1, 3\), attention_mask \(1, 2\)"):
+        make_model().hidden(torch.tensor([[3, 5, 7]]), torch.ones(1, 2, dtype=torch.bool))
 
 
 def test_positions_differ_by_the_option():

@@ -1,5 +1,6 @@
 """Multi-head attention equals `nn.MultiheadAttention`, and its fused path equals its explicit one."""
 
+import inspect
 import re
 
 import pytest
@@ -7,12 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from library_twins import attention_pairs, copy_over, proof, ragged_mask, randomise, same, same_parameter_gradients
+from small_cache import Cache
 from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import causal_mask, padding_mask
 from course_utils.multi_head_attention import MultiHeadAttention
-from course_utils.positional_encoding import RotaryPositions, alibi_bias
+from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
 
 seeds = st.integers(0, 10**6)
 lengths = st.integers(1, 6)
@@ -26,7 +28,7 @@ def test_equals_the_library(kind, batch, query_len, key_len, heads, d_head, with
     for dtype in (torch.float32, torch.float64):
         torch.manual_seed(seed)
         d_model = heads * d_head
-        ours = MultiHeadAttention(d_model, heads, bias=with_bias).to(dtype)
+        ours = MultiHeadAttention(d_model, heads, projection_bias=with_bias).to(dtype)
         theirs = nn.MultiheadAttention(d_model, heads, bias=with_bias, batch_first=True, dtype=dtype)
         randomise(ours)
         our_parameters, their_parameters = copy_over(attention_pairs(ours, theirs))
@@ -97,6 +99,60 @@ def test_rotary_turns_split_queries_and_keys_and_no_values(need_weights):
     same(attention(x, memory, rotary=rotary, need_weights=need_weights).context, expected)
 
 
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("steps", [[1] * 6, [4, 1, 1], [2, 3, 1], [6]])
+@pytest.mark.parametrize("name", POSITIONS)
+def test_with_a_cache_a_text_read_in_pieces_gives_what_it_gives_whole(name, steps, need_weights):
+    torch.manual_seed(0)
+    attention, positions, x = MultiHeadAttention(8, 2).double(), make_positions(name, 8, 2).double(), torch.randn(2, 6, 8)
+    randomise(attention)
+    x, cache, pieces = positions.add(x.double()), Cache(), []
+    whole = attention(x, mask=causal_mask(6)[None, None], bias=positions.bias(6), rotary=positions.rotate,
+                      need_weights=need_weights)
+    for size in steps:
+        past, end = len(cache), len(cache) + size
+        piece = attention(
+            x[:, past:end], mask=causal_mask(size, end)[None, None], bias=positions.bias(size, end),
+            rotary=positions.rotate, need_weights=need_weights, cache=cache,
+        )
+        pieces.append(piece.context)
+        if need_weights:
+            torch.testing.assert_close(piece.weights, whole.weights[:, :, past:end, :end])
+    torch.testing.assert_close(torch.cat(pieces, dim=1), whole.context, atol=1e-10, rtol=0)
+    assert len(cache) == 6 and cache.key.shape == cache.value.shape == (2, 2, 6, 4)
+
+
+@pytest.mark.parametrize("name", ["mask", "bias"])
+def test_with_a_cache_masks_and_biases_are_for_all_keys(name):
+    attention, cache, x = MultiHeadAttention(8, 2), Cache(), torch.randn(1, 3, 8)
+    attention(x, cache=cache)
+    given = torch.ones(1, 1, 3, 3) > 0 if name == "mask" else torch.zeros(1, 1, 3, 3)
+    with pytest.raises(ValueError, match=rf"{name} has shape \(1, 1, 3, 3\) and the scores.*\(1, 2, 3, 6\)"):
+        attention(x, cache=cache, **{name: given})
+    assert len(cache) == 3                                                 # what was refused is not kept
+
+
+def test_a_memory_is_projected_once_for_many_queries():
+    torch.manual_seed(0)
+    attention, x, memory = MultiHeadAttention(8, 2), torch.randn(2, 3, 8), torch.randn(2, 5, 8)
+    randomise(attention)
+    mask = padding_mask(ragged_mask(2, 5))
+    expected = attention(x, memory, mask=mask).context
+    _, key, value = attention.project(memory, memory, memory)              # (batch, heads, memory, d_head)
+    for i in range(3):
+        query = attention.split(attention.query_projection(x[:, i : i + 1]))
+        context = attention.attend(query, key, value, mask).context
+        same(attention.output_projection(attention.merge(context)), expected[:, i : i + 1])
+
+
+def test_the_old_name_of_projection_bias_says_the_new_one():
+    with pytest.raises(TypeError, match=r"bias=False, but .* projection_bias=False.*make update NB=05"):
+        MultiHeadAttention(8, 2, bias=False)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'biases'"):
+        MultiHeadAttention(8, 2, biases=False)
+    assert list(inspect.signature(MultiHeadAttention).parameters)[:3] == ["d_model", "num_heads", "projection_bias"]
+
+
 def test_split_gives_each_head_its_own_columns():
     batch, length, heads, d_head = 2, 5, 3, 4
     x = torch.arange(batch * length * heads * d_head).view(batch, length, heads * d_head).float()
@@ -133,7 +189,7 @@ def test_the_number_of_parameters_does_not_depend_on_the_number_of_heads():
     for heads in (1, 2, 8):
         attention = MultiHeadAttention(16, heads)
         assert sum(p.numel() for p in attention.parameters()) == 4 * (16 * 16 + 16)
-    assert sum(p.numel() for p in MultiHeadAttention(16, 4, bias=False).parameters()) == 4 * 16 * 16
+    assert sum(p.numel() for p in MultiHeadAttention(16, 4, projection_bias=False).parameters()) == 4 * 16 * 16
 
 
 def test_the_output_projection_is_applied_last():

@@ -1,8 +1,11 @@
 """Positions: tables by their formulas, rotations, slopes, and what they do to a model."""
 
+import dataclasses
+import json
 import math
 
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +14,20 @@ from library_twins import proof
 from course_utils.acceleration import accelerate
 from course_utils.attention import padding_mask
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
+from course_utils.model_files import read_model
 from course_utils.positional_encoding import (
+    POSITIONS,
+    AlibiPositions,
     LearnedPositions,
+    Positions,
     RotaryPositions,
     SinusoidalPositions,
     alibi_bias,
     alibi_slopes,
+    make_positions,
     sinusoidal_table,
 )
+from course_utils.tokenization import WordTokenizer
 
 
 @proof
@@ -162,17 +171,26 @@ def test_rotary_in_float32_at_early_positions_is_exact_to_float32():
     torch.testing.assert_close(RotaryPositions(16)(x).double(), turned_in_float64(x, 0), atol=2e-5, rtol=0)
 
 
-def test_a_model_saved_with_rotary_frequencies_still_loads_and_says_the_same():
-    model = small_model("rotary")
-    saved = {**model.state_dict(), "rotary.frequency": 10000.0 ** -(torch.arange(0, 8, 2) / 8)}
-    again = small_model("rotary")
-    torch.nn.init.zeros_(again.embedding.weight)
-    again.load_state_dict(saved)
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_names_in_a_saved_model_are_those_of_earlier_versions(positions):
+    names = [name for name in small_model(positions).state_dict() if "positions" in name or "rotary" in name]
+    assert names == (["positions.table"] if positions in ("sinusoidal", "learned") else [])
+
+
+def test_a_model_saved_with_rotary_frequencies_still_loads_and_says_the_same(tmp_path):
+    model, tokenizer = small_model("rotary"), WordTokenizer(["<pad>", "<unk>", *map(chr, range(97, 123)), "but", "not"])
+    frequency = 10000.0 ** -(torch.arange(0, 8, 2) / 8)
+
+    def saved_with(**others):
+        safetensors.torch.save_file({**model.state_dict(), **others}, tmp_path / "model.safetensors")
+        (tmp_path / "config.json").write_text(json.dumps(dataclasses.asdict(model.config)))
+        tokenizer.save(tmp_path / "vocabulary.json")
+        return read_model(tmp_path, SelfAttentionClassifier, ClassifierConfig).model
+
     ids = torch.tensor([[5, 9, 14, 7, 22, 3, 18]])
-    assert torch.equal(again(ids).logits, model(ids).logits)
-    assert "rotary.frequency" not in model.state_dict() and "rotary.frequency" in saved
-    with pytest.raises(RuntimeError, match="rotary.speed"):                # any other name is as unknown as it was
-        again.load_state_dict({**model.state_dict(), "rotary.speed": torch.ones(4)})
+    assert torch.equal(saved_with(**{"rotary.frequency": frequency})(ids).logits, model(ids).logits)
+    with pytest.raises(ValueError, match="rotary.speed is not part of the model"):  # any other name is as unknown as it was
+        saved_with(**{"rotary.speed": frequency})
 
 
 def test_rotary_float32_angles_are_those_of_the_buffer_that_earlier_versions_kept():
@@ -265,3 +283,44 @@ def test_positions_refuse_vectors_that_they_were_not_made_for(positions, x, erro
 def test_alibi_says_how_many_heads_there_can_be(num_heads):
     with pytest.raises(ValueError, match=f"num_heads={num_heads}; use a whole number from 1"):
         alibi_bias(num_heads, 3)
+
+
+# one interface
+
+KINDS = {"none": Positions, "sinusoidal": SinusoidalPositions, "learned": LearnedPositions, "rotary": RotaryPositions,
+         "alibi": AlibiPositions}
+
+
+def test_positions_are_made_by_their_names():
+    assert list(POSITIONS) == list(KINDS)
+    for name, kind in KINDS.items():
+        made = make_positions(name, d_model=12, num_heads=3, max_len=7)
+        assert type(made) is kind and isinstance(made, Positions)
+    assert make_positions("rotary", 12, 3, 7).d_head == 4 and make_positions("alibi", 12, 3, 7).num_heads == 3
+    assert len(make_positions("learned", 12, 3, 7).table) == len(make_positions("sinusoidal", 12, 3, 7).table) == 7
+    with pytest.raises(ValueError, match="positions='sine'; use one of none, sinusoidal, learned, rotary, alibi"):
+        make_positions("sine", 12, 3, 7)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_each_kind_does_one_thing_and_nothing_elsewhere(name):
+    torch.manual_seed(0)
+    positions, words, queries = make_positions(name, 8, 2, 20), torch.randn(2, 5, 8), torch.randn(2, 2, 5, 4)
+    assert torch.equal(positions.add(words, 3), words) == (name not in ("sinusoidal", "learned"))
+    assert torch.equal(positions.rotate(queries, 3), queries) == (name != "rotary")
+    assert (positions.bias(5) is None) == (name != "alibi")
+    if name == "rotary":
+        assert torch.equal(positions(queries, 3), positions.rotate(queries, 3))
+    else:
+        assert torch.equal(positions(words, 3), positions.add(words, 3))
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("offset", [1, 4])
+def test_a_sequence_continued_at_an_offset_is_the_end_of_the_whole(name, offset):
+    torch.manual_seed(0)
+    positions, words, queries = make_positions(name, 8, 2, 20), torch.randn(2, 9, 8), torch.randn(2, 2, 9, 4)
+    torch.testing.assert_close(positions.add(words[:, offset:], offset), positions.add(words)[:, offset:])
+    torch.testing.assert_close(positions.rotate(queries[:, :, offset:], offset), positions.rotate(queries)[:, :, offset:])
+    if name == "alibi":                                                    # the last query stands at the last key
+        assert torch.equal(positions.bias(9 - offset, 9), positions.bias(9)[:, offset:])

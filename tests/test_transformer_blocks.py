@@ -14,10 +14,11 @@ from library_twins import (
     same_gradients,
     same_parameter_gradients,
 )
+from small_cache import Cache
 from torch import nn
 
-from course_utils.attention import padding_mask
-from course_utils.positional_encoding import RotaryPositions, alibi_bias
+from course_utils.attention import causal_mask, padding_mask
+from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
 from course_utils.transformer_blocks import Encoder, EncoderBlock, FeedForward, layer_norm
 
 seeds = st.integers(0, 10**6)
@@ -182,6 +183,44 @@ def test_bias_and_rotary_reach_every_layer(options):
         expected = block(expected, **options).x
     torch.testing.assert_close(encoder(x, **options).x, encoder.norm(expected))
     assert (encoder(x, **options).x - encoder(x).x).abs().max() > 1e-3
+
+
+class LanguageModel(nn.Module):
+    """What Part III builds from these parts, in its smallest form: the next token after each token."""
+
+    def __init__(self, positions, **options):
+        super().__init__()
+        self.embedding, self.positions = nn.Embedding(11, 12), make_positions(positions, 12, 3, max_len=9)
+        self.encoder, self.output = Encoder(2, 12, 3, 16, **options), nn.Linear(12, 11)
+
+    def forward(self, token_ids, caches=None):
+        past = len(caches[0]) if caches else 0
+        query_len, key_len = token_ids.shape[1], past + token_ids.shape[1]
+        x = self.positions.add(self.embedding(token_ids), past)
+        mask = causal_mask(query_len, key_len)[None, None]
+        x = self.encoder(x, mask, self.positions.bias(query_len, key_len), self.positions.rotate, caches=caches).x
+        return self.output(x)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_language_model_with_caches_says_token_by_token_what_it_says_in_one_pass(positions, norm_first):
+    torch.manual_seed(0)
+    model = LanguageModel(positions, norm_first=norm_first).double().eval()
+    randomise(model)
+    token_ids, caches = torch.randint(11, (2, 8)), [Cache() for _ in model.encoder.blocks]
+    with torch.no_grad():
+        whole = model(token_ids)
+        for i in range(8):
+            logits = model(token_ids[:, i : i + 1], caches)
+            torch.testing.assert_close(logits[:, 0], whole[:, i], atol=1e-10, rtol=0)
+    assert [len(cache) for cache in caches] == [8, 8]
+    assert not torch.allclose(caches[0].key, caches[1].key)                # each layer has its own
+
+
+def test_the_number_of_caches_is_the_number_of_blocks():
+    with pytest.raises(ValueError, match="1 caches for 2 blocks; give each block its own"):
+        Encoder(2, 8, 2, 8)(torch.randn(1, 3, 8), caches=[Cache()])
 
 
 def test_wrong_options_are_named():

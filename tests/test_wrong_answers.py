@@ -150,7 +150,7 @@ def library_heads(x, W_query, W_key, W_value, W_output, num_heads, attention_mas
 
 
 def course_heads(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    layer = multi_head_attention.MultiHeadAttention(x.shape[-1], num_heads, bias=False)
+    layer = multi_head_attention.MultiHeadAttention(x.shape[-1], num_heads, projection_bias=False)
     names = ("query_projection", "key_projection", "value_projection", "output_projection")
     for name, W in zip(names, (W_query, W_key, W_value, W_output)):
         getattr(layer, name).load_state_dict({"weight": W.T})
