@@ -29,7 +29,6 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.acceleration import accelerate, choose_precision
 from course_utils.attention import padding_mask
 from course_utils.classifier import AttentionPooling, ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
@@ -118,33 +117,31 @@ def our_call(block: EncoderBlock, x, real=None):
 
 
 def block_and_library(length: int, attention_dropout: float):
-    """An input of TOKENS tokens, its mask, our block accelerated and as it is, and the library's layer."""
+    """An input of TOKENS tokens, its mask, our block, and the library's layer."""
     x = torch.randn(TOKENS // length, length, D_MODEL, requires_grad=True)
-    accelerated, plain = (EncoderBlock(D_MODEL, NUM_HEADS, D_FF, DROPOUT, attention_dropout) for _ in range(2))
-    return x, ragged(len(x), length), accelerate(accelerated), plain, library_layer(attention_dropout)
+    block = EncoderBlock(D_MODEL, NUM_HEADS, D_FF, DROPOUT, attention_dropout)
+    return x, ragged(len(x), length), block, library_layer(attention_dropout)
 
 
 def section_block(repetitions: int = 5):
     """`EncoderBlock` against `nn.TransformerEncoderLayer`: training with either placement of dropout, and inference."""
     against = "nn.TransformerEncoderLayer"
     for length, (place, attention_dropout) in product(LENGTHS, PLACES.items()):
-        x, real, accelerated, plain, library = block_and_library(length, attention_dropout)
+        x, real, block, library = block_and_library(length, attention_dropout)
         gradient = torch.randn_like(x)
         measured = interleaved({
-            "ours": training_pass(our_call(accelerated, x, real), list(accelerated.parameters()), gradient),
-            "plain": training_pass(our_call(plain, x, real), list(plain.parameters()), gradient),
+            "ours": training_pass(our_call(block, x, real), list(block.parameters()), gradient),
             "other": training_pass(library_call(library, x, real), list(library.parameters()), gradient),
         }, repetitions)
-        for name, label in (("ours", "block, accelerated"), ("plain", "block")):
-            what = f"{label}: forward and backward, {length} tokens, {place}"
-            yield row("block", what, against, measured, name, length=length, dropout=place, mode="training")
+        what = f"block: forward and backward, {length} tokens, {place}"
+        yield row("block", what, against, measured, length=length, dropout=place, mode="training")
     for length, padded in product(LENGTHS, (True, False)):
-        x, real, accelerated, _, library = block_and_library(length, 0.0)
+        x, real, block, library = block_and_library(length, 0.0)
         real = real if padded else None
-        accelerated.eval()
+        block.eval()
         library.eval()
         measured = interleaved({
-            "ours": inference_pass(our_call(accelerated, x, real)), "other": inference_pass(library_call(library, x, real)),
+            "ours": inference_pass(our_call(block, x, real)), "other": inference_pass(library_call(library, x, real)),
         }, repetitions)
         what = f"block: inference, {length} tokens, {'a padded batch' if padded else 'no padding'}"
         yield row("block", what, against, measured, length=length, mode="inference", padded=padded)
@@ -167,14 +164,14 @@ class LibraryClassifier(nn.Module):
 
 
 def classifier_and_library(length: int, attention_dropout: float):
-    """Our classifier of two layers, accelerated; the library's twin; a batch; and a pass of each over it."""
+    """Our classifier of two layers, the library's twin, and a pass of each over the same batch."""
     vocab_size, layers = 2000, 2
     real = ragged(TOKENS // length, length)
     token_ids = torch.randint(2, vocab_size, real.shape).masked_fill(~real, 0)
-    ours = accelerate(SelfAttentionClassifier(ClassifierConfig(
+    ours = SelfAttentionClassifier(ClassifierConfig(
         vocab_size=vocab_size, d_model=D_MODEL, num_heads=NUM_HEADS, d_ff=D_FF, num_layers=layers, max_len=length,
         dropout=DROPOUT, attention_dropout=attention_dropout,
-    )))
+    ))
     stack = nn.TransformerEncoder(
         library_layer(attention_dropout), layers, norm=nn.LayerNorm(D_MODEL), enable_nested_tensor=False
     )
@@ -192,7 +189,7 @@ def section_classifier(repetitions: int = 5):
             "ours": training_pass(our_pass, list(ours.parameters()), gradient),
             "other": training_pass(library_pass, list(library.parameters()), gradient),
         }, repetitions)
-        what = f"classifier, accelerated: forward and backward, {length} tokens, {place}"
+        what = f"classifier: forward and backward, {length} tokens, {place}"
         yield row("classifier", what, against, measured, length=length, dropout=place, mode="training")
     for length in LENGTHS:
         ours, library, our_pass, library_pass = classifier_and_library(length, 0.0)
@@ -205,16 +202,14 @@ def section_classifier(repetitions: int = 5):
 
 # ways to compute attention
 
-WAYS = ("fused", "explicit", "in pieces, dropout 0.1", "explicit, dropout 0.1")
+WAYS = ("fused", "explicit")
 
 
 def attention_pass(way: str, length: int):
-    """Forward and backward of one multi-head attention: explicit (with its weights), fused, or in pieces."""
-    attention = MultiHeadAttention(D_MODEL, NUM_HEADS, attention_dropout=DROPOUT if "dropout" in way else 0.0)
-    if "pieces" in way:
-        accelerate(attention)
+    """Forward and backward of one multi-head attention: explicit (with its weights), or fused."""
+    attention = MultiHeadAttention(D_MODEL, NUM_HEADS)
     x = torch.randn(TOKENS // length, length, D_MODEL, requires_grad=True)
-    mask, explicit = padding_mask(ragged(len(x), length)), "explicit" in way
+    mask, explicit = padding_mask(ragged(len(x), length)), way == "explicit"
     return training_pass(
         lambda: attention(x, mask=mask, need_weights=explicit).context, list(attention.parameters()), torch.randn_like(x)
     )
@@ -253,13 +248,13 @@ def peaks_mb() -> dict[str, float]:
 
 
 def section_attention(repetitions: int = 5):
-    """Explicit against fused attention, and in pieces where there is dropout on the weights: time and peak memory."""
+    """Fused against explicit attention: time and peak memory."""
     peaks = peaks_mb()
-    for (ours, other), length in product(zip(WAYS[::2], WAYS[1::2]), LENGTHS):
-        passes = {"ours": attention_pass(ours, length), "other": attention_pass(other, length)}
+    for length in LENGTHS:
+        measured = interleaved({way: attention_pass(way, length) for way in WAYS}, repetitions)
         yield row(
-            "attention", f"attention: {ours}, {length} tokens", other, interleaved(passes, repetitions), length=length,
-            ours_mb=peaks[f"{ours} {length}"], other_mb=peaks[f"{other} {length}"],
+            "attention", f"attention: fused, {length} tokens", "explicit", measured, *WAYS, length=length,
+            ours_mb=peaks[f"fused {length}"], other_mb=peaks[f"explicit {length}"],
         )
 
 
@@ -301,11 +296,10 @@ def training_steps(model: nn.Module, chosen: list, options: BatchOptions, fixed:
     return run
 
 
-def recipe_model(fast: bool = True, **changes) -> SelfAttentionClassifier:
+def recipe_model(**changes) -> SelfAttentionClassifier:
     """The classifier of the course's IMDb recipe."""
     recipe = RECIPES["imdb"]
-    model = SelfAttentionClassifier(ClassifierConfig(vocab_size=recipe.max_size, **{**recipe.model, **changes}))
-    return accelerate(model) if fast else model
+    return SelfAttentionClassifier(ClassifierConfig(vocab_size=recipe.max_size, **{**recipe.model, **changes}))
 
 
 def tutorial_model() -> LibraryClassifier:
@@ -333,19 +327,16 @@ def section_step(repetitions: int = 5, seed: int = 0):
         "equal batches": training_steps(tutorial_model(), bucketed, options, fixed=False),
         "recipe, fixed": training_steps(recipe_model(), mixed, options, fixed=True, fused=True),
         "recipe": training_steps(recipe_model(), bucketed, options, fixed=False, fused=True),
-        "recipe, plain": training_steps(recipe_model(fast=False), bucketed, options, fixed=False, fused=True),
         "equal dropout": training_steps(
             recipe_model(attention_dropout=DROPOUT), bucketed, options, fixed=False, fused=True),
     }
     measured = interleaved(arms, repetitions)
-    recipe = "IMDb recipe, accelerated"
+    recipe = "IMDb recipe"
     for what, ours, against, other in (
         (f"{recipe}, bucketed batches", "recipe", f"{tutorial}, every batch 256 wide", "tutorial"),
         (f"{recipe}, every batch 256 wide", "recipe, fixed", f"{tutorial}, every batch 256 wide", "tutorial"),
         (f"{recipe}, bucketed batches", "recipe", f"{tutorial}, the same batches", "equal batches"),
         (f"{recipe}, bucketed batches, {EVERYWHERE}", "equal dropout", f"{tutorial}, the same batches", "equal batches"),
-        ("IMDb recipe, not accelerated, bucketed batches", "recipe, plain", f"{tutorial}, every batch 256 wide", "tutorial"),
-        (f"{recipe}, bucketed batches", "recipe", "IMDb recipe, not accelerated, the same batches", "recipe, plain"),
     ):
         yield row("step", f"training step: {what}", against, measured, ours, other, steps=len(bucketed))
 
@@ -393,11 +384,11 @@ def section_threads(repetitions: int = 4, seed: int = 0):
         return run
     measured = interleaved({"ours": with_threads(2), "other": with_threads(1)}, repetitions, time.perf_counter)
     torch.set_num_threads(1)
-    yield row("threads", "training step: IMDb recipe, accelerated, two threads", "one thread", measured, clock="wall")
+    yield row("threads", "training step: IMDb recipe, two threads", "one thread", measured, clock="wall")
 
 
 def section_precision(repetitions: int = 2):
-    """A forward and backward pass in bfloat16 against float32, and what `choose_precision` makes of it."""
+    """A forward and backward pass in float32 against bfloat16."""
     model, real = recipe_model(), ragged(4, 128)
     token_ids = torch.randint(2, 15000, real.shape).masked_fill(~real, 0)
 
@@ -409,8 +400,7 @@ def section_precision(repetitions: int = 2):
             logits.float().sum().backward()
         return run
     measured = interleaved({"ours": passes("fp32"), "other": passes("bf16")}, repetitions)
-    chosen = choose_precision(model, token_ids, real)
-    yield row("precision", "IMDb recipe: forward and backward in float32", "in bfloat16", measured, chosen=chosen)
+    yield row("precision", "IMDb recipe: forward and backward in float32", "in bfloat16", measured)
 
 
 # tokenizers
