@@ -27,6 +27,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import torch
 from torch import nn
+from torch.optim import Optimizer
 from tqdm import tqdm
 
 from course_utils import files
@@ -147,15 +148,15 @@ def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) ->
 
 
 def train_epoch(
-    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable, loss_of: LossOf, rates: list[float], clip: float
+    model: nn.Module, optimizer: Optimizer, batches: Iterable, loss_of: LossOf, rates: list[float], clip: float
 ) -> float:
-    """Make one step for each batch, at the learning rate that `rates` holds for it; return the mean loss over all items."""
+    """Make one step for each batch, with its learning rate from `rates`; return the mean loss over all items."""
     model.train()
     loss_sum, items_seen = 0.0, 0
     for batch, rate in zip(batches, rates):
         for group in optimizer.param_groups:
             group["lr"] = rate
-        loss, items = loss_of(model, batch)             # the mean loss of this batch, and of how many items
+        loss, items = loss_of(model, batch)             # forward: how wrong, on average over so many items
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), clip)
