@@ -18,13 +18,13 @@ def _marked_probes(generator: torch.Generator) -> list[tuple]:
     """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all.
 
     Then capitals, digits, accents, two spaces, a new line, marks side by side and one that ends the text; no text; and a
-    mark that runs over a line break.
+    mark that runs over a line break; spaces at the beginning and a new line at the end.
     """
     a, b, c, d = drawn(generator, OPINIONS, 4)
     return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
             (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",),
             (f"[NEVER]  {a.upper()}?\n7/10 - café, [{b.capitalize()} & 100 % {c}][{d}]: [{a}]",), ("",),
-            (f"It is [not {a},\nnor {b}] to the end.",)]
+            (f"It is [not {a},\nnor {b}] to the end.",), (f"  Then {c}, [{d}].\n",)]
 
 
 def _observe_marked(function, marked):

@@ -506,7 +506,8 @@ BATCH = Exercise(
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
     """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
     equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
-    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap."""
+    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap; a word
+    that comes twice."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
@@ -520,6 +521,7 @@ def _merge_probes(generator: torch.Generator) -> list[tuple]:
         ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
         ([[p + q, p], [r], [p, s]], [2, 9, 2]),
         ([[s, s, s], [q, r]], [2, 3]),
+        ([[r, s], [p, q], [r, s]], [2, 3, 2]),
     ]
 
 

@@ -378,7 +378,13 @@ def _observe_epoch(function, model, several):
     steps, backwards = [], []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
     model.weight.register_hook(lambda gradient: backwards.append(1))
-    loss = function(model, optimizer, several)
+    try:
+        loss = function(model, optimizer, several)
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error) or not steps:
+            raise
+        raise TypeError("expected backward() before step(), for each batch. Your step changes the weights after the forward "
+                        "pass, and the backward pass of the same batch still needs them as they were") from None
     if loss is None:
         return None
     try:
@@ -430,8 +436,8 @@ EPOCH = Exercise(
     mistakes=(
         Mistake("never-cleared", _after, "With one batch they are right; with several, each step uses the sum of all "
                 "gradients so far. backward adds to what is there: clear before it, for every batch (section 5)."),
-        Mistake("cleared-between", lambda case: f"no parameter has moved, though {case.got['moved']}.", "The gradient "
-                "is cleared after backward and before the step, so the step has nothing to go by."),
+        Mistake("cleared-between", lambda case: f"no parameter has moved, though {case.got['moved']}.", "The step had "
+                "no gradient to go by: it came before backward, or the gradient was cleared between the two."),
         Mistake("no-backward", lambda case: f"no parameter has moved: {case.got['moved']}.", "Without loss.backward() "
                 "there is no gradient, and the step does nothing. There is no error."),
         Mistake("no-step", lambda case: f"no parameter has moved: {case.got['moved']}.", "The gradients are computed "

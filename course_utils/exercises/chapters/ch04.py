@@ -190,7 +190,10 @@ SCALED = Exercise(
 
 
 def _masked_probes(generator: torch.Generator) -> list[tuple]:
-    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones."""
+    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones.
+
+    Then all scores low; one key allowed of two; a query whose scores are exactly 0; a forbidden key far above the others.
+    """
     query, key, value = _attention_probes(generator)[0]
     mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
     mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
@@ -201,7 +204,9 @@ def _masked_probes(generator: torch.Generator) -> list[tuple]:
     high_query, high_key = _with_scores(5.0, generator)
     high_key[2] *= 40                                      # a forbidden key, some 195 above the allowed ones
     high = high_query, high_key, torch.randn(4, 3, generator=generator), torch.tensor([[True, True, False, True]])
-    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), high]
+    idle = query[0, 0] * torch.tensor([[1.0], [0.0], [1.0], [1.0]]), key[0, 0], value[0, 0], mask[0, 0]
+    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), idle,
+            high]
 
 
 def _observe_masked(function, query, key, value, mask):
@@ -242,9 +247,8 @@ MASKED = Exercise(
     "may attend) -> context (..., query, d_value), weights (..., query, key)",
     probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
     not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
-        "far "
-    "above the allowed ones, their weights have all come out as 0. Put -inf on the forbidden scores with masked_fill, "
-    "before the softmax.",
+    "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
+    "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
         Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
                 "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "

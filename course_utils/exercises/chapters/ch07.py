@@ -171,8 +171,8 @@ NORM = Exercise(
     properties=(
         Property(lambda case: _other_eps(case) is not None,
                  lambda case: f"{_moments(case)[:-1]}, and your numbers are close to those of eps = {_other_eps(case):.3g}.",
-                 "The eps that is handed over has no effect: it stands under the root, √(variance + eps), in place of a "
-                 "number of your own."),
+                 "The eps that is handed over has no effect here: it must stand under the root, √(variance + eps), in place "
+                 "of a number of your own."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3
                  and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments,
                  "Check two things apart: that each word's own mean is subtracted, over the last dimension; and that "

@@ -316,8 +316,10 @@ COMPREHENSIVENESS = Exercise(
         Property(lambda case: case.got[""] * case.right[""] < 0 and min(abs(case.got[""]), abs(case.right[""])) > 0.05,
                  _mean_fall,
                  "The sign differs too. Which tokens go, and what is subtracted from what?"),
-        Property(lambda case: abs(case.got[""] - case.right[""]) > 1e-4, _mean_fall, "Take one share and print the "
-                 "tokens that are left: how many, which, in which order?"),
+        Property(lambda case: 0 not in case.inputs[3] and abs(case.got[""] - case.right[""]) > 1e-4, _mean_fall, "Take one "
+                 "share and print the tokens that are left: how many, which, in which order?"),
+        Property(lambda case: abs(case.got[""] - case.right[""]) > 1e-4, _mean_fall, "Only a list with a share of 0 comes "
+                 "out wrong. It takes no token out, so its loss is 0, and it counts in the mean."),
     ),
     hints=(
         "Write it for one share first: a function of the tokens, the importances and a number of tokens to take out.",
