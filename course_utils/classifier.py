@@ -9,6 +9,8 @@ Exported from notebooks/08_classifier.ipynb: edit it there.
 
 import dataclasses
 import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -19,7 +21,7 @@ from course_utils.embeddings import masked_mean
 from course_utils.model_files import check_answers, check_label_names, read_model, write_model
 from course_utils.options import check_model_options, check_options, list_of_texts, whole
 from course_utils.positional_encoding import POSITIONS, make_positions
-from course_utils.tokenization import Token, WordTokenizer, pad_batch
+from course_utils.tokenization import Token, Tokenizer, pad_batch, truncate
 from course_utils.transformer_blocks import Encoder, EncoderResult
 
 __all__ = [
@@ -193,7 +195,9 @@ class ReviewClassifier:
     Taught in 08_classifier, '6. Texts in, labels out; saving and loading'.
     """
 
-    def __init__(self, model: SelfAttentionClassifier, tokenizer: WordTokenizer, label_names=("negative", "positive")):
+    def __init__(
+        self, model: SelfAttentionClassifier, tokenizer: Tokenizer, label_names: Sequence[str] = ("negative", "positive")
+    ):
         if model.config.vocab_size != tokenizer.vocab_size:
             raise ValueError(
                 f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
@@ -202,7 +206,7 @@ class ReviewClassifier:
         check_label_names(label_names, model.config.num_classes)
         self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
 
-    def save(self, folder) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write weights, configuration and vocabulary into `folder`: all of them, or the model that was there is left whole.
 
         Raises ValueError for a model that couldn't be loaded, such as one with a weight that is NaN.
@@ -210,22 +214,22 @@ class ReviewClassifier:
         write_model(folder, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
 
     @classmethod
-    def load(cls, folder) -> "ReviewClassifier":
-        """Read and check what `save` wrote.
+    def load(cls, folder: str | Path) -> "ReviewClassifier":
+        """Read and check what `save` wrote; the tokenizer is of the kind that the folder names.
 
         Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
         """
         saved = read_model(folder, SelfAttentionClassifier, ClassifierConfig, ["label_names"])
         return cls(saved.model, saved.tokenizer, saved.extra["label_names"])
 
-    def encode(self, texts):
+    def encode(self, texts: Iterable[str]) -> list[Tensor]:
         """Texts to (token_ids, attention_mask), cut to what the model can read, on the model's device."""
         ids = [self.tokenizer.encode(text) for text in list_of_texts(texts)]
         batch = pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
         return [tensor.to(self.model.output.weight.device) for tensor in batch]
 
     @torch.no_grad()
-    def predict(self, texts, batch_size: int = 64):
+    def predict(self, texts: Iterable[str], batch_size: int = 64) -> tuple[list[str], Tensor]:
         """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
 
         Puts the model in eval mode. Raises TypeError for anything but a list (or column) of strings, and
@@ -250,10 +254,7 @@ class ReviewClassifier:
         if not isinstance(text, str):
             raise TypeError(f"explain() reads one text, a string; it got {type(text).__name__}")
         self.model.eval()
-        tokens = self.tokenizer.tokenize(text)
-        max_len = self.model.config.max_len
-        if len(tokens) > max_len:
-            tokens = tokens[: max_len // 4] + tokens[len(tokens) - (max_len - max_len // 4) :]
+        tokens = truncate(self.tokenizer.tokenize(text), self.model.config.max_len, "head_tail")
         result = self.model(*self.encode([text]), need_weights=True)
         probabilities = result.logits[0].float().softmax(dim=-1)
         check_answers(probabilities)

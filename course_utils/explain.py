@@ -27,7 +27,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from course_utils.classifier import SelfAttentionClassifier
 from course_utils.data import find_folder
-from course_utils.tokenization import Token
+from course_utils.tokenization import Token, truncate
 
 with warnings.catch_warnings():                                            # captum's progress bar asks for a package that
     warnings.simplefilter("ignore")                                        # the course does not use
@@ -437,9 +437,7 @@ def score_texts(classifier, texts, method: str = "occlusion", batch_size: int = 
         target = predicted_class(classifier.model, *batch)
         scores = METHODS[method](classifier.model, *batch, target, **options)
         for i, row, label in zip(chosen, scores, target.tolist()):
-            tokens = classifier.tokenizer.tokenize(texts[i])
-            if len(tokens) > max_len:
-                tokens = tokens[: max_len // 4] + tokens[len(tokens) - (max_len - max_len // 4) :]
+            tokens = truncate(classifier.tokenizer.tokenize(texts[i]), max_len, "head_tail")
             results[i] = TokenScores(tokens, row[: len(tokens)], classifier.label_names[label])
     return [results[i] for i in range(len(texts))]
 

@@ -29,7 +29,7 @@ import torch
 from torch import nn
 
 from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import BPETokenizer, Tokenizer, WordTokenizer
 
 __all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "write_model"]
 
@@ -39,7 +39,7 @@ ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
 OLD_NAMES = {"weights": "model.safetensors", "config": "config.json", "vocabulary": "vocabulary.json"}
 OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
 NAMED_BY_CONTENT = re.compile(r"weights-[0-9a-f]{12}\.safetensors|(?:config|vocabulary)-[0-9a-f]{12}\.json")
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}  # of another one CHECKS needs to know, too
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 PATIENCE = 60.0                                         # seconds that a save waits for another one
 MEND = "copy the whole folder again, or train and save again"
@@ -49,7 +49,7 @@ class SavedModel(NamedTuple):
     """What `read_model` found: `model` in eval mode, its `tokenizer`, and the `extra` entries of its configuration."""
 
     model: nn.Module
-    tokenizer: WordTokenizer | BPETokenizer
+    tokenizer: Tokenizer
     extra: dict
 
 
@@ -230,7 +230,8 @@ def _read_manifest(path: Path) -> dict:
         if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
             raise ValueError(f"format is {manifest['format']!r}, and this version of the course reads {FORMAT}; {MEND}")
         if manifest["tokenizer"] not in list(TOKENIZERS):
-            raise ValueError(f"tokenizer is {manifest['tokenizer']!r}; there are {', '.join(map(repr, TOKENIZERS))}; {MEND}")
+            raise ValueError(f"the tokenizer is {manifest['tokenizer']!r:.60}, and this version of the course knows "
+                             f"{' and '.join(map(repr, TOKENIZERS))}; read it with the version that saved it, or {MEND}")
         files = manifest["files"]
         _check_keys(files, ENDINGS, "'files'")
         for part, file in files.items():
@@ -346,6 +347,27 @@ def _seen(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
+def _words(entries: list) -> list[str]:
+    for i, token in enumerate(entries):
+        if not isinstance(token, str) or not token:
+            raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
+    if entries[:2] != ["<pad>", "<unk>"]:
+        raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with '<pad>', '<unk>'; {MEND}")
+    return entries
+
+
+def _merges(entries: list) -> list[tuple[int, int]]:
+    entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
+    for i, pair in enumerate(entries):
+        known = isinstance(pair, tuple) and len(pair) == 2 and all(type(part) is int for part in pair)
+        if not known or not all(1 <= part < 257 + i for part in pair):
+            raise ValueError(f"merge {i} is {pair!r:.60}, and should be two ids from 1 to {256 + i}; {MEND}")
+    return entries
+
+
+CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges}  # return the list of a file, or refuse it
+
+
 def _tokenizer(content, expected: str | None):
     """A tokenizer from the content of its file. Raises ValueError for anything that its `save` can't have written."""
     kind = content.get("type") if isinstance(content, dict) else None
@@ -358,18 +380,7 @@ def _tokenizer(content, expected: str | None):
     entries = content[tokenizer_class.part]
     if not isinstance(entries, list):
         raise ValueError(f"{tokenizer_class.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
-    if tokenizer_class is WordTokenizer:
-        for i, token in enumerate(entries):
-            if not isinstance(token, str) or not token:
-                raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
-        if entries[:2] != ["<pad>", "<unk>"]:
-            raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with '<pad>', '<unk>'; {MEND}")
-    else:
-        entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
-        for i, pair in enumerate(entries):
-            known = isinstance(pair, tuple) and len(pair) == 2 and all(type(part) is int for part in pair)
-            if not known or not all(1 <= part < 257 + i for part in pair):
-                raise ValueError(f"merge {i} is {pair!r:.60}, and should be two ids from 1 to {256 + i}; {MEND}")
+    entries = CHECKS[kind](entries)
     twice = [entry for entry, count in Counter(entries).items() if count > 1]
     if twice:
         raise ValueError(f"{twice[0]!r} is there more than once; {MEND}")

@@ -1,8 +1,8 @@
 """Text to token ids and back: words with a vocabulary, byte pairs, and padded batches.
 
 Does: `WordTokenizer` (words and punctuation, lower-cased, unknown words become `<unk>`),
-`BPETokenizer` (byte-level byte pair encoding, nothing is ever unknown), `pad_batch`.
-Does not: stem, drop stop words, normalise Unicode, or look at labels.
+`BPETokenizer` (byte-level byte pair encoding, nothing is ever unknown), which are both a `Tokenizer`;
+`truncate` and `pad_batch`. Does not: stem, drop stop words, normalise Unicode, or look at labels.
 
 Exported from notebooks/02_tokenization.ipynb: edit it there.
 """
@@ -11,16 +11,21 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from course_utils.files import write_json
 
 __all__ = [
     "Token",
+    "Tokenizer",
     "WordTokenizer",
+    "truncate",
     "pad_batch",
     "merge",
     "learn_merges",
@@ -40,7 +45,7 @@ class Token(NamedTuple):
     end: int
 
 
-def _known(ids, vocab_size: int):
+def _known(ids: Iterable[int], vocab_size: int) -> Iterator[int]:
     """The ids one by one. Raises ValueError for one outside the vocabulary; a list would take -1 for its last entry."""
     for i in ids:
         if not 0 <= i < vocab_size:
@@ -48,17 +53,25 @@ def _known(ids, vocab_size: int):
         yield i
 
 
-class _Saved:
-    """Saving, for a tokenizer made from one list: `part` names it, `kind` is what the file says that it holds."""
+class Tokenizer:
+    """What each tokenizer of the course offers, so that a saved model can come with any of them.
+
+    `encode(text)` gives ids below `vocab_size`, `tokenize(text)` a `Token` for each of them, `decode(ids)` a text.
+    `pad_id` fills up batches; `unk_id` stands for what has no id, and is None where everything has one.
+    A tokenizer is made from one list, the attribute that `part` names; `kind` is its name in files.
+
+    Taught in 02_tokenization, '3. Ids'.
+    """
 
     kind, part, complaint = "", "", ""
+    pad_id, unk_id = 0, None
 
-    def save(self, path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the tokenizer as JSON, whole or not at all."""
         write_json(path, {"type": self.kind, self.part: getattr(self, self.part)}, indent=0)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | Path):
         """Read what `save` wrote. Raises ValueError for a file of another kind."""
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(saved, dict) or saved.get("type") != cls.kind:
@@ -66,7 +79,7 @@ class _Saved:
         return cls(saved[cls.part])
 
 
-class WordTokenizer(_Saved):
+class WordTokenizer(Tokenizer):
     """Words and punctuation marks to ids, by a vocabulary counted on training texts.
 
     `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0)
@@ -76,6 +89,7 @@ class WordTokenizer(_Saved):
     """
 
     kind, part, complaint = "words", "vocabulary", "is not a word vocabulary; WordTokenizer.save() writes one"
+    unk_id = 1
     pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")  # a line break in HTML is white space
 
     def __init__(self, vocabulary: list[str]):
@@ -83,10 +97,9 @@ class WordTokenizer(_Saved):
             raise ValueError(f"a vocabulary begins with '<pad>', '<unk>'; this one begins {list(vocabulary[:2])}")
         self.vocabulary = list(vocabulary)
         self.ids = {token: i for i, token in enumerate(self.vocabulary)}
-        self.pad_id, self.unk_id = 0, 1
 
     @classmethod
-    def train(cls, texts, max_size: int = 15000, min_freq: int = 2) -> "WordTokenizer":
+    def train(cls, texts: Iterable[str], max_size: int = 15000, min_freq: int = 2) -> "WordTokenizer":
         """Keep the most frequent tokens of `texts`, at most `max_size` with the two special ones.
 
         Ties are broken alphabetically, so the same texts give the same ids on every machine.
@@ -113,7 +126,7 @@ class WordTokenizer(_Saved):
         """Ids of the tokens of `text`; a token outside the vocabulary becomes `unk_id`."""
         return [self.ids.get(token.text, self.unk_id) for token in self.tokenize(text)]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` with a space between them. Case, spacing and unknown words are gone.
 
         Raises ValueError for an id that the vocabulary does not have.
@@ -121,13 +134,10 @@ class WordTokenizer(_Saved):
         return " ".join(self.vocabulary[i] for i in _known(ids, self.vocab_size))
 
 
-def pad_batch(list_of_ids, pad_id: int, max_len: int | None = None, truncation: str = "head", multiple_of: int = 1):
-    """Stack id lists of unequal length into one tensor, with a mask of what is real.
+def truncate(tokens: Sequence, max_len: int | None, truncation: str = "head") -> Sequence:
+    """Cut a longer list (of ids, tokens, …) to `max_len`; a shorter one is returned as it is.
 
-    A list longer than `max_len` keeps its first `max_len` ids ("head"), or the first quarter and
-    the last three quarters of that number ("head_tail"). The width is rounded up to `multiple_of`,
-    but never beyond `max_len`, since a model has no positions there.
-    Returns token_ids (batch, seq_len) int64 and attention_mask (batch, seq_len) bool, True = real.
+    "head" keeps the first `max_len`, "head_tail" the first quarter and the last three quarters of that number.
 
     Taught in 02_tokenization, '7. One tensor for many reviews'.
     """
@@ -135,12 +145,25 @@ def pad_batch(list_of_ids, pad_id: int, max_len: int | None = None, truncation: 
         raise ValueError(f"truncation={truncation!r}; use 'head' or 'head_tail'")
     if max_len is not None and max_len < 1:
         raise ValueError(f"max_len={max_len}; use 1 or more, or None for no limit")
-    rows = []
-    for ids in list_of_ids:
-        if max_len is not None and len(ids) > max_len:
-            head = max_len if truncation == "head" else max_len // 4
-            ids = list(ids[:head]) + list(ids[len(ids) - (max_len - head) :])
-        rows.append(ids)
+    if max_len is None or len(tokens) <= max_len:
+        return tokens
+    head = max_len if truncation == "head" else max_len // 4
+    return [*tokens[:head], *tokens[len(tokens) - (max_len - head) :]]
+
+
+def pad_batch(
+    list_of_ids: Iterable[Sequence[int]], pad_id: int, max_len: int | None = None, truncation: str = "head",
+    multiple_of: int = 1,
+) -> tuple[Tensor, Tensor]:
+    """Stack id lists of unequal length into one tensor, with a mask of what is real.
+
+    Each list is first cut by `truncate`. The width is rounded up to `multiple_of`, but never beyond
+    `max_len`, since a model has no positions there.
+    Returns token_ids (batch, seq_len) int64 and attention_mask (batch, seq_len) bool, True = real.
+
+    Taught in 02_tokenization, '7. One tensor for many reviews'.
+    """
+    rows = [truncate(ids, max_len, truncation) for ids in list_of_ids]
     longest = max([len(row) for row in rows] + [1])                       # one column even if all are empty
     seq_len = -(-longest // multiple_of) * multiple_of
     if max_len is not None:
@@ -223,7 +246,7 @@ def apply_merges(ids: list[int], ranks: dict[tuple[int, int], int]) -> list[int]
     return ids
 
 
-class BPETokenizer(_Saved):
+class BPETokenizer(Tokenizer):
     """Byte-level byte pair encoding (Sennrich et al. 2016, section 3.2; on bytes as in GPT-2).
 
     Id 0 is `<pad>`, ids 1 to 256 are the single bytes, and each merge adds one id. Every string
@@ -235,8 +258,7 @@ class BPETokenizer(_Saved):
     kind, part, complaint = "byte pairs", "merges", "holds no byte pair merges; BPETokenizer.save() writes them"
     pattern = _CHUNK
 
-    def __init__(self, merges=()):
-        self.pad_id = 0
+    def __init__(self, merges: Iterable[tuple[int, int]] = ()):
         self.merges = [tuple(pair) for pair in merges]
         self.tokens = [b""] + [bytes([b]) for b in _BYTE_ORDER]             # id -> the bytes it stands for
         self.ranks = {}                                                    # pair -> id of the merged token
@@ -251,7 +273,7 @@ class BPETokenizer(_Saved):
         return len(self.tokens)
 
     @classmethod
-    def train(cls, texts, vocab_size: int) -> "BPETokenizer":
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "BPETokenizer":
         """Merge the most frequent adjacent pair, again and again, until there are `vocab_size` ids."""
         if vocab_size < 257:
             raise ValueError(f"vocab_size={vocab_size}; 257 ids are taken by <pad> and the bytes: ask for more")
@@ -272,7 +294,14 @@ class BPETokenizer(_Saved):
             ids += self._cache[chunk]
         return ids
 
-    def decode(self, ids) -> str:
+    def tokenize(self, text: str) -> list[Token]:
+        """A token for each id; one that holds a part of a character's bytes gets the whole character."""
+        place = [i for i, letter in enumerate(text) for _ in _byte_ids(letter)]  # of each byte: its character
+        ends = list(accumulate(len(self.tokens[i]) for i in self.encode(text)))
+        spans = [(place[begin], place[end - 1] + 1) for begin, end in zip([0, *ends], ends)]
+        return [Token(text[start:end], start, end) for start, end in spans]
+
+    def decode(self, ids: Iterable[int]) -> str:
         """The text that `ids` stand for; bytes that form no character are shown as U+FFFD.
 
         Raises ValueError for an id that there is not.

@@ -21,7 +21,7 @@ from course_utils.classifier import (
     SelfAttentionClassifier,
 )
 from course_utils.embeddings import masked_mean
-from course_utils.tokenization import WordTokenizer, pad_batch
+from course_utils.tokenization import BPETokenizer, WordTokenizer, pad_batch
 
 TEXTS = [
     "A moving film, and never a dull minute.",
@@ -454,3 +454,17 @@ def test_token_ids_and_mask_are_batches_of_one_shape(ids, mask, positions):
     model = make_model(positions, num_heads=2)
     with pytest.raises(ValueError, match=r"both must be \(batch, seq_len\).*write token_ids\[None\]"):
         model(torch.ones(ids, dtype=torch.long), None if mask is None else torch.ones(mask, dtype=torch.bool))
+
+
+def test_a_classifier_of_byte_pairs_is_saved_loaded_and_explained_like_one_of_words(tmp_path):
+    tokenizer = BPETokenizer.train(TEXTS, 300)
+    classifier = ReviewClassifier(make_model(vocab_size=300), tokenizer)
+    classifier.save(tmp_path)
+    loaded = ReviewClassifier.load(tmp_path)
+    texts = [*TEXTS, *ODD_TEXTS.values()]
+    (labels, probabilities), again = classifier.predict(texts), loaded.predict(texts)
+    assert type(loaded.tokenizer) is BPETokenizer and again[0] == labels and torch.equal(again[1], probabilities)
+    text = "Not dull, naïve."
+    before, after = classifier.explain(text), loaded.explain(text)
+    assert before.tokens == after.tokens and torch.equal(before.weights, after.weights)
+    assert "".join(text[token.start : token.end] for token in before.tokens).replace("ïï", "ï") == text

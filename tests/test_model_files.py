@@ -261,6 +261,23 @@ def test_the_kind_of_tokenizer_comes_back(tmp_path):
     assert loaded.tokenizer.merges == tokenizer.merges and loaded.predict(TEXTS)[1].equal(classifier.predict(TEXTS)[1])
 
 
+def test_a_folder_of_an_earlier_version_loads_as_words(tmp_path):
+    classifier = make()
+    classifier.save(tmp_path)
+    to_old_layout(tmp_path)
+    assert not (tmp_path / MANIFEST).exists()
+    loaded = ReviewClassifier.load(tmp_path)
+    assert type(loaded.tokenizer) is WordTokenizer and loaded.predict(TEXTS)[1].equal(classifier.predict(TEXTS)[1])
+
+
+def test_a_tokenizer_that_this_version_does_not_know_is_named_and_so_are_those_that_it_knows(tmp_path):
+    make().save(tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest | {"tokenizer": "letters"}))
+    with pytest.raises(ValueError, match="the tokenizer is 'letters', and this version .* knows 'words' and 'byte pairs'"):
+        ReviewClassifier.load(tmp_path)
+
+
 def test_a_word_that_utf8_cannot_hold_comes_back(tmp_path):
     classifier = make(tokenizer=WordTokenizer([*WORDS, "\ud800", "ä"]))
     classifier.save(tmp_path)

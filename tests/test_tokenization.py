@@ -4,13 +4,14 @@ import json
 import os
 import time
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from library_twins import proof
 
-from course_utils.tokenization import BPETokenizer, Token, WordTokenizer, merge, pad_batch
+from course_utils.tokenization import BPETokenizer, Token, Tokenizer, WordTokenizer, merge, pad_batch, truncate
 
 any_text = st.text(st.characters(exclude_categories=()))                   # every code point, lone surrogates too
 texts = ["A dull, dull film.", "Not a dull minute!", "I can't say it's dull.<br /><br />Moving, though."]
@@ -124,6 +125,57 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         WordTokenizer.load(tmp_path / "list.json")
     with pytest.raises(ValueError, match="words.json holds no byte pair merges"):
         BPETokenizer.load(tmp_path / "words.json")
+
+
+KINDS = [WordTokenizer.train(texts, min_freq=1), BPETokenizer.train(texts, 270)]
+
+
+@pytest.mark.parametrize("tokenizer", KINDS, ids=lambda tokenizer: tokenizer.kind)
+def test_every_kind_of_tokenizer_offers_the_same(tokenizer, tmp_path):
+    assert isinstance(tokenizer, Tokenizer) and tokenizer.pad_id == 0 and tokenizer.unk_id in (1, None)
+    for text in [*texts, "", "Ein naïver 電影 👍🏽, <br /> \ud800!"]:
+        ids, tokens = tokenizer.encode(text), tokenizer.tokenize(text)
+        assert len(tokens) == len(ids) and all(0 < i < tokenizer.vocab_size for i in ids)
+        assert all(text[token.start : token.end].lower() == token.text.lower() for token in tokens)
+        assert tokenizer.decode(ids) == text or tokenizer.kind == "words"
+        tokenizer.save(tmp_path / "saved.json")
+        again = type(tokenizer).load(tmp_path / "saved.json")
+        assert again.encode(text) == ids and again.vocab_size == tokenizer.vocab_size
+
+
+def test_a_token_of_byte_pairs_has_the_characters_that_its_bytes_are_of():
+    tokenizer = BPETokenizer.train(["dull dull"], 260)                       # merges: d-u, du-l, dul-l
+    assert tokenizer.tokenize("dull, é") == [
+        Token("dull", 0, 4), Token(",", 4, 5), Token(" ", 5, 6), Token("é", 6, 7), Token("é", 6, 7)]  # é: two bytes, two ids
+    assert tokenizer.tokenize("") == []
+
+
+@proof
+@given(text=any_text)
+def test_tokens_of_byte_pairs_cover_the_text(text):
+    covered = {i for token in KINDS[1].tokenize(text) for i in range(token.start, token.end)}
+    assert covered == set(range(len(text)))
+
+
+# cutting
+
+@pytest.mark.parametrize(("truncation", "expected"), [("head", [0, 1, 2, 3, 4, 5, 6]),
+                                                      ("head_tail", [0, 5, 6, 7, 8, 9, 10])])
+@pytest.mark.parametrize("kind", [list, tuple, np.array, torch.tensor])
+def test_truncate_keeps_the_head_or_head_and_tail_of_any_sequence(truncation, expected, kind):
+    assert [int(i) for i in truncate(kind(range(11)), 7, truncation)] == expected
+    assert pad_batch([kind(range(11))], 0, 7, truncation)[0].tolist() == [expected]
+
+
+def test_truncate_returns_what_fits_as_it_is():
+    for tokens in ([], [1, 2, 3], [Token("a", 0, 1)] * 3):
+        assert truncate(tokens, 3) is tokens and truncate(tokens, None, "head_tail") is tokens
+    assert truncate([Token("a", 0, 1), Token("b", 2, 3)], 1) == [Token("a", 0, 1)]
+    assert truncate([1, 2, 3], 1, "head_tail") == [3] and truncate([1, 2, 3, 4, 5], 4, "head_tail") == [1, 3, 4, 5]
+    with pytest.raises(ValueError, match="truncation='tail'; use 'head' or 'head_tail'"):
+        truncate([1, 2, 3], 2, "tail")
+    with pytest.raises(ValueError, match="max_len=0; use 1 or more"):
+        truncate([1, 2, 3], 0)
 
 
 def test_wrong_arguments_are_named():

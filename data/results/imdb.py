@@ -30,7 +30,7 @@ from course_utils.model_files import holds_model
 from course_utils.recipes import RECIPES
 from course_utils.result_tables import update_readme
 from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
-from course_utils.tokenization import WordTokenizer
+from course_utils.tokenization import WordTokenizer, truncate
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -72,9 +72,7 @@ class Reviews:
         random_order = random.Random(0)
         ids = []
         for review in self.encoded["test"].ids:
-            if len(review) > MAX_LEN:
-                head = MAX_LEN if truncation == "head" else MAX_LEN // 4
-                review = review[:head] + review[len(review) - (MAX_LEN - head):]
+            review = truncate(review, MAX_LEN, truncation)
             ids.append(random_order.sample(review, len(review)))
         return EncodedReviews(ids, self.encoded["test"].labels)
 
