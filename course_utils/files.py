@@ -2,6 +2,7 @@
 
     write_text(path, "…")                               # or write_bytes, write_json
     with replacing(path) as partial: …                  # for a library that writes to a path
+    with making_folder(path) as partial: …              # for several files that belong together
     with locked(folder, "training a model"): …          # one process at a time
 
 Does: write, replace, lock, checksums and fingerprints. Does not: know what is in the files.
@@ -15,6 +16,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -23,8 +25,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 __all__ = [
-    "InUse", "fingerprint", "locked", "other_than_a_file", "remove_partials", "replacing", "sha256", "write_bytes",
-    "write_json", "write_text",
+    "InUse", "fingerprint", "locked", "making_folder", "other_than_a_file", "remove_partials", "replacing", "sha256",
+    "write_bytes", "write_json", "write_text",
 ]
 
 
@@ -75,7 +77,7 @@ def replacing(path) -> Iterator[Path]:
         number = errno.EISDIR if what == "a folder" else errno.EINVAL
         raise OSError(number, f"it is {what}; expected a file, or nothing, of that name", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+    partial = _beside(path)
     try:
         with open(partial, "xb"):                       # made by us first, so that its mode is the usual one
             mode = os.stat(partial).st_mode & 0o777
@@ -92,6 +94,31 @@ def replacing(path) -> Iterator[Path]:
             error.filename = str(path)                  # 'No space left on device' says where
         raise
     _flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def making_folder(path) -> Iterator[Path]:
+    """A new folder beside `path` to fill; at the end of the `with` block it takes that name in one step.
+
+    After an error it is removed and the error goes on. Raises FileExistsError where something has the name already.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "there is something of that name already; expected a new name", str(path))
+    partial = _beside(path)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def _beside(path: Path) -> Path:
+    """A name that nobody else uses, which `remove_partials` knows."""
+    return path.with_name(f"{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
 def _flush_folder(folder: Path) -> None:
@@ -133,7 +160,7 @@ def remove_partials(path) -> None:
     leftover = re.compile(re.escape(path.name[:100]) + r"\.\d+-[0-9a-f]{8}\.partial")
     for other in path.parent.glob("*.partial"):
         if leftover.fullmatch(other.name):
-            other.unlink(missing_ok=True)
+            shutil.rmtree(other) if other.is_dir() else other.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

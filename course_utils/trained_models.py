@@ -12,17 +12,15 @@ things is never taken for it. Does: find, train, keep, check. Does not: define m
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from pathlib import Path
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.figures import output_folder
-from course_utils.files import locked, sha256, write_json
+from course_utils.files import fingerprint, locked, making_folder, remove_partials, sha256, write_json
 from course_utils.recipes import RECIPES, Recipe, override, train_classifier
-from course_utils.results import fingerprint, split_fingerprints
+from course_utils.results import split_fingerprints
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "data" / "checkpoints"
 MANIFEST = "made_from.json"                             # written last: a folder without it is half-written
@@ -89,12 +87,10 @@ def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewC
             print(f"training {folder.name} (once; it is kept in outputs/models)", file=sys.stderr)
         state = folder.with_name(f"{folder.name}.state.safetensors")  # a training that is interrupted goes on from here
         trained = train_classifier(load_reviews("reviews"), settings, seed, checkpoint=state, progress=progress)
-        for leftover in folder.parent.glob(f"{folder.name}.*.partial"):  # of a run that was killed: this one has the lock
-            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-        write(trained.classifier, partial, {"seed": seed, "validation_accuracy": trained.validation_accuracy,
-                                            "best_epoch": trained.fit_result.best_epoch})
-        os.replace(partial, folder)
+        remove_partials(folder)
+        with making_folder(folder) as partial:
+            write(trained.classifier, partial, {"seed": seed, "validation_accuracy": trained.validation_accuracy,
+                                                "best_epoch": trained.fit_result.best_epoch})
         state.unlink(missing_ok=True)
     return trained.classifier
 

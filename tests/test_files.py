@@ -15,7 +15,9 @@ import pytest
 from course_utils import files
 from course_utils.files import (
     InUse,
+    fingerprint,
     locked,
+    making_folder,
     other_than_a_file,
     remove_partials,
     replacing,
@@ -167,6 +169,32 @@ def test_only_leftovers_of_the_same_file_are_removed(tmp_path):
         (tmp_path / name).write_text("")
     remove_partials(tmp_path / "a.txt")
     assert sorted(os.listdir(tmp_path)) == kept
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    with making_folder(tmp_path / "models" / "a") as partial:
+        write_text(partial / "one", "1")
+        assert not (tmp_path / "models" / "a").exists()
+    assert (tmp_path / "models" / "a" / "one").read_text() == "1"
+    with pytest.raises(KeyboardInterrupt):
+        with making_folder(tmp_path / "models" / "b") as partial:
+            write_text(partial / "one", "1")
+            raise KeyboardInterrupt
+    with pytest.raises(FileExistsError, match="something of that name already; expected a new name"):
+        with making_folder(tmp_path / "models" / "a"):
+            raise AssertionError("never begun")
+    assert os.listdir(tmp_path / "models") == ["a"]
+    left = tmp_path / "models" / "b.12-0123abcd.partial"                   # a kill leaves it, the next run removes it
+    left.mkdir()
+    (left / "one").write_text("1")
+    remove_partials(tmp_path / "models" / "b")
+    assert os.listdir(tmp_path / "models") == ["a"]
+
+
+def test_a_fingerprint_depends_on_every_part_and_on_nothing_else():
+    assert fingerprint("a", "b") == fingerprint("a", "b") != fingerprint("ab", "")
+    assert fingerprint({"x": 1, "y": 2}) == fingerprint({"y": 2, "x": 1}) != fingerprint({"x": 2, "y": 1})
+    assert fingerprint(["ä"], [0]) == "cf75f8efb2ef"    # names folders of trained models: it must not change
 
 
 def test_checksums_are_those_of_sha256sum(tmp_path):
