@@ -123,6 +123,13 @@ class FitSettings:
     def __post_init__(self):
         check_options(asdict(self), FIT_RULES | RUN_RULES)
 
+    def rates(self, epoch: int, steps: int) -> list[float]:
+        """The learning rate of each of an epoch's `steps`; `epoch` counts from 1."""
+        return [
+            learning_rate_at(step, self.epochs * steps, self.learning_rate, self.warmup)
+            for step in range((epoch - 1) * steps, epoch * steps)
+        ]
+
 
 # the loop
 
@@ -193,9 +200,9 @@ def fit(
     says which of its numbers chooses the epoch, such as "lowest validation_loss" (for reviews "highest
     validation_accuracy").
 
-    Trains on a CUDA device if there is one and brings the model back to its own. With precision "bf16", `loss_of` runs
-    under autocast; weights and validation stay in fp32, and the loss does where `loss_of` converts the logits by
-    `.float()`.
+    Trains on a CUDA device if there is one and brings the model back to its own; batches come to `loss_of` on that device
+    (bring a teacher there, too). With precision "bf16", `loss_of` runs under autocast; weights and validation stay in
+    fp32, and so does the loss where `loss_of` converts the logits by `.float()`.
 
     With `checkpoint` (a file name) the state is written after every epoch, and a run that finds one made with the same
     settings, model and data goes on from it to the same result. Raises ValueError for an empty split, and for a setting
@@ -205,12 +212,7 @@ def fit(
     how, data, validate = _settings(settings), _training_data(train, options), _validation(validation, options)
     best = best or getattr(validate, "best", None)
     sign, chosen_by = _choice(best)
-    if checkpoint:
-        made_with = asdict(how) | {
-            "data": _known_by(data), "loss": _known_by(loss_of), "validation": _known_by(validate), "best": best,
-            "model": str(model), "config": str(getattr(model, "config", "")),
-            "shapes": {name: list(parameter.shape) for name, parameter in model.named_parameters()},
-        }
+    made_with = _made_with(model, how, data, loss_of, validate, best) if checkpoint else {}
     home, device, steps = next(model.parameters()).device, training_device(model), len(data)
     model.to(device)
     state = _first_state(model, how)
@@ -222,12 +224,8 @@ def fit(
             begun, epoch = time.perf_counter(), len(state.history) + 1
             seed = how.seed * 1000 + epoch
             torch.manual_seed(seed)                     # dropout of this epoch, whether or not the run was resumed
-            rates = [
-                learning_rate_at(step, how.epochs * steps, how.learning_rate, how.warmup)
-                for step in range((epoch - 1) * steps, epoch * steps)
-            ]
-            checked_loss = _checked(loss_of, device, state.precision, epoch, how.learning_rate)
-            loss = train_epoch(model, state.optimizer, _counted(data, seed, bar), checked_loss, rates, how.clip)
+            shown, checked = _counted(data, seed, bar), _checked(loss_of, device, state.precision, epoch, how.learning_rate)
+            loss = train_epoch(model, state.optimizer, shown, checked, how.rates(epoch, steps), how.clip)
             scores = _scores(validate, model, chosen_by, epoch, how.learning_rate)
             state.add_epoch({"epoch": epoch, "train_loss": loss, **scores}, sign, chosen_by)
             bar.set_postfix(epoch=epoch, loss=f"{loss:.3f}", validation=f"{scores[chosen_by]:.3f}")
@@ -282,6 +280,15 @@ def _choice(best: str | None) -> tuple[int, str]:
         raise ValueError(f"best={best!r}; say which number of the validation chooses the epoch, such as "
                          "best='lowest validation_loss' or best='highest validation_accuracy'")
     return (1 if which == "highest" else -1), name
+
+
+def _made_with(model: nn.Module, how: FitSettings, data, loss_of, validate, best: str) -> dict:
+    """Everything, by name, that a checkpoint must have been made with for its training to go on."""
+    return asdict(how) | {
+        "data": _known_by(data), "loss": _known_by(loss_of), "validation": _known_by(validate), "best": best,
+        "model": str(model), "config": str(getattr(model, "config", "")),
+        "shapes": {name: list(parameter.shape) for name, parameter in model.named_parameters()},
+    }
 
 
 def _known_by(part) -> str:

@@ -145,7 +145,7 @@ class Distillation:
         self.teacher = teacher.eval().requires_grad_(False)
 
     def __call__(self, model, tokens):
-        target = self.teacher(tokens).softmax(dim=-1)
+        target = self.teacher.to(tokens.device)(tokens).softmax(dim=-1)    # `fit` may have moved the student
         return -(target * model(tokens).log_softmax(dim=-1)).sum(dim=-1).mean(), tokens.numel()
 
     @property
