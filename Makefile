@@ -16,48 +16,48 @@
 PY := .venv/bin/python
 
 lab: setup
-	@$(PY) -m course_utils.notebooks copy
+	@$(PY) -m course_utils copy
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/my_copies/00_tensors.ipynb
 
 test: setup
-	@paths=$$($(if $(NB),$(PY) -m course_utils.notebooks paths $(NB),printf '%s ' -n 2 --dist loadfile)) || exit 1; \
+	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' -n 2 --dist loadfile)) || exit 1; \
 	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
 
 test-processors: setup
-	@$(PY) -m course_utils.processors $(NB) --threads $(or $(THREADS),1)
+	@$(PY) -m course_utils processors $(NB) --threads $(or $(THREADS),1)
 
 seeds: setup
-	@$(PY) -m course_utils.seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
+	@$(PY) -m course_utils seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
 
 course: setup
-	@$(PY) -m course_utils.notebooks run $(NB)
+	@$(PY) -m course_utils run $(NB)
 
 fresh: setup
-	@$(PY) -m course_utils.notebooks fresh $(NB)
+	@$(PY) -m course_utils fresh $(NB)
 
 update: setup
-	@$(PY) -m course_utils.notebooks update $(NB)
+	@$(PY) -m course_utils update $(NB)
 
 imdb: setup
-	@$(PY) data/results/imdb.py
+	@$(PY) -m course_utils imdb
 
 results: setup
-	@$(PY) data/results/run.py $(SETS)
+	@$(PY) -m course_utils results $(SETS)
 
 speed: setup
-	@$(PY) data/results/speed.py
+	@$(PY) -m course_utils speed
 
 gallery: setup
-	@$(PY) -m course_utils.gallery
+	@$(PY) -m course_utils gallery
 
 models: setup
-	@$(PY) -m course_utils.trained_models
+	@$(PY) -m course_utils models
 
 export: setup
-	@$(PY) -m course_utils.export
+	@$(PY) -m course_utils export
 
 save: setup export
-	@$(PY) -m course_utils.notebooks save $(NB)
+	@$(PY) -m course_utils save $(NB)
 
 data: setup
 	@$(PY) data/reviews/build.py
@@ -68,4 +68,4 @@ lint: setup
 setup:
 	@sh .ci/setup.sh
 
--include .ci/instructors.mk
+-include course_utils/instructors/targets.mk

@@ -1,6 +1,6 @@
 """What the notebooks of Attention from the Ground Up build, and the helpers they share.
 
-Model modules are exported from the notebooks that teach them (see `course_utils.export`): tokenization, embeddings,
+Model modules are exported from the notebooks that teach them (see `course_utils.tools.export`): tokenization, embeddings,
 attention, multi_head_attention, positional_encoding, transformer_blocks, classifier, attention_maps, explain. Beside
 them stand data, training, recipes, trained_models, baselines, results, claims, exercises, what draws (heatmaps, figures,
 gallery), and the tools that run the course: export and notebooks.

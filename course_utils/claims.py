@@ -17,7 +17,7 @@ import json
 import math
 import os
 
-from course_utils.switches import is_on
+from course_utils.files.switches import is_on
 
 
 def claim(sentence: str, holds, value=None) -> None:

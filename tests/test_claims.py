@@ -10,8 +10,8 @@ import pytest
 import torch
 from nbclient.exceptions import CellExecutionError
 
-from course_utils import notebooks
 from course_utils.claims import claim, live_seed
+from course_utils.tools import notebooks
 
 
 @pytest.fixture

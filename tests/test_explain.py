@@ -10,8 +10,8 @@ import torch
 from course_utils import explain
 from course_utils.classifier import POOLINGS, POSITIONS, ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DATA_FOLDER, load_reviews
+from course_utils.experiments.trained_models import trained_model
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
-from course_utils.trained_models import trained_model
 
 TEXTS = ["A moving film, and never a dull minute.", "Not moving but dull.",
          "The acting is wooden; the story, however, is a small wonder that grows on you. Go and see it twice!"]

@@ -5,8 +5,7 @@
     exercise("4.2").hint(1);  exercise("4.2").solution()
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
-Does: what a notebook calls. Does not: judge (see `engine`), define exercises (see `chapters`), solve them (see
-`solutions`).
+Does: what a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
 
 Environment: `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong answer; `COURSE_SEED=7` takes other inputs;
 `COURSE_WORKER=0` runs functions in this process (see `workers`); `COURSE_GRADING=1` makes `use` hand back what it got.
@@ -20,9 +19,9 @@ import time
 from course_utils.exercises import record, sides, workers
 from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
 from course_utils.exercises.definitions import Verdict
-from course_utils.exercises.engine import AS_GIVEN, SEED, judge, right_order, strict
-from course_utils.exercises.questions import Prediction, Quiz, list_quizzes, load_quiz
-from course_utils.switches import is_on
+from course_utils.exercises.judge import AS_GIVEN, SEED, judge, right_order, strict
+from course_utils.exercises.quizzes import Prediction, Quiz, list_quizzes, load_quiz
+from course_utils.files.switches import is_on
 
 __all__ = ["exercise", "predict", "progress", "quiz"]
 

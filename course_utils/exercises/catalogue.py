@@ -1,32 +1,33 @@
-"""All exercises by number. Does: find an exercise and its answers. Does not: define them (see `chapters`, `solutions`).
+"""All exercises by number. Does: find an exercise and its answers. Does not: define them.
 
-An edition that is handed out has no `solutions`; it has sealed keys in their place (see `keys`).
+Those of notebook 04 stand in lessons/n04: `ask` says what is asked, `answers` has the course's answers. An edition that is
+handed out has no `answers`; it has sealed keys in their place (see `sealed`).
 """
 
 import difflib
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import textwrap
 from functools import lru_cache
 
-from course_utils.exercises import chapters
+from course_utils.exercises import lessons
 from course_utils.exercises.definitions import Answers, Exercise
-from course_utils.exercises.engine import right_order
-from course_utils.exercises.keys import Key, read_key
+from course_utils.exercises.judge import right_order
+from course_utils.exercises.lessons import lesson_of
+from course_utils.exercises.sealed import Key, read_key
 
 
 @lru_cache
 def list_exercises() -> tuple[Exercise, ...]:
     """Every exercise of the course, in the order of the notebooks."""
-    return tuple(exercise for name in _chapters() for exercise in _chapter(name).EXERCISES)
+    return tuple(exercise for name in _lessons() for exercise in _part(name, "ask").EXERCISES)
 
 
 def find_exercise(number: str) -> Exercise:
     """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
-    name = f"ch{number.partition('.')[0].zfill(2)}"
-    for exercise in _chapter(name).EXERCISES if name in _chapters() else ():      # the other chapters are not imported
+    name = lesson_of(number)
+    for exercise in _part(name, "ask").EXERCISES if name in _lessons() else ():   # the other lessons are not imported
         if exercise.id == number:
             return exercise
     known = [exercise.id for exercise in list_exercises()]
@@ -34,14 +35,15 @@ def find_exercise(number: str) -> Exercise:
     raise ValueError(f"there is no exercise {number!r}; did you mean {', '.join(near)}?")
 
 
+@lru_cache
 def has_solutions() -> bool:
     """Whether this edition of the course holds the solutions."""
-    return importlib.util.find_spec("course_utils.exercises.solutions") is not None
+    return all(importlib.util.find_spec(f"{lessons.__name__}.{name}.answers") for name in _lessons())
 
 
 def answers_to(number: str) -> Answers | Key:
     """The course's answer to an exercise, accepted variants and what each known mistake would write; else the key."""
-    return _solutions(number).ANSWERS[number] if has_solutions() else read_key(find_exercise(number))
+    return _part(lesson_of(number), "answers").ANSWERS[number] if has_solutions() else read_key(find_exercise(number))
 
 
 def source_of_solution(number: str) -> str:
@@ -54,13 +56,10 @@ def source_of_solution(number: str) -> str:
 
 
 @lru_cache
-def _chapters() -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(chapters.__path__) if module.name.startswith("ch")))
+def _lessons() -> tuple[str, ...]:
+    """The lessons with exercises, such as n04; 00 has a quiz only."""
+    return tuple(sorted(path.parent.name for path in lessons.FOLDER.glob("n[0-9][0-9]/ask.py")))
 
 
-def _chapter(name: str):
-    return importlib.import_module(f"course_utils.exercises.chapters.{name}")
-
-
-def _solutions(number: str):
-    return importlib.import_module(f"course_utils.exercises.solutions.ch{number.partition('.')[0].zfill(2)}")
+def _part(lesson: str, part: str):
+    return importlib.import_module(f"{lessons.__name__}.{lesson}.{part}")

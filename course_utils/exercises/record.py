@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 
 from course_utils.files import InUse, locked, other_than_a_file, write_json
+from course_utils.files.paths import NOTEBOOKS, ROOT
 
 NAME = "progress.json"
-COURSE_NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 PARTS = {                                               # and what their marks may be
     "exercises": (bool, dict), "quizzes": (dict,), "predictions": (bool, int, float, str),
 }
@@ -28,7 +28,7 @@ def location() -> Path | None:
         here = Path.cwd().resolve()
     except OSError:                                     # the folder was deleted while the notebook was open
         return None
-    return None if here == COURSE_NOTEBOOKS or here == COURSE_NOTEBOOKS.parent else here / NAME
+    return None if here == NOTEBOOKS or here == ROOT else here / NAME
 
 
 def read() -> dict:

@@ -4,7 +4,7 @@
 of this process (see `sides`) or in the kernel of a notebook that was handed in.
 
 Does: copies of the inputs, random state put back, prints caught, the learner's line. Does not: judge what came out (see
-`engine`), or stop a function that never ends (see `sides`).
+`judge`), or stop a function that never ends (see `sides`).
 """
 
 import contextlib
@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from course_utils.exercises.compare import plain, unrolled
 from course_utils.exercises.forbidden import written_out
-from course_utils.exercises.outputs import plain, unrolled
 
 MOST_PRINTED = 10_000                                   # letters that one run may print
 PACKAGE = str(Path(__file__).resolve().parents[1])

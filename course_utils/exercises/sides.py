@@ -3,7 +3,7 @@
 `judge` asks a side for `describe()` and `runs(seed)` and for nothing else, so it doesn't matter where the function runs:
 `Here` runs it in a thread of this process, `Recorded` has been run elsewhere, `workers.Away` runs it in a worker process.
 
-Does: describe what was handed over, run it for a limited time. Does not: judge (see `engine`).
+Does: describe what was handed over, run it for a limited time. Does not: judge (see `judge`).
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import torch
 
-from course_utils.exercises.outputs import Odd, article, plain
+from course_utils.exercises.compare import Odd, article, plain
 from course_utils.exercises.running import Run, TimeIsUp, runs_of, usual_settings
 
 SECONDS = 8.0                                           # for a whole check

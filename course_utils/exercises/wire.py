@@ -13,7 +13,7 @@ import math
 
 import torch
 
-from course_utils.exercises.outputs import DEEPEST, MOST, TYPES, Odd
+from course_utils.exercises.compare import DEEPEST, MOST, TYPES, Odd
 from course_utils.exercises.running import Failure, Run, runs_of
 from course_utils.exercises.sides import Handed, Recorded, Side, described
 

@@ -29,12 +29,12 @@ import cloudpickle
 from course_utils.exercises import wire
 from course_utils.exercises.running import LIBRARIES, Failure, Run
 from course_utils.exercises.sides import SECONDS, Handed, Here, Side, described
-from course_utils.switches import is_on
+from course_utils.files.paths import ROOT
+from course_utils.files.switches import is_on
 
 STARTING = 60.0                                         # seconds for a process to be ready, on a busy machine
 LARGEST = 200_000_000                                   # bytes of a function with all that it uses
 PROGRAM = [sys.executable, "-m", "course_utils.exercises.worker"]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class CannotTravel(Exception):

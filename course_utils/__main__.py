@@ -1,0 +1,191 @@
+"""The course's commands: `python -m course_utils` lists them, `python -m course_utils train --help` explains one.
+
+Does: find the command and hand it the rest of the line. Does not: anything else; each command is a function of the module
+that does the work, imported only when it is called.
+"""
+
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)             # Ctrl-C while libraries are imported: no traceback of them
+
+import difflib  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+
+Command = Callable[[list[str]], int]
+
+
+def copy() -> Command:
+    """make the working copies that are missing, in notebooks/my_copies"""
+    from course_utils.tools.notebooks import copy_command
+    return copy_command
+
+
+def fresh() -> Command:
+    """a new copy of one notebook; yours is kept"""
+    from course_utils.tools.notebooks import fresh_command
+    return fresh_command
+
+
+def update() -> Command:
+    """the same, with your answers and predictions carried over"""
+    from course_utils.tools.notebooks import update_command
+    return update_command
+
+
+def run() -> Command:
+    """execute notebooks without a browser; copies and figures in outputs/"""
+    from course_utils.tools.notebooks import run_command
+    return run_command
+
+
+def train() -> Command:
+    """train the classifier, on the course's reviews, IMDb's or a file of yours, and save it"""
+    from course_utils.experiments.recipes import main
+    return main
+
+
+def results() -> Command:
+    """make what is missing of the result files, and print their tables"""
+    from course_utils.experiments.command import main
+    return main
+
+
+def imdb() -> Command:
+    """train and score on the real IMDb reviews, beside TF-IDF"""
+    from course_utils.experiments.sets.imdb import main
+    return main
+
+
+def imdb_facts() -> Command:
+    """count what notebooks 01 and 02 say of the IMDb reviews"""
+    from course_utils.experiments.sets.imdb_facts import main
+    return main
+
+
+def explanations() -> Command:
+    """score the ways to explain a prediction, for notebook 11"""
+    from course_utils.experiments.sets.explanations import main
+    return main
+
+
+def speed() -> Command:
+    """measure what the course says about speed and memory, as ratios"""
+    from course_utils.experiments.sets.speed import main
+    return main
+
+
+def solutions() -> Command:
+    """every notebook with its exercises solved, in outputs/solutions"""
+    from course_utils.instructors.editions import solutions_command
+    return solutions_command
+
+
+def handout() -> Command:
+    """the course without its solutions, in outputs/handout and outputs/handout.zip"""
+    from course_utils.instructors.editions import handout_command
+    return handout_command
+
+
+def sheets() -> Command:
+    """the computations by hand as pages to print, and their answers"""
+    from course_utils.instructors.sheets import main
+    return main
+
+
+def grade() -> Command:
+    """the exercises of notebooks that were handed in, on fresh inputs"""
+    from course_utils.instructors.grading.grade import main
+    return main
+
+
+def timetable() -> Command:
+    """rewrite the timetable on the page for instructors"""
+    from course_utils.instructors.timetable import main
+    return main
+
+
+def export() -> Command:
+    """copy the exported cells of the notebooks into course_utils"""
+    from course_utils.tools.export import main
+    return main
+
+
+def save() -> Command:
+    """execute notebooks in place"""
+    from course_utils.tools.notebooks import save_command
+    return save_command
+
+
+def paths() -> Command:
+    """print where the course's notebooks are"""
+    from course_utils.tools.notebooks import paths_command
+    return paths_command
+
+
+def models() -> Command:
+    """train the models under data/checkpoints that are missing"""
+    from course_utils.experiments.trained_models import main
+    return main
+
+
+def gallery() -> Command:
+    """draw the gallery's figures and write its page"""
+    from course_utils.tools.gallery import main
+    return main
+
+
+def processors() -> Command:
+    """run the notebooks' tests as other processors would"""
+    from course_utils.tools.processors import main
+    return main
+
+
+def seeds() -> Command:
+    """try the notebooks' claims with other training seeds"""
+    from course_utils.tools.seeds import main
+    return main
+
+
+GROUPS = {
+    "for learners": (copy, fresh, update, run, train),
+    "results": (results, imdb, imdb_facts, explanations, speed),
+    "for instructors": (solutions, handout, sheets, grade, timetable),
+    "for maintainers": (export, save, paths, models, gallery, processors, seeds),
+}
+COMMANDS = {load.__name__.replace("_", "-"): load for group in GROUPS.values() for load in group}
+
+
+def overview() -> str:
+    """All commands by group, a line each."""
+    lines = ["python -m course_utils COMMAND …        COMMAND --help says more"]
+    for group, loads in GROUPS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {load.__name__.replace('_', '-'):<13} {load.__doc__}" for load in loads]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Call the command that the line names; return its exit status: 2 for a line that names none."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        print(f"there is no command {name!r}{f'; did you mean {near[0]}?' if near else ''}\n\n{overview()}", file=sys.stderr)
+        return 2
+    try:
+        command = COMMANDS[name]()
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("course_utils.instructors"):
+            raise
+        print(f"{name} is for instructors; this edition of the course comes without it", file=sys.stderr)
+        return 2
+    sys.argv[:] = [f"python -m course_utils {name}", *rest]                # what usage messages call the program
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return command(rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

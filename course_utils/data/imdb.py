@@ -1,0 +1,196 @@
+"""The IMDb reviews: from a folder that COURSE_DATA names, else from the `datasets` cache, else from the hub.
+
+Does: find them, check them, download them at most once. Does not: touch the network if there is a copy.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from itertools import chain
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import DatasetDict
+from datasets.packaged_modules.cache.cache import Cache
+
+from course_utils.data.review_files import LABEL_NAMES, dataset_of, read_parquet
+
+__all__ = ["HUB_TIMEOUT", "DataNotAvailable", "load_imdb"]
+
+HUB_TIMEOUT = 14.0  # seconds; with a child process to start and to stop, the caller waits less than 20
+
+
+class DataNotAvailable(RuntimeError):
+    """Reviews that are neither on this machine nor to be fetched. The message names the ways out."""
+
+
+_IMDB = "stanfordnlp/imdb"
+REVISION = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"  # of the hub's copy, so that it is the same on every day
+_LABELS = {"train": [0, 1], "test": [0, 1], "unsupervised": [-1]}
+
+
+def load_imdb(splits: list[str], timeout: float) -> DatasetDict:
+    """The named splits of train, test and unsupervised; see `data.load_reviews`.
+
+    Raises DataNotAvailable if there is no copy to be had, ValueError that names the file for a copy that isn't IMDb's.
+    """
+    named = os.environ.get("COURSE_DATA")
+    if named:
+        tables = _imdb_in_folder(Path(named).expanduser(), splits)
+        tried = f"COURSE_DATA names {named}, which lacks plain_text/*.parquet for {', '.join(splits)}"
+    else:
+        tables = _imdb_in_cache(splits)
+        if tables is None:
+            failure = _fetch_imdb(timeout, stall=timeout)
+            tables = None if failure else _imdb_in_cache(splits)
+            tried = ("COURSE_DATA is not set, the datasets cache has no copy, and "
+                     + (failure or f"the hub's copy lacks one of {', '.join(splits)}"))
+    if tables is None:
+        raise DataNotAvailable(
+            f"IMDb could not be loaded: {tried}.\n"
+            "Set COURSE_DATA to a folder that has plain_text/train-*.parquet and plain_text/test-*.parquet,\n"
+            'or connect to the internet and try again; load_reviews("reviews") works without either.')
+    return DatasetDict({split: dataset_of(table, LABEL_NAMES) for split, table in tables.items()})
+
+
+def _imdb_in_folder(folder: Path, splits: list[str]) -> dict[str, pa.Table] | None:
+    for base in (folder, folder / "imdb"):
+        files = {split: sorted((base / "plain_text").glob(f"{split}-*.parquet")) for split in splits}
+        if all(files.values()):
+            return {split: pa.concat_tables(_checked(read_parquet(path), split, str(path)) for path in paths)
+                    for split, paths in files.items()}
+    return None
+
+
+def _checked(table: pa.Table, split: str, name: str) -> pa.Table:
+    """The columns text and label of a table whose rows can be used; `name` says where it comes from."""
+    columns = table.column_names
+    if columns.count("text") != 1 or columns.count("label") != 1:
+        raise ValueError(f"{name} has the columns {', '.join(map(repr, columns)) or 'of nothing'}; expected text and label, "
+                         "each once, as in IMDb's own files; download it again")
+    if table.num_rows == 0:
+        raise ValueError(f"{name} holds no reviews; expected one row or more; download it again")
+    text, label = table["text"], table["label"]
+    if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
+        raise ValueError(f"{name}: text is of type {text.type}; expected strings; download it again")
+    if not pa.types.is_integer(label.type):
+        raise ValueError(f"{name}: label is of type {label.type}; expected whole numbers; download it again")
+    for column, values in (("text", text), ("label", label)):
+        missing = values.is_null().to_pylist()
+        if any(missing):
+            raise ValueError(f"{name}: row {missing.index(True) + 1} has no {column}; expected a text and a label in every "
+                             "row; download it again")
+    try:
+        empty = pc.equal(pc.utf8_trim_whitespace(text), "").to_pylist()
+        text.validate(full=True)                        # text that isn't UTF-8
+    except (pa.ArrowException, ValueError) as error:
+        raise ValueError(f"{name}: got a text that cannot be read ({str(error)[:80]}); expected UTF-8; download it "
+                         "again") from None
+    if any(empty):
+        raise ValueError(f"{name}: row {empty.index(True) + 1} has an empty text; expected a review in every row; "
+                         "download it again")
+    found, expected = sorted(pc.unique(label).to_pylist()), _LABELS[split]
+    if not set(found) <= set(expected):
+        raise ValueError(f"{name}: got the labels {', '.join(map(str, found[:8]))}; expected "
+                         f"{' and '.join(map(str, expected))} alone in {split}; download it again")
+    return pa.table({"text": text.cast(pa.string()), "label": label.cast(pa.int64())})
+
+
+def _imdb_in_cache(splits: list[str]) -> dict[str, pa.Table] | None:
+    """What an earlier download left, without a question to the network: the pinned revision, else the latest copy."""
+    return _read_cache(splits, version="0.0.0", hash=REVISION) or _read_cache(splits, version="auto", hash="auto")
+
+
+def _read_cache(splits: list[str], version: str, hash: str) -> dict[str, pa.Table] | None:
+    verbosity = datasets.logging.get_verbosity()
+    datasets.logging.set_verbosity_error()  # it would warn that it found what we are looking for
+    try:
+        copy = Cache(repo_id=_IMDB, dataset_name="imdb", config_name="plain_text", version=version, hash=hash)
+        tables = {split: copy.as_dataset(split).with_format("arrow")[:] for split in splits}
+    except (ValueError, OSError, KeyError, TypeError):  # no copy, a broken one, or one without the split
+        return None
+    finally:
+        datasets.logging.set_verbosity(verbosity)
+    return {split: _checked(table, split, f"the datasets cache ({copy.cache_dir}, {split})")
+            for split, table in tables.items()}
+
+
+# A child process fetches: it can be stopped whatever its sockets do, and it reads HF_ENDPOINT and the like
+# now, while this process read them when it imported `datasets`. It prints "answered" once the hub has listed
+# the files, and in the end "done" or why not. While files come a thread watches: under 1,000 bytes a second,
+# and next to no work for the processor, is a stall.
+_CHILD = """
+import os, sys, threading, time
+import datasets, huggingface_hub
+
+def watch(limit):
+    responses, mark = [], (time.monotonic(), 0, time.process_time())
+    while True:
+        hooks = huggingface_hub.get_session().event_hooks["response"]
+        if responses.append not in hooks:  # the library makes a new session after an error
+            hooks.append(responses.append)
+        time.sleep(0.05)
+        received = sum(response.num_bytes_downloaded for response in responses)
+        now = (time.monotonic(), received, time.process_time())
+        if now[1] - mark[1] > 1000 * limit or now[2] - mark[2] > 0.05 * limit:
+            mark = now
+        elif now[0] - mark[0] > limit:
+            print("stopped sending", flush=True)
+            os._exit(1)
+
+problem = "could not be reached"
+try:
+    # first a question without the library's retries, so that a refusal is reported at once
+    huggingface_hub.HfApi().dataset_info(sys.argv[1], revision=sys.argv[3], token=False)
+    builder = datasets.load_dataset_builder(sys.argv[1], "plain_text", revision=sys.argv[3], token=False)
+    print("answered", flush=True)
+    problem = "gave no copy that can be stored"
+    threading.Thread(target=watch, args=[float(sys.argv[2])], daemon=True).start()
+    builder.download_and_prepare()
+    print("done", flush=True)
+except Exception as error:
+    last, status = error, None
+    while error is not None and status is None:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        error = error.__cause__ or error.__context__
+    print(f"answered with status {status}" if status else f"{problem} ({type(last).__name__})")
+"""
+
+
+def _fetch_imdb(timeout: float, stall: float) -> str | None:
+    """Downloads IMDb into the `datasets` cache. Returns None, or why it could not."""
+    hub = f"the hub ({urlsplit(os.environ.get('HF_ENDPOINT', 'https://huggingface.co')).netloc.split('@')[-1]})"
+    if datasets.config.HF_HUB_OFFLINE:
+        return f"{hub} was not asked, since HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is on"
+    settings = {"HF_DATASETS_CACHE": str(datasets.config.HF_DATASETS_CACHE), "HF_HUB_DISABLE_TELEMETRY": "1",
+                "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+                "HF_UPDATE_DOWNLOAD_COUNTS": "0", "HF_HUB_DISABLE_XET": "1"}  # the watch sees plain HTTP only
+    child = subprocess.Popen([sys.executable, "-c", _CHILD, _IMDB, str(stall), REVISION],
+                             env=os.environ | settings, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    lines = queue.Queue()
+
+    def listen():
+        with child.stdout:
+            for line in chain(child.stdout, [""]):
+                lines.put(line.strip())
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        line = lines.get(timeout=timeout)
+        if line == "answered":
+            print("Downloading IMDb (about 80 MB) to the datasets cache …", file=sys.stderr)
+            line = lines.get()
+        return None if line == "done" else f"{hub} {line or 'was not asked: the process for it ended'}"
+    except queue.Empty:
+        return f"{hub} did not answer within {timeout:g} seconds"
+    finally:
+        child.kill()
+        child.wait()

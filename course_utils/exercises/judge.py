@@ -1,0 +1,249 @@
+"""Judges an answer: right, a mistake with a name, or wrong by a property that it lacks.
+
+Does: run an answer on fresh inputs, compare what it gives with the course's answer and with the answers that known
+mistakes give, and say one thing about it. Does not: contain exercises or their solutions (see `lessons`), or
+keep marks (see `record`).
+
+The order of the questions: did it run, did it leave its inputs alone, is it the right kind of thing, is it right, is it
+one of the known mistakes on *every* input, which property fails first. Only the known mistakes that agree on every
+input are named; if no property fails either, the largest difference is shown and nothing is guessed.
+"""
+
+import graphlib
+import re
+from collections.abc import Sequence
+
+import torch
+
+from course_utils.exercises import say
+from course_utils.exercises.compare import Odd, Unfit, close, joined, named_tensors, readings
+from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
+from course_utils.exercises.running import Run, usual_settings
+from course_utils.exercises.sealed import RIGHT, Key, Solved
+from course_utils.exercises.sides import Handed, Here, Side
+from course_utils.files.switches import is_on
+
+SEED = 0  # of the inputs; grading takes another
+AS_GIVEN = "That is what it did when you got it."       # said of a repair whose mistake is still there
+
+
+def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
+    """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only.
+
+    `answer` is a function or a value, which is run here, or a side (see `sides`) that was or will be run elsewhere.
+    """
+    side = answer if isinstance(answer, Side) else Here(exercise, answer)
+    with usual_settings():
+        return _judge(exercise, answers, side, seed)
+
+
+def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) -> Verdict:
+    handed = side.describe()
+    known = answers if isinstance(answers, Key) else Solved(exercise, answers, seed)
+    if exercise.kind != "function":
+        return _judge_value(exercise, known, handed)
+    if seed != SEED and isinstance(known, Key):
+        return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
+                       f"judge the usual inputs only (seed={SEED}), not seed={seed}.")
+    a_class = exercise.signature[:1].isupper()
+    if handed.kind in ("nothing", "value") or (handed.kind == "instance" and a_class):
+        return _wrong(exercise, say.of_handed(exercise, handed.kind, handed.type))
+    if handed.kind == "stub":
+        return _open(exercise)
+    return _judge_runs(exercise, known, side.runs(seed), seed)
+
+
+def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], seed: int) -> Verdict:
+    """The verdict on what a function did on each set of inputs."""
+    cases = []
+    for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
+        if index >= len(runs):
+            return _wrong(exercise, f"It answered {len(runs)} of the inputs that it got, and there are more.")
+        result = runs[index]
+        trouble = _trouble(exercise, result, inputs)
+        if trouble and index == 0 and _not_written(result):
+            return _open(exercise)
+        if trouble:
+            return _wrong(exercise, trouble)
+        right = known.gives(RIGHT, index, inputs)
+        cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
+    if all(close(case.got, case.right, exercise.tolerance) for case in cases):
+        return _right(exercise)
+    fitting = [mistake for mistake in exercise.mistakes if mistake.name in known.names
+               and _fits(exercise, known, mistake.name, cases)]
+    if fitting:
+        return _named(exercise, fitting, cases)
+    return _wrong(exercise, _by_property(exercise, cases, [run.output for run in runs]))
+
+
+def _not_written(result: Run) -> bool:
+    """Whether a function stopped at a `raise NotImplementedError` of its own."""
+    return (result.error is not None and result.error.type == "NotImplementedError"
+            and result.error.line.startswith("raise NotImplementedError"))
+
+
+def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
+    """Whether a known mistake gives what the learner's answer gives, on every input."""
+    for index, case in enumerate(cases):
+        output = known.gives(name, index, case.inputs)
+        if output is None or not close(_with_nan_marked(case.got), _with_nan_marked(output), exercise.tolerance):
+            return False
+    return True
+
+
+def _with_nan_marked(named: dict) -> dict:
+    """NaN as a number that nothing else gives, so that two outputs with NaN in the same places are the same."""
+    return {name: value if isinstance(value, str) else torch.nan_to_num(value, nan=7e7) for name, value in named.items()}
+
+
+def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]) -> Verdict:
+    """The verdict for one known mistake, or for several that behaviour cannot tell apart."""
+    worst = next(case for case in cases if not close(case.got, case.right, exercise.tolerance))
+    texts = [f"{mistake.seen(worst)} {mistake.why}" for mistake in fitting]
+    text = texts[0] if len(texts) == 1 else "one of these, which give the same: " + " — or: ".join(texts)
+    names = tuple(mistake.name for mistake in fitting)
+    if exercise.given in names:
+        seen = fitting[names.index(exercise.given)].seen(worst)
+        text = (f"{seen} {AS_GIVEN} What does this say about the function? "
+                f'exercise("{exercise.id}").hint(1) asks on.')
+    elif all(mistake.convention for mistake in fitting):
+        return Verdict("other", names, f"≈ {exercise.id} {exercise.title}: {text}")
+    return _wrong(exercise, text, names)
+
+
+def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -> str:
+    """The first thing that is not as it must be: parts, shape, finiteness, the exercise's properties, the values."""
+    for case, output in zip(cases, outputs):
+        if case.right.keys() != case.got.keys():
+            return say.of_parts(exercise, output, case.got, case.right)
+        for name, right in case.right.items():
+            got = case.got[name]
+            if isinstance(right, str) or isinstance(got, str):
+                continue
+            if got.shape != right.shape:
+                return say.of_shape(exercise, output, case, name)
+        not_finite = say.of_not_finite(exercise, case)
+        if not_finite:
+            return not_finite
+    return (say.of_precision(cases, outputs, exercise.tolerance) or _failing_property(exercise, cases)
+            or say.of_largest_difference(exercise, cases))
+
+
+def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
+    """What the first property that fails has to say."""
+    for rule in exercise.properties:
+        for case in cases:
+            try:
+                if rule.fails(case):
+                    return f"{rule.seen(case)} {rule.why}"
+            except Exception:  # a property made for another shape of answer says nothing
+                continue
+    return None
+
+
+def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
+    """What to say of an answer that did not come to an output that can be compared, or changed its input."""
+    if result.timed_out:
+        return ("It doesn't come to an end within a few seconds, so it was stopped. Look for a loop whose condition never "
+                "becomes false.")
+    if result.error is not None:
+        return say.of_error(exercise, result.error, inputs)
+    if result.output is None:
+        return f"It returns None. The last line must be `return …`. {say.asked_for(exercise)}"
+    try:
+        named_tensors(result.output)
+    except Unfit as error:
+        return say.of_unreadable(exercise, result.output, str(error))
+    if result.changed:
+        return say.of_changed_input(exercise, result.changed[0], inputs)
+    return None
+
+
+def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Verdict:
+    """Numbers and orders: the answer itself is compared, with the value that each known mistake leads to."""
+    answer = handed.value
+    if handed.kind == "nothing":
+        return _open(exercise)
+    if exercise.kind == "order":
+        return _judge_order(exercise, known, answer)
+    form = known.form()
+    try:
+        meanings = [joined(named_tensors(value), form) for value in readings(answer)]
+    except Unfit as error:
+        return _wrong(exercise, f"You give {error}. {say.asked_for(exercise)}")
+    got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),
+               meanings[0])
+    if known.is_value(RIGHT, got):
+        return _right(exercise)
+    case = Case((), got, known.right_value() or Unknown())
+    fitting = [mistake for mistake in exercise.mistakes if known.is_value(mistake.name, got)]
+    if fitting:
+        return _named(exercise, fitting, [case])
+    shapes = [{name: getattr(value, "shape", None) for name, value in part.items()} for part in (got, form)]
+    if shapes[0] != shapes[1]:
+        return _wrong(exercise, say.of_form(exercise, got))
+    seen = _failing_property(exercise, [case])
+    return _wrong(exercise, seen or say.of_number(exercise, got, known.right_value(), known.is_near(got)))
+
+
+class Unknown(dict):
+    """In place of the right value where only its fingerprints are known: a property that asks for it says nothing."""
+
+    def __missing__(self, part: str):
+        raise LookupError("this edition of the course does not hold the right value")
+
+
+def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
+    """Given lines to be put in order: any order that keeps every 'before' of the reference is right."""
+    letters = [chr(ord("A") + i) for i in range(len(exercise.lines))]
+    words = answer if isinstance(answer, (list, tuple)) else []
+    if isinstance(answer, str):
+        words = re.split(r"[^A-Za-z]+", answer)
+    given = [str(word).strip().upper() for word in words if str(word).strip()]
+    if len(given) == 1:                                 # "BDAC" in one word
+        given = list(given[0])
+    if sorted(given) != letters:
+        shown = " ".join(letters)
+        return _wrong(exercise, f'Expected each of the letters {shown} once, such as "{shown}"; got {_as_written(answer)}.')
+    name = known.broken_rule(given)
+    if name is None:
+        return _right(exercise)
+    mistake = next(mistake for mistake in exercise.mistakes if mistake.name == name)
+    return _wrong(exercise, f"{mistake.seen(Case((), {'': ' '.join(given)}, {}))} {mistake.why}", (name,))
+
+
+def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
+    """Letters in an order that keeps every rule (before, after, name): the first in the alphabet of those that may come."""
+    sorter = graphlib.TopologicalSorter()
+    for before, after, _ in rules:
+        sorter.add(after, before)
+    sorter.prepare()
+    letters = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        letters += ready
+        sorter.done(*ready)
+    return " ".join(letters)
+
+
+def _as_written(value) -> str:
+    """A value for a message, cut off where it is long."""
+    return value.what if isinstance(value, Odd) else repr(str(value)[:60])
+
+
+def _open(exercise: Exercise) -> Verdict:
+    low, high = exercise.minutes
+    return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not tried yet ({low}–{high} minutes).")
+
+
+def _right(exercise: Exercise) -> Verdict:
+    return Verdict("right", (), f"✓ {exercise.id} {exercise.title}: right.")
+
+
+def _wrong(exercise: Exercise, text: str, names: tuple[str, ...] = ()) -> Verdict:
+    return Verdict("wrong", names, f"✗ {exercise.id} {exercise.title}: {text}")
+
+
+def strict() -> bool:
+    """Whether a wrong answer raises: COURSE_STRICT=1."""
+    return is_on("COURSE_STRICT")

@@ -1,0 +1,177 @@
+"""What the exercises of several notebooks use: random draws for probes, and the words of messages."""
+
+import contextlib
+import os
+
+import torch
+
+from course_utils.exercises.compare import Unfit, joined, named_tensors
+from course_utils.exercises.definitions import Case, Property
+
+
+def drawn(generator: torch.Generator, bank: list[str], how_many: int) -> list[str]:
+    """Different words of a bank, in a random order."""
+    return [bank[i] for i in torch.randperm(len(bank), generator=generator)[:how_many].tolist()]
+
+
+def what(thing) -> str:
+    """A thing for an error message: its type and its beginning."""
+    return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
+
+
+def spread(values: torch.Tensor) -> str:
+    """The range of some numbers: '1.000', or '0.084 to 0.950'."""
+    low, high = values.min().item(), values.max().item()
+    return f"{low:.3f}" if abs(high - low) < 5e-4 else f"{low:.3f} to {high:.3f}"
+
+
+def listed(values: torch.Tensor, digits: str = ".3f") -> str:
+    """Numbers with commas between them."""
+    return ", ".join(f"{value:{digits}}" for value in values.tolist())
+
+
+def no_module(made):
+    """What an `observe` hands on if an answer made no module: None, or a thing whose type says what it was."""
+    return made if made is None else type(f"{type(made).__name__}, not a module", (), {})()
+
+
+def one_tensor(part, name: str):
+    """A result as one tensor, however it comes: a tensor, an array, rows in a list. Raises TypeError that names it."""
+    if isinstance(part, (list, tuple)) and part and isinstance(_innermost(part), torch.Tensor):
+        rows = [one_tensor(row, name) for row in part]
+        if len({row.shape for row in rows}) > 1:
+            raise TypeError(f"expected one tensor as {name}, got {what(part)}")
+        return torch.stack(rows)
+    try:
+        found = joined(named_tensors(part), {"": torch.zeros(1)})
+    except Unfit as unfit:
+        raise TypeError(f"expected a tensor as {name}, got {unfit}") from None
+    if list(found) != [""] or isinstance(found[""], str):
+        raise TypeError(f"expected one tensor as {name}, got {what(part)}")
+    return part if isinstance(part, torch.Tensor) else found[""]
+
+
+def _innermost(part):
+    while isinstance(part, (list, tuple)) and part:
+        part = part[0]
+    return part
+
+
+def two_results(output, first: str, second: str) -> tuple:
+    """The two results of a function as tensors. Raises TypeError, with what came instead, for anything else."""
+    if not isinstance(output, (tuple, list)) or len(output) != 2:
+        got = f"one tensor, {tuple(output.shape)}" if isinstance(output, torch.Tensor) else what(output)
+        raise TypeError(f"expected two results, {first} and {second}, got {got}. End with `return {first}, {second}`")
+    return one_tensor(output[0], first), one_tensor(output[1], second)
+
+
+def gradients_of(output: torch.Tensor, leaves: list, upstream: torch.Tensor | None = None) -> list:
+    """The gradients that reach some leaves; zeros where none arrives. Raises TypeError if the backward pass stops."""
+    if not output.requires_grad:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    try:
+        upstream = torch.ones_like(output) if upstream is None else upstream
+        found = torch.autograd.grad(output, leaves, upstream, allow_unused=True)
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error):
+            raise
+        raise TypeError("expected a gradient, but the backward pass stops: your function changes a tensor in place that "
+                        "this pass still needs, as weights[~mask] = 0 does after a softmax. Make a new one instead, such "
+                        "as weights = weights.masked_fill(~mask, 0.0)") from None
+    return [torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in zip(leaves, found)]
+
+
+def _leading(output) -> torch.Tensor:
+    """The tensor that a gradient starts from: the output itself, rows of it stacked, or the first of several results."""
+    try:
+        return one_tensor(output, "the result")
+    except TypeError:
+        return one_tensor(output[0], "the first result")
+
+
+def reached(function, output, inputs: tuple, names: dict[int, str]) -> dict[str, float]:
+    """For each named input (by place) what gradient reaches it from the function's first result.
+
+    1.0 for the gradient of these numbers, 0.0 for none, 0.5 for one that doesn't fit the numbers: part of it is
+    cut off. An `output` that is no tensor (an array, a list of numbers) has left PyTorch on purpose: it counts as 1.0.
+    The function is called many times for that, and what it prints then is not shown.
+    """
+    if not isinstance(_innermost(output), torch.Tensor):
+        return {f"gradient for {name}": 1.0 for name in names.values()}
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        return _reached(function, inputs, names)
+
+
+def _reached(function, inputs: tuple, names: dict[int, str]) -> dict[str, float]:
+    leaves = {place: inputs[place].detach().clone().requires_grad_() for place in names}
+    given = [leaves[place].clone() if place in leaves else part for place, part in enumerate(inputs)]   # may be changed
+    try:
+        again = function(*given)
+        output = _leading(again)
+        upstream = torch.cos(torch.arange(output.numel(), dtype=output.dtype)).reshape(output.shape)
+        gradients = torch.autograd.grad(output, list(leaves.values()), upstream, allow_unused=True)
+    except Exception:                                   # cut off by NumPy, or by a change in place
+        gradients = [None] * len(names)
+    found = {f"gradient for {name}": float(gradient is not None and bool((gradient.abs() > 1e-5).any()))
+             for name, gradient in zip(names.values(), gradients)}
+    for place, name in names.items():
+        if found[f"gradient for {name}"] and not _fits_the_numbers(function, inputs, place):
+            found[f"gradient for {name}"] = 0.5
+    return found
+
+
+def _fits_the_numbers(function, inputs: tuple, place: int) -> bool:
+    """Whether the gradient for one input tells how the first result changes when that input is moved a little.
+
+    In float64, along one direction, with a small step and a smaller one, of which one has to agree: the small one is spoilt
+    by strong curvature, the smaller one by a function that computes in float32. True if the function can't do float64.
+    """
+    given = [part.detach().double() if isinstance(part, torch.Tensor) and part.is_floating_point() else part
+             for part in inputs]
+    if given[place].numel() < 4:                        # sizes of one, where two largest numbers may be the same
+        return True
+    direction = torch.sin(1 + torch.arange(given[place].numel(), dtype=torch.float64)).reshape(given[place].shape)
+
+    def total(moved):
+        output = _leading(function(*(moved if i == place else _copy(part) for i, part in enumerate(given))))
+        return (output.double() * torch.cos(torch.arange(output.numel(), dtype=torch.float64)).reshape(output.shape)).sum()
+
+    try:
+        leaf = given[place].clone().requires_grad_()
+        told = float((torch.autograd.grad(total(leaf.clone()), leaf)[0] * direction).sum().detach())
+        seen = [float((total(given[place] + step * direction) - total(given[place] - step * direction)).detach()) / 2 / step
+                for step in (1e-3, 1e-5)]
+    except Exception:                                   # a matrix of its own in float32, say: nothing can be told
+        return True
+    return any(abs(told - one) <= 0.02 * (abs(told) + abs(one)) + 1e-3 for one in seen)
+
+
+def _copy(part):
+    return part.clone() if isinstance(part, torch.Tensor) else part
+
+
+def reaches(*names: str) -> tuple[Property, ...]:
+    """The properties that belong to `reached`: one for each named input."""
+    def rule(name: str) -> Property:
+        return Property(lambda case: case.got[f"gradient for {name}"] != case.right[f"gradient for {name}"],
+                        lambda case: _seen_through(case, name), "Something cuts it off: detach(), .data, no_grad(), "
+                        "item(), NumPy, a new torch.tensor(…), or a change in place, such as weights[~mask] = 0, of a "
+                        "tensor that the backward pass still needs.")
+    return tuple(rule(name) for name in names)
+
+
+def _seen_through(case: Case, name: str) -> str:
+    whole = {part for part in case.right if not part.startswith("gradient")}
+    right = all(torch.allclose(case.got[part], case.right[part], 1e-3, 1e-3) for part in whole)
+    if case.got[f"gradient for {name}"] == 0.5:
+        return (f"{'the numbers are right, but the' if right else 'the'} gradient that reaches `{name}` is another than "
+            f"that of "
+                "these numbers: part of the way back is missing.")
+    return (f"{'the numbers are right, but no' if right else 'no'} gradient reaches `{name}`, so a model with this function "
+            "in it could not be trained.")
+
+
+def not_contiguous(inputs: tuple) -> tuple:
+    """The float tensors of some inputs as they come out of a transpose: the same numbers, not in order in memory."""
+    return tuple(part.mT.contiguous().mT if isinstance(part, torch.Tensor) and part.dim() > 1 and part.is_floating_point()
+                 else part for part in inputs)

@@ -1,0 +1,477 @@
+"""Exercises of notebook 04, attention. The answers stand beside it, in `answers`."""
+
+import torch
+
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.common import (
+    gradients_of,
+    listed,
+    not_contiguous,
+    reached,
+    reaches,
+    spread,
+    two_results,
+    what,
+)
+
+# ---------------------------------------------------------------- 4.1 a row by hand
+
+
+ROW = Exercise(
+    id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=5.2e-3,
+    objective="Another word, 'bland' with the numbers (-2, 0, 0), asks the four words of section 3. Work out its four "
+    "weights, as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
+    signature="a list of four numbers: the weights on not, dull, but, moving",
+    mistakes=(
+        Mistake("scores", lambda case: f"{listed(case.got[''])}: these are the scores.", "They still have to go "
+                "through softmax: e to the power of each, then divide by their sum."),
+        Mistake("no-exponential", lambda case: f"{listed(case.got[''])} are the scores divided by the sum of their sizes.",
+            "Weights must not be negative; take e to the power of each score first."),
+        Mistake("not-divided", lambda case: f"your numbers sum to {case.got[''].sum():.3f}.", "Weights sum to one: "
+                "divide each exponential by the sum of all four."),
+        Mistake("scaled", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: the scores were divided by √3.",
+                "Section 3 does not scale yet; section 7 does, and says why."),
+        Mistake("wrong-sign", lambda case: f"'moving' gets {case.got[''][3]:.3f} and 'dull' {case.got[''][1]:.3f}: a "
+                "sign was lost.",
+                "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
+        Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: that is the row of 'dull' "
+                "from the table.",
+                "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
+    ),
+    properties=(
+        Property(lambda case: abs(case.got[""].sum() - 1) > 0.02,
+                 lambda case: f"the four numbers sum to {case.got[''].sum():.3f}.",
+                 "Weights sum to one."),
+        Property(lambda case: abs(case.got[""][0] - case.got[""][2]) > 2e-3,
+                 lambda case: f"the weights on 'not' and 'but' are {case.got[''][0]:.3f} and {case.got[''][2]:.3f}.",
+                 "'not' and 'but' have the same score, so they get the same weight."),
+        Property(lambda case: case.got[""][1] <= case.got[""][0] + 1e-6,
+                 lambda case: f"'dull' gets {case.got[''][1]:.3f} and 'not' {case.got[''][0]:.3f}.",
+                 "'bland' is most like 'dull', so 'dull' has the highest score and the largest weight."),
+        Property(lambda case: not 6.5 < case.got[""][1] / case.got[""][0] < 8.5,
+                 lambda case: f"the weights on 'dull' and 'not' are {case.got[''][1]:.3f} and {case.got[''][0]:.3f}.",
+                 "Their scores differ by 2, so one must be e² times the other."),
+        Property(lambda case: abs(case.got[""][3] - 0.0142) > 5e-3,
+                 lambda case: f"'moving' gets {case.got[''][3]:.3f}.",
+                 "Its score is the lowest, -2, and e⁻² is small but not 0: divide it by the same sum as the others."),
+    ),
+    hints=(
+        "Four dot products first: only the first of the three numbers of 'bland' is not zero.",
+        "The scores are 0, 2, 0 and -2. Now e to the power of each, and their sum.",
+        "e² = 7.389 and e⁻² = 0.135; with two ones the sum is 9.524.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.2 scaled dot-product attention
+
+
+FUNCTIONS = ("course_utils.attention.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention",
+             "torch.nn.functional.multi_head_attention_forward")           # what 4.2, 4.3 and 4.5 ask for
+
+
+def _attention_probes(generator: torch.Generator) -> list[tuple]:
+    """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)); without leading dimensions; every dimension one; then
+    in float64, not in order in memory, with large values; then scores near 160, where exp overflows, and -160 in one."""
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    double = (draw(1, 2, 3, 4).double(), draw(1, 2, 4, 4).double(), 100 * draw(1, 2, 4, 3).double())
+    return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2)),
+            (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double),
+            (*_with_scores(160.0, generator, other=-1.0), draw(4, 3))]
+
+
+def _with_scores(size: float, generator: torch.Generator, other: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Queries (2, 2) and keys (4, 2) whose scores, divided by the root of 2, lie close to `size`; those of the second query
+    to `other` times as much."""
+    query = torch.tensor([[4.0, 1.0], [4.0 * other, -1.0]])
+    key = torch.stack([torch.full((4,), 2**0.5 * size / 4), torch.rand(4, generator=generator)], dim=-1)
+    return query, key
+
+
+def _observe_scaled(function, query, key, value):
+    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
+    output = function(query, key, value)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    names = {0: "query", 1: "key", 2: "value"} if key.shape[-2] > 1 else {2: "value"}
+    return {"context": context, "weights": weights, **reached(function, output, (query, key, value), names)}
+
+
+def _sums(case: Case, dim: int) -> torch.Tensor:
+    return case.got["weights"].sum(dim=dim)
+
+
+def _weight_gap(case: Case) -> float:
+    return (case.got["weights"] - case.right["weights"]).abs().max().item()
+
+
+def _weights_off(case: Case) -> str:
+    at = tuple((case.got["weights"] - case.right["weights"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
+    place = f"weights[{', '.join(str(i) for i in at)}]"
+    return (f"{place} is {case.got['weights'][at]:.3f}, expected {case.right['weights'][at]:.3f}; no other weight is "
+            "further off.")
+
+
+def _context_off(case: Case) -> float:
+    """How far the context is from weights @ value, with the learner's own weights."""
+    return (case.got["weights"] @ case.inputs[2].double() - case.got["context"]).abs().max().item()
+
+
+def _small(number) -> str:
+    """A weight with three decimals, or as a power of ten where these would show 0.000."""
+    return f"{number:.3f}" if number >= 5e-4 else f"{number:.0e}"
+
+
+SCALED = Exercise(
+    id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
+    objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
+    "the context and the weights, and let gradients through. Scores may be large, such as 160. Four or five lines, without "
+    "a function that does it all.",
+    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context "
+    "(..., query, d_value), weights (..., query, key)",
+    probes=_attention_probes, observe=_observe_scaled, forbidden=FUNCTIONS,
+    not_finite="exp of a large score overflows: take the largest score of each row off first, or call softmax.",
+    mistakes=(
+        Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
+                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
+                "among the keys, so it must run over the last dimension."),
+        Mistake("no-scaling", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, with scaling it is "
+                f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
+                "(section 7)."),
+        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
+                "its root: divide by √d_k."),
+        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
+                "of queries and keys: use query.shape[-1]."),
+        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
+                "scores large: use query.shape[-1]."),
+        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The division "
+                "stands after the softmax. It belongs to the scores, before."),
+        Mistake("multiplied", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+                f"{case.right['weights'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
+        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.got['weights'])}.", "These are scores. "
+                "Weights are positive and sum to one in each row: softmax is missing."),
+        Mistake("hard", lambda case: f"{int((case.got['weights'] == 1).sum())} of your weights are exactly 1.", "The best "
+                "key takes everything. That cannot be trained (section 2); use softmax."),
+        Mistake("keys-for-values", lambda case: f"your context is {case.got['context'].shape[-1]} wide, as the keys are.",
+                "The weights are multiplied with the keys. What is handed over are the values."),
+        Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['context'].shape)} and "
+                f"{tuple(case.got['weights'].shape)}.",
+                "Context and weights stand the wrong way round: return context, weights."),
+    ),
+    properties=(
+        Property(lambda case: (case.got["weights"] < -1e-6).any(),
+                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
+                 "Weights come out of a softmax and are positive."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                 "Each query's weights sum to one. Print weights.sum(dim=-1) after each step: right after a softmax over "
+                 "the last dimension it is one."),
+        Property(lambda case: _context_off(case) > 1e-3,
+                 lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
+                     f"{_context_off(case):.3f}.",
+                 "context = weights @ value, with nothing in between."),
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
+                 "The rows sum to one, but they come from other scores than query · key / √d_k."),
+        *reaches("query", "key", "value"),
+    ),
+    hints=(
+        "Three steps, in this order: scores, weights, context. Print the shape after each.",
+        "The keys have to be turned for the product: key.transpose(-2, -1). Then divide by math.sqrt(query.shape[-1]).",
+        "scores.softmax(dim=-1) gives the weights; weights @ value gives the context; return both.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.3 repair: the mask
+
+
+def _masked_probes(generator: torch.Generator) -> list[tuple]:
+    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones.
+
+    Then all scores low; one key allowed of two; a query whose scores are exactly 0; a forbidden key far above the others.
+    """
+    query, key, value = _attention_probes(generator)[0]
+    mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
+    mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
+    mask[..., 0, 4] = mask[..., 1, 0] = mask[..., 2, 0] = mask[..., 3, 0] = False
+    low_query, low_key = query.clone(), key.clone()
+    low_query[..., 0], low_key[..., 0] = 19.0, -20.0       # all scores near -155: a small negative number is no mask
+    one = [torch.randn(1, 1, length, 1, generator=generator) for length in (1, 2, 2)]
+    high_query, high_key = _with_scores(5.0, generator)
+    high_key[2] *= 40                                      # a forbidden key, some 195 above the allowed ones
+    high = high_query, high_key, torch.randn(4, 3, generator=generator), torch.tensor([[True, True, False, True]])
+    idle = query[0, 0] * torch.tensor([[1.0], [0.0], [1.0], [1.0]]), key[0, 0], value[0, 0], mask[0, 0]
+    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), idle,
+            high]
+
+
+def _observe_masked(function, query, key, value, mask):
+    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
+    output = function(query, key, value, mask)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    names = {0: "query", 1: "key", 2: "value"} if mask.sum(dim=-1).max() > 1 else {2: "value"}
+    hidden = float((weights[~mask.expand(weights.shape)] != 0).any()) if weights.dim() == query.dim() else 0.0
+    return {"context": context, "weights": weights, "weights on forbidden keys": hidden,
+            **reached(function, output, (query, key, value, mask), names)}
+
+
+def _on_masked(case: Case) -> torch.Tensor:
+    """The largest weight that a key got which the mask forbids."""
+    forbidden = ~case.inputs[3].expand(case.got["weights"].shape)
+    return case.got["weights"][forbidden].nan_to_num().abs().max()
+
+
+def _on_allowed(case: Case) -> torch.Tensor:
+    """The largest weight that a key got which the mask allows."""
+    return case.got["weights"][case.inputs[3].expand(case.got["weights"].shape)].nan_to_num().abs().max()
+
+
+def _largest_score(case: Case) -> float:
+    query, key = case.inputs[:2]
+    return (query @ key.mT / query.shape[-1] ** 0.5).max().item()
+
+
+MASKED = Exercise(
+    id="4.3", title="A mask that leaks", minutes=(10, 15), given="mask-after-softmax",
+    objective="This function runs, its outputs look reasonable, and it is wrong. Find what is wrong with the weights, "
+    "and repair it: a forbidden key gets a weight of exactly 0. Every query of these inputs has at least one key. Scores "
+    "may "
+    "be large.",
+    signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
+    "may attend) -> context (..., query, d_value), weights (..., query, key)",
+    probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
+    not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
+    "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
+    "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
+    mistakes=(
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
+                "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "
+                "scores, before."),
+        Mistake("filled-with-zero", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
+            "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
+        Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
+            "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
+        Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed "
+                f"ones get {_on_allowed(case):.3f} at most.", "The mask is "
+                "the wrong way round: here True means may attend, so fill where it is False."),
+        Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
+                "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
+        Mistake("no-scaling", lambda case: "forbidden keys get nothing, which is right, but your largest weight is "
+                f"{case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}.", "The division by √d_k was "
+                "lost."),
+        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden "
+                "key gets "
+                f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
+    ),
+    properties=(
+        Property(lambda case: _on_masked(case) > 0,
+                 lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
+                     f"scores is {_largest_score(case):.1f}.",
+                 "Where the mask is False the weight must be exactly 0: put -inf on the score, before the softmax. A number "
+                 "such as -100 is low enough only where the other scores lie far above it."),
+        Property(lambda case: _sums(case, -1).min() < 1e-5,
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                 "Nothing is left for the allowed keys where a forbidden one scores far above them: the softmax gave it "
+                 "all. Put -inf on the forbidden scores before the softmax; what comes after it can't bring the rest back."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
+                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                 "Each query's weights sum to one, over the keys it may look at."),
+        Property(lambda case: _context_off(case) > 1e-3,
+                 lambda case: f"your context is not weights @ value: it differs by up to {_context_off(case):.3f}.",
+                 "The context must be made with the masked weights that you return."),
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
+                 "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
+        *reaches("query", "key", "value"),
+    ),
+    hints=(
+        "Print weights.sum(dim=-1). What should each row sum to?",
+        "Which share did the forbidden keys take before they were set to zero? When would it have to be prevented?",
+        "scores = scores.masked_fill(~mask, -math.inf), and only then the softmax.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.4 two masks in one
+
+
+def _mask_probes(generator: torch.Generator) -> list[tuple]:
+    """Ragged attention masks: as many queries as keys, fewer queries than keys, one drawn with gaps; sizes of one."""
+    square = torch.arange(6) < torch.tensor([[6], [4], [1]])               # (batch, key)
+    left = torch.tensor([[False, False, True, True, True], [True, True, True, True, False]])
+    drawn = torch.rand(4, 9, generator=generator) < 0.7
+    few = int(torch.randint(1, 4, (), generator=generator))
+    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4), (drawn, few),
+            (torch.tensor([[True]]), 1), (torch.tensor([[True, False, True]]), 1)]
+
+
+def _allowed(case: Case) -> tuple[int, int]:
+    return int((case.got[""] != 0).sum()), int(case.right[""].sum())
+
+
+def _first_wrong(case: Case) -> str:
+    got, right = case.got[""], case.right[""]
+    b, _, i, j = (got != right).nonzero()[0].tolist()
+    rule = "comes later" if not right[b, 0, i, j] else "came before or is itself, and is real"
+    if not case.inputs[0][b, j]:
+        rule = "is padding"
+    seen = "allows" if got[b, 0, i, j] else "forbids"
+    return f"in review {b} your mask {seen} query {i} to look at key {j}, which {rule}."
+
+
+def _count(case: Case) -> str:
+    got, right = _allowed(case)
+    return f"{got} pairs are allowed, expected {right}."
+
+
+BOTH_MASKS = Exercise(
+    id="4.4", title="Two masks in one", minutes=(15, 25),
+    objective="A model that writes text in batches needs both masks at once: no word may look at what comes later, and "
+    "none at padding. The last query sees the last key (aligned at the bottom right), also where there are fewer "
+    "queries than keys. Build one mask, True = may attend (ones and zeros will do as well). Only keys are masked: a query "
+    "that is padding keeps its keys.",
+    signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
+    "boolean",
+    probes=_mask_probes,
+    mistakes=(
+        Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair "
+                "must be allowed by both: use &."),
+        Mistake("only-causal", lambda case: _first_wrong(case), "The padding has no effect; only the triangle is there."),
+        Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is "
+                "missing."),
+        Mistake("without-itself", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle leaves out the "
+                "diagonal, so the first word has no key at all. A word may look at itself."),
+        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words "
+                "see what comes later and not what came before. Use tril."),
+        Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. "
+                "Here True means may attend."),
+        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is "
+                "the keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
+        Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
+                f"{_first_wrong(case)}",
+                "The triangle is aligned at the top left. The queries are the last positions, so query i may see keys "
+                "up to i + key_len - query_len."),
+        Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too "
+                "far: each word sees the next one."),
+        Mistake("additive", lambda case: f"{int(case.got[''].isinf().sum())} entries are -inf and "
+                f"{int((case.got[''] == 0).sum())} are "
+                "0.", "That is a mask to be added to the scores, and its pairs are "
+            "the right ones. Asked for is the boolean one: True where yours has 0."),
+    ),
+    properties=(
+        Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(),
+                 lambda case: "your mask holds numbers other than 0 and 1, such as "
+                 f"{case.got[''][(case.got[''] != 0) & (case.got[''] != 1)][0]:.3g}.",
+                 "It must be boolean: True = may attend."),
+        Property(lambda case: (case.got[""] != case.right[""]).any(),
+                 lambda case: _first_wrong(case),
+                 "Write down by hand which keys this query may see, and compare."),
+    ),
+    hints=(
+        "Build the two masks apart, look at both, and join them at the end. Which one depends on the review?",
+        "causal_mask(query_len, key_len) is (query, key). attention_mask[:, None, None, :] is (batch, 1, 1, key). "
+        "Broadcasting does the rest.",
+        "causal & padding: both must allow a pair.",
+    ),
+)
+
+# ---------------------------------------------------------------- 4.5 repair: a query with no key
+
+
+def _no_key_probes(generator: torch.Generator) -> list[tuple]:
+    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden; a
+    forbidden key that scores far above the allowed ones; scores far above zero, and far below."""
+    (query, key, value, mask), *_, high = _masked_probes(generator)
+    mask = mask.clone()
+    mask[0, 0, 2] = False                                                  # this query has no key at all
+    some = torch.tensor([[True, True, False, True], [False] * 4])
+    one = [torch.randn(1, 1, 1, 1, generator=generator) for _ in range(3)]
+    return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :]),
+            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool)), tuple(part[None, None] for part in high), *(
+            tuple(part[None, None] for part in (*_with_scores(size, generator), value[0, 0, :4, :3], some))
+            for size in (160.0, -160.0))]
+
+
+def _observe_with_gradient(function, query, key, value, mask):
+    """Context and weights, and the gradient that arrives at the queries."""
+    leaf = query.clone().requires_grad_()
+    output = function(leaf, key, value, mask)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    asked = "expected a context through which a gradient can flow back to the queries"
+    if not isinstance(output[0], (torch.Tensor, list, tuple)):
+        raise ValueError(f"{asked}; got {what(output[0])}. No gradient comes through NumPy: return tensors")
+    if not context.requires_grad and mask.any():        # without any key the context is zeros, whatever the queries are
+        raise ValueError(f"{asked}; yours is cut off from them, as by detach(), .data, no_grad() or a new torch.tensor(…)")
+    return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
+
+
+def _bad(case: Case, name: str) -> int:
+    return int((~torch.isfinite(case.got[name])).sum())
+
+
+def _empty_row(case: Case) -> torch.Tensor:
+    """The weights of the first query without a key, in the head where they are largest."""
+    mask = case.inputs[3]
+    batch, _, query = (~mask.any(-1)).nonzero()[0].tolist()
+    rows = case.got["weights"][batch, :, query]
+    return rows[rows.abs().sum(-1).argmax()]
+
+
+def _gap(case: Case, name: str) -> float:
+    return (case.got[name] - case.right[name]).abs().max().item()
+
+
+NO_KEY = Exercise(
+    id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
+    objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
+    "query gets zeros, for weights and context, and so that the gradient which reaches the queries stays finite too. Scores "
+    "may be large, above zero or below.",
+    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
+    "may attend) -> context (..., query, d_value), weights (..., query, key)",
+    probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
+    not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
+    "large negative number, and call softmax.",
+    mistakes=(
+        Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
+                "context are NaN.",
+                "A row of -inf has no largest number; its softmax is 0 divided by 0."),
+        Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
+                f"{_empty_row(case)[0]:.3f}.",
+                "With one large negative number everywhere, softmax sees equal scores. Set the forbidden weights to "
+                "zero afterwards."),
+    ),
+    properties=(
+        Property(lambda case: _bad(case, "gradient"),
+                 lambda case: f"{_bad(case, 'gradient')} numbers of the gradient are not finite.",
+                 "The outputs may look right; training would still break."),
+        Property(lambda case: _empty_row(case).abs().max() > 1e-6,
+                 lambda case: f"the query without a key has weights that sum to {_empty_row(case).sum():.3f}.",
+                 "It has nothing to look at: all its weights must be 0."),
+        Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
+                 lambda case: "the queries that have keys changed as well: their weights differ by up to "
+                     f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
+                 "Only the row without a key needs care. Softmax takes the largest score of a row off before exp; without "
+                 "that, exp of a large score overflows, and exp of a very low one is 0."),
+        Property(lambda case: _gap(case, "context") > 1e-3,
+                 lambda case: f"your weights are right, but your context is off by up to {_gap(case, 'context'):.3f}.",
+                 "Make the context from the weights that you return, after they were mended."),
+        Property(lambda case: _gap(case, "gradient") > 1e-3,
+                 lambda case: "weights and context are right, but the gradient at the queries is off by up to "
+                     f"{_gap(case, 'gradient'):.3f}.",
+                 "Something cuts it on its way back or changes it: look for detach(), no_grad() or .data."),
+    ),
+    hints=(
+        "What does softmax give for a row of -inf? Try torch.full((3,), -math.inf).softmax(dim=0).",
+        "Use torch.finfo(scores.dtype).min in place of -inf: then nothing is undefined. What does that row hold now?",
+        "weights = weights.masked_fill(~mask, 0.0) after the softmax.",
+    ),
+)
+
+EXERCISES = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY)
+

@@ -1,0 +1,146 @@
+"""Quizzes and predictions: questions with a remark for every option, and guesses kept until the result is there.
+
+Does: read lessons/n04/quiz.yaml, show them, keep answers. Does not: judge functions (see `judge`).
+"""
+
+import html
+from typing import NamedTuple
+
+import yaml
+
+from course_utils.exercises import record
+from course_utils.exercises.lessons import FOLDER
+
+LETTERS = "abcdefgh"
+
+
+class Option(NamedTuple):
+    """One answer to choose: its `text`, whether it is `right`, and what to say to whoever chose it."""
+
+    text: str
+    right: bool
+    remark: str
+
+
+class Question(NamedTuple):
+    """`name` is the same for ever; `taught` is the number of the notebook that taught it."""
+
+    name: str
+    taught: str
+    text: str
+    options: tuple[Option, ...]
+
+
+def list_quizzes() -> list[str]:
+    """The numbers of the notebooks that have a quiz, such as "04"."""
+    return sorted(found.parent.name.removeprefix("n") for found in FOLDER.glob("n*/quiz.yaml"))
+
+
+def load_quiz(number: str) -> tuple[Question, ...]:
+    """The questions of a notebook, such as "04". Raises ValueError for a number without a quiz or a damaged file."""
+    path = FOLDER / f"n{number}" / "quiz.yaml"
+    if not path.is_file():
+        known = ", ".join(list_quizzes())
+        raise ValueError(f"there is no quiz {number!r}; there are {known}")
+    questions = []
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        options = [Option(given.get("text"), bool(given.get("right")), given.get("remark")) for given in entry["options"]]
+        whole = set(entry) == {"name", "taught", "question", "options"} and all(o.text and o.remark for o in options)
+        if not whole or sum(option.right for option in options) != 1:
+            raise ValueError(f"the quiz of {number}, question {entry.get('name')!r}: expected name, taught, question and "
+                             "options with text and remark, one of them right")
+        questions.append(Question(entry["name"], str(entry["taught"]), entry["question"].strip(), tuple(options)))
+    return tuple(questions)
+
+
+class Quiz:
+    """The questions of one notebook. Shown as a list whose options open; `answer(1, "b")` tells and keeps the answer."""
+
+    def __init__(self, number: str):
+        self.number, self.questions = number, load_quiz(number)
+
+    def answer(self, question: int, letter: str) -> None:
+        """Print the remark for an option: answer(1, "b"). A question or letter that is not there is said so."""
+        if not isinstance(question, int) or not 1 <= question <= len(self.questions):
+            print(f"there is no question {question!r}; the quiz has questions 1 to {len(self.questions)}")
+            return
+        asked = self.questions[question - 1]
+        letters = LETTERS[: len(asked.options)]
+        chosen = str(letter).strip().strip("()").lower()
+        if len(chosen) != 1 or chosen not in letters:
+            print(f"there is no option {letter!r}; question {question} has the options {', '.join(letters)}")
+            return
+        option = asked.options[letters.index(chosen)]
+        record.mark("quizzes", f"{self.number}/{asked.name}", {"chosen": chosen, "right": option.right})
+        print(f"{'✓' if option.right else '✗'} {question} {chosen}: {option.remark}")
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, asked in enumerate(self.questions, start=1):
+            again = f" (from {asked.taught})" if asked.taught != self.number else ""
+            lines.append(f"{i}. {asked.text}{again}")
+            lines += [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
+        return "\n".join([*lines, f'Answer with quiz("{self.number}").answer(1, "a").'])
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for i, asked in enumerate(self.questions, start=1):
+            again = f" <i>(from {html.escape(asked.taught)})</i>" if asked.taught != self.number else ""
+            parts.append(f"<p><b>{i}.</b> {_inline(asked.text)}{again}</p>")
+            for letter, option in zip(LETTERS, asked.options):
+                sign = "✓" if option.right else "✗"
+                parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {_inline(option.text)}</summary>"
+                             f"<p style='margin-left:1.5em'>{sign} {_inline(option.remark)}</p></details>")
+        return "\n".join(parts)
+
+
+def _inline(text: str) -> str:
+    """Text as HTML; what stands between backticks as code."""
+    parts = html.escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+class Prediction:
+    """A guess under a name, kept with the progress; `compare` puts it beside what was measured."""
+
+    def __init__(self, name: str, yours=None):
+        self.name = name
+        if yours is not None and yours is not ...:
+            yours = _single(yours)
+            record.mark("predictions", name, yours if isinstance(yours, (int, float)) else str(yours))
+        self.yours = record.read()["predictions"].get(name)
+        if self.yours is None:
+            print("○ no prediction yet: put yours in place of None and run the cell again.")
+        else:
+            print(f"your prediction: {self.yours}")
+
+    def compare(self, measured, unit: str = "") -> None:
+        """Print what was measured beside the guess; for two numbers, how far apart they are."""
+        measured = _single(measured)
+        shown = _number(measured) + (f" {unit}" if unit else "")
+        if self.yours is None:
+            print(f"measured: {shown}")
+            return
+        line = f"you predicted {_number(self.yours)}; measured: {shown}"
+        try:
+            gap = float(measured) - float(self.yours)
+        except (TypeError, ValueError):
+            print(line)
+        else:
+            difference = f"{_number(abs(gap))} {'more' if gap > 0 else 'less'} than you thought" if gap else "the same"
+            print(f"{line}; {difference}")
+
+
+def _single(value):
+    """The number in a tensor or array of one; anything else as it is."""
+    try:
+        return value.item()
+    except Exception:  # no tensor, or several numbers
+        return value
+
+
+def _number(value) -> str:
+    try:
+        return f"{float(value):.4g}"
+    except (TypeError, ValueError):
+        return str(value)

@@ -1,0 +1,73 @@
+"""Run experiments over seeds and write their result files; `make results` calls it for what the course quotes.
+
+    python -m course_utils results                        what is missing of the standard set (see STANDARD)
+    python -m course_utils results ablations              every row of one file
+    python -m course_utils results ablations --only heads --seeds 0 1 2
+    python -m course_utils results ablations --seeds 7 --output outputs/again     on another seed, beside the committed file
+
+A run that has been made with the same settings is not made again (--again makes it); an interrupted call goes on where
+it stopped. Several runs go at a time (--jobs), each with one thread. With --output the result files are written to another
+folder, and each row is printed beside the committed one.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from course_utils.data import DataNotAvailable
+from course_utils.experiments.results import FOLDER, by_model, read_runs, summarise
+from course_utils.experiments.runner import forget, run_missing
+from course_utils.experiments.sets import find_set
+from course_utils.experiments.tables import update_readme
+
+# set, and a part of the names of its rows: under half an hour on two cores
+STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
+
+QUOTED = ["scoreboard", "ablations", "imdb_better"]                    # in the README
+
+
+def show(name: str, folder: Path) -> None:
+    """Print the rows of a result file, beside the committed ones if it is another file."""
+    committed = by_model(read_runs(name)) if folder != FOLDER else {}
+    for model, runs in by_model(read_runs(name, folder)).items():
+        mean, half = summarise(runs, "test", "accuracy")
+        line = f"{model:<44} {100 * mean:5.1f} ± {100 * half:4.1f}   seeds {' '.join(str(run['seed']) for run in runs)}"
+        if model in committed:
+            known, around = summarise(committed[model], "test", "accuracy")
+            line += f"   committed {100 * known:.1f} ± {100 * around:.1f}"
+        print(f"{line}   {sum(run['seconds'] for run in runs) / len(runs):.0f} s")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is missing, print the tables; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", help="result files to make; default: the standard set")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    parser.add_argument("--again", action="store_true", help="forget the runs of these rows and seeds, and make them again")
+    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
+    chosen = parser.parse_args(arguments)
+    plan = [(name, chosen.only) for name in chosen.sets] or STANDARD
+    folder, failed = chosen.output.resolve(), 0
+    try:
+        for name, only in plan:
+            one = find_set(name)
+            if chosen.again:
+                forget(name, [run for run in one.wanted(chosen.seeds) if only in run[0]], folder)
+            failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, folder=folder, only=only)
+    except (ValueError, DataNotAvailable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        return 130
+    for name in dict.fromkeys(name for name, _ in plan):
+        show(name, folder)
+    if folder == FOLDER:
+        for name in dict.fromkeys(name for name, _ in plan):
+            if find_set(name).finish:
+                find_set(name).finish()
+        if any(name in QUOTED for name, _ in plan):
+            update_readme()
+    return 1 if failed else 0

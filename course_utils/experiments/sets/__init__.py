@@ -1,0 +1,23 @@
+"""The result sets, one module for a file in data/results; to add one, write its module and name it here."""
+
+from course_utils.experiments.runner import ResultSet
+from course_utils.experiments.sets import (
+    ablations,
+    imdb_better,
+    learning_curves,
+    scoreboard,
+    sentiment_axis,
+    token_range,
+)
+
+SETS: dict[str, ResultSet] = {
+    module.SET.name: module.SET
+    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better)
+}
+
+
+def find_set(name: str) -> ResultSet:
+    """The result set of this name. Raises ValueError that lists those there are."""
+    if name not in SETS:
+        raise ValueError(f"there is no set of runs called {name!r}; there are {', '.join(sorted(SETS))}")
+    return SETS[name]

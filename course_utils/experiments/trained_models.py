@@ -1,0 +1,122 @@
+"""Trained classifiers that several notebooks look into: trained once, then read.
+
+    classifier = trained_model(seed=1)                    # the classifier of notebook 08 on another seed
+    shallow = trained_model(seed=0, num_layers=1)         # one thing changed
+
+A model is looked for under data/checkpoints (those that come with the course), then under outputs/models, and is else
+trained and kept there. Its folder is named after what it was made from (recipe, reviews, seed), so a model made from other
+things is never taken for it. Does: find, train, keep, check. Does not: define models or recipes.
+
+`python -m course_utils models` makes those that come with the course.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from course_utils.classifier import ReviewClassifier
+from course_utils.data import load_reviews
+from course_utils.experiments.recipes import RECIPES, Recipe, override, train_classifier
+from course_utils.experiments.results import split_fingerprints
+from course_utils.files import fingerprint, locked, making_folder, remove_partials, sha256, write_json
+from course_utils.files.paths import CHECKPOINTS, output_folder
+
+MANIFEST = "made_from.json"                             # written last: a folder without it is half-written
+COMMITTED = [(seed, changes) for changes in ({}, {"pooling": "mean"}) for seed in (0, 1, 2)]
+
+
+def trained_model(seed: int = 0, *, recipe: str = "reviews", progress: bool = True, **changes) -> ReviewClassifier:
+    """The course's classifier, trained on its reviews with `seed`; `changes` are options of the recipe: num_layers=1.
+
+    Reads it where it is kept, else trains it (about a minute for two layers, with a progress bar) and keeps it. Two
+    notebooks that ask for the same model at once train it once. A damaged folder is put aside, with a message, and made
+    again.
+    Raises ValueError for an option or recipe that there is not.
+    """
+    settings = settings_of(recipe, changes)
+    name = folder_name(seed, recipe, changes)
+    for kept in (CHECKPOINTS / name, output_folder() / "models" / name):
+        classifier = _read(kept)
+        if classifier is not None:
+            return classifier
+    return _train(output_folder() / "models" / name, seed, settings, progress)
+
+
+def settings_of(recipe: str, changes: dict) -> Recipe:
+    """A recipe by its name with some options changed. Raises ValueError for an option or recipe that there is not."""
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe={recipe!r}; there are {', '.join(sorted(RECIPES))}")
+    return override(RECIPES[recipe], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
+
+
+def folder_name(seed: int, recipe: str, changes: dict) -> str:
+    """A name to read and a fingerprint of everything the weights depend on: 'reviews-num_layers-1-seed-0-3fa9c1d2'."""
+    dataset = load_reviews("reviews")
+    reviews = split_fingerprints({split: dataset[split] for split in ("train", "validation")})
+    words = [f"{option}-{value}" for option, value in sorted(changes.items())]
+    return "-".join([recipe, *words, f"seed-{seed}", fingerprint(settings_of(recipe, changes), reviews, seed)[:8]])
+
+
+def _read(folder: Path) -> ReviewClassifier | None:
+    """The classifier of a whole, undamaged folder; None if there is none."""
+    if not folder.is_dir():
+        return None
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if any(sha256(folder / file) != checksum for file, checksum in manifest["files"].items()):
+            raise ValueError("a file has changed since it was written")
+        return ReviewClassifier.load(folder)
+    except Exception as error:  # half-written, cut off, or not ours: whatever it is, it is not used
+        print(f"the model {folder.name} is damaged or half-written ({type(error).__name__}); it is made again",
+              file=sys.stderr)
+        return None
+
+
+def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewClassifier:
+    """Train under a lock, so that one process does it and others wait; the folder appears whole or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.parent / f"{folder.name}.training", "training a model", wait=-1):
+        if folder.is_dir():                             # another process made it while this one waited, or it is damaged
+            classifier = _read(folder)
+            if classifier is not None:
+                return classifier
+            put_aside(folder)
+        if progress:
+            print(f"training {folder.name} (once; it is kept in outputs/models)", file=sys.stderr)
+        state = folder.with_name(f"{folder.name}.state.safetensors")  # a training that is interrupted goes on from here
+        trained = train_classifier(load_reviews("reviews"), settings, seed, checkpoint=state, progress=progress)
+        remove_partials(folder)
+        with making_folder(folder) as partial:
+            write(trained.classifier, partial, {"seed": seed, "validation_accuracy": trained.validation_accuracy,
+                                                "best_epoch": trained.fit_result.best_epoch})
+        state.unlink(missing_ok=True)
+    return trained.classifier
+
+
+def put_aside(folder: Path) -> Path:
+    """Give a damaged folder another name, since it may be somebody's only copy of something; return the new path."""
+    n = 1
+    while (aside := folder.with_name(f"{folder.name}.damaged-{n}")).exists():
+        n += 1
+    folder.rename(aside)
+    print(f"the damaged folder is now {aside.name}", file=sys.stderr)
+    return aside
+
+
+def write(classifier: ReviewClassifier, folder: Path, about: dict) -> None:
+    """Save a classifier in a new folder, with the checksums of its files and what it was made from."""
+    classifier.save(folder)
+    files = {path.name: sha256(path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+    write_json(folder / MANIFEST, {**about, "files": files})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train what comes with the course and is missing; return the exit status."""
+    argparse.ArgumentParser(description=main.__doc__).parse_args(arguments)     # takes no arguments: any is refused
+    for seed, changes in COMMITTED:
+        folder = CHECKPOINTS / folder_name(seed, "reviews", changes)
+        if _read(folder) is None:
+            _train(folder, seed, settings_of("reviews", changes), progress=True)
+        print(folder.name, flush=True)
+    return 0

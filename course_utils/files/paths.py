@@ -1,0 +1,21 @@
+"""Where things are: the project, its notebooks, its data, and the folder for what runs make."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+DATA = ROOT / "data"
+RESULTS = DATA / "results"
+CHECKPOINTS = DATA / "checkpoints"
+
+
+def output_folder() -> Path:
+    """Where figures and models go: COURSE_OUTPUTS, else `outputs` in the project, else `outputs` where Python runs."""
+    if named := os.environ.get("COURSE_OUTPUTS"):
+        return Path(named)
+    here = Path.cwd().resolve()
+    for folder in (ROOT, here, *here.parents):
+        if (folder / "course_utils").is_dir() and (folder / "pyproject.toml").is_file():
+            return folder / "outputs"
+    return here / "outputs"

@@ -1,0 +1,114 @@
+"""What each notebook sets out to teach, and how its minutes are shared among its sections.
+
+`python -m course_utils timetable` rewrites that part of notebooks/for_instructors.md. Objectives and the
+minutes of a whole notebook are those that its first cell states; a section gets its share by the length of its prose,
+its code and its figures. Exercises are timed apart. Does: read notebooks. Does not: change them.
+"""
+
+import argparse
+import re
+from typing import NamedTuple
+
+import nbformat
+
+from course_utils.files import write_text
+from course_utils.tools.notebooks import NOTEBOOKS, find, is_exercise
+
+BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
+WORDS, LINES, FIGURES = 1 / 130, 1 / 12, 1.0           # minutes for a word read, a line of code understood, a figure
+
+
+class Section(NamedTuple):
+    """A section's number and title ('3. Ids', or '' for what has no number), and its minutes."""
+
+    title: str
+    minutes: int
+
+
+class Lesson(NamedTuple):
+    """A notebook: its title, objectives, and sections; `optional` holds those that may be skipped."""
+
+    title: str
+    objectives: list[str]
+    core: list[Section]
+    optional: list[Section]
+
+
+def read_lesson(path) -> Lesson:
+    """Read a notebook. Raises ValueError that names it if its first cell states no objectives or no minutes."""
+    cells = nbformat.read(path, as_version=4).cells
+    opening = cells[0].source
+    objectives = re.findall(r"^(?:\d+\.|-) (.+)$", opening, re.M)
+    core = re.search(r"[*][*]Time[*][*] about (\d+) minutes", opening)
+    more = re.search(r"about (\d+) more for the optional sections (\d+) to (\d+)", opening)
+    if not objectives or core is None:
+        raise ValueError(f"{path.name}: the first cell must list objectives and state **Time** about N minutes")
+    weights: dict[str, float] = {}
+    heading = ""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            found = re.search(r"^## (.+)$", cell.source, re.M)
+            heading = found.group(1) if found else heading
+            if cell.source.startswith("### Exercise"):
+                continue
+        name = heading if re.match(r"\d+\.", heading) else ""
+        weights[name] = weights.get(name, 0.0) + _minutes(cell)
+    skipped = set(range(int(more[2]), int(more[3]) + 1)) if more else set()
+    parts: dict[bool, dict] = {False: {}, True: {}}
+    for name, weight in weights.items():
+        parts[bool(name) and int(name.split(".")[0]) in skipped][name] = weight
+    title = re.search(r"^# (.+)$", opening, re.M).group(1)
+    optional = _shared(parts[True], int(more[1])) if more else []
+    return Lesson(title, objectives, _shared(parts[False], int(core[1])), optional)
+
+
+def _minutes(cell) -> float:
+    if is_exercise(cell):
+        return 0.0
+    if cell.cell_type == "markdown":
+        return WORDS * len(cell.source.split())
+    figures = sum("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+    return LINES * len([line for line in cell.source.splitlines() if line.strip()]) + FIGURES * figures
+
+
+def _shared(weights: dict[str, float], total: int) -> list[Section]:
+    """Whole minutes in proportion to the weights, one at least, that add up to the total (largest remainders)."""
+    exact = {name: max(1.0, total * weight / sum(weights.values())) for name, weight in weights.items()}
+    whole = {name: int(minutes) for name, minutes in exact.items()}
+    by_remainder = sorted(exact, key=lambda name: whole[name] - exact[name])
+    while sum(whole.values()) != total:
+        step = 1 if sum(whole.values()) < total else -1
+        for name in by_remainder if step == 1 else sorted(whole, key=whole.get, reverse=True):
+            if sum(whole.values()) == total:
+                break
+            whole[name] += step if whole[name] + step >= 1 else 0
+    return [Section(name.removesuffix(" (optional)"), whole[name]) for name in weights]
+
+
+def page_part() -> str:
+    """The part of the page for instructors, in Markdown."""
+    parts = []
+    for lesson in map(read_lesson, find([])):
+        parts += [f"**{lesson.title}**", ""] + [f"- {objective.rstrip('.;')}" for objective in lesson.objectives] + [""]
+        rows = [f"{section.title} ({section.minutes})" for section in lesson.core if section.title]
+        rest = sum(section.minutes for section in lesson.core if not section.title)
+        parts += [f"*Minutes:* {' · '.join(rows)} · opening and closing ({rest})", ""]
+        if lesson.optional:
+            parts += ["*Optional:* " + " · ".join(f"{s.title} ({s.minutes})" for s in lesson.optional), ""]
+    return "\n".join(parts)
+
+
+def with_timetable(page: str) -> str:
+    """The page with its timetable brought up to date. Raises ValueError where the marks are missing."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ValueError(f"for_instructors.md must hold {BEGIN} and {END} once each")
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{page_part()}{END}{rest.partition(END)[2]}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrite the timetable on the page for instructors; return the exit status."""
+    argparse.ArgumentParser(description=main.__doc__).parse_args(arguments)     # takes no arguments: any is refused
+    path = NOTEBOOKS / "for_instructors.md"
+    write_text(path, with_timetable(path.read_text(encoding="utf-8")))
+    return 0

@@ -1,0 +1,222 @@
+"""The exercise cells of the notebooks, in three editions: as they are handed out, solved, and with a known mistake."""
+
+import ast
+import contextlib
+import io
+import json
+import re
+import types
+
+import pytest
+import yaml
+
+from course_utils.exercises import quizzes
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.judge import right_order
+from course_utils.exercises.quizzes import FOLDER, load_quiz
+from course_utils.instructors.editions import solved, write_solutions
+from course_utils.instructors.timetable import read_lesson, with_timetable
+from course_utils.tools.notebooks import find
+
+NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
+
+
+def source(cell) -> str:
+    return "".join(cell["source"])
+
+
+def exercise_cells(notebook) -> list:
+    return [cell for cell in notebook["cells"] if "exercise" in cell["metadata"].get("tags", [])]
+
+
+CELLS = [(number, cell) for number, notebook in NOTEBOOKS.items() for cell in exercise_cells(notebook)]
+NAMES = [cell["id"] for _, cell in CELLS]
+
+
+def check_call(tree) -> ast.Call:
+    """The first `exercise("4.2").check(answer)` of a cell."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "check"]
+    assert calls, "an exercise cell has no check"
+    return calls[0]
+
+
+def number_of(cell) -> str:
+    return check_call(ast.parse(source(cell))).func.value.args[0].value
+
+
+def namespace(notebook, before) -> dict:
+    """What the notebook's earlier cells import and define, without running them."""
+    names: dict = {"__name__": "learner"}
+    for cell in notebook["cells"]:
+        if cell["id"] == before:
+            break
+        if cell["cell_type"] != "code":
+            continue
+        for node in ast.parse(source(cell)).body:
+            pattern = isinstance(node, ast.Assign) and "re.compile" in ast.unparse(node.value)
+            if pattern or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
+                with contextlib.suppress(Exception):    # a default that needs an earlier result; no exercise uses it
+                    exec(compile(ast.Module([node], []), "cell", "exec"), names)
+    return names
+
+
+def run_cell(notebook, cell, answer=None, replace=False) -> str:
+    """Execute an exercise cell; with `replace` the learner's definition gives way to `answer`. Returns what it prints."""
+    names = namespace(notebook, cell["id"])
+    tree = ast.parse(source(cell))
+    if replace:
+        call = check_call(tree)
+        if isinstance(call.args[0], ast.Name):
+            name = call.args[0].id
+            tree.body = [node for node in tree.body if getattr(node, "name", None) != name
+                         and not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+                                  and ".use(" not in ast.unparse(node.value))]
+            names[name] = answer
+        else:
+            call.args[0] = ast.Name("the_answer", ast.Load())
+            names["the_answer"] = answer
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for node in ast.fix_missing_locations(tree).body:
+            try:
+                exec(compile(ast.Module([node], []), "cell", "exec"), names)
+            except Exception:                           # trying a wrong answer out may fail; a check may not
+                if not replace or "exercise(" in ast.unparse(node):
+                    raise
+    return out.getvalue()
+
+
+def saved_output(cell) -> str:
+    return "".join("".join(output.get("text", "")) for output in cell["outputs"] if output.get("name") == "stdout")
+
+
+@pytest.fixture(autouse=True)
+def marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+
+
+def test_every_exercise_has_its_cell_and_every_notebook_from_01_three_of_them():
+    assert sorted(number_of(cell) for _, cell in CELLS) == sorted(exercise.id for exercise in list_exercises())
+    for number, notebook in NOTEBOOKS.items():
+        if number != "00":
+            assert len(exercise_cells(notebook)) >= 3, number
+
+
+@pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
+def test_the_cell_before_it_says_title_and_minutes(number, cell):
+    cells = NOTEBOOKS[number]["cells"]
+    words = source(cells[[one["id"] for one in cells].index(cell["id"]) - 1])
+    exercise = find_exercise(number_of(cell))
+    low, high = exercise.minutes
+    assert f"### Exercise {exercise.id} " in words and f"{low}–{high} minutes)" in words.splitlines()[0]
+
+
+@pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
+def test_untouched_it_runs_and_prints_what_is_saved(number, cell):
+    printed = run_cell(NOTEBOOKS[number], cell)
+    assert printed == saved_output(cell)
+    assert printed.splitlines()[-1][0] in "○✗"
+    if find_exercise(number_of(cell)).given:            # it shows what is wrong with the code, and does not tell what to do
+        assert "when you got it" in printed
+
+
+def written_again(answer):
+    """A function that is equal to the course's and isn't it: the course's own counts for nobody."""
+    if not isinstance(answer, types.FunctionType):
+        return answer
+    return types.FunctionType(answer.__code__, answer.__globals__, answer.__name__, answer.__defaults__, answer.__closure__)
+
+
+@pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
+def test_solved_it_says_so(number, cell):
+    exercise, answers = find_exercise(number_of(cell)), answers_to(number_of(cell))
+    right = written_again(answers.reference)
+    if exercise.kind != "function":
+        right = right_order(answers.reference()) if exercise.kind == "order" else answers.reference()
+    assert run_cell(NOTEBOOKS[number], cell, right, replace=True).splitlines()[-1].startswith("✓")
+
+
+@pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
+def test_the_edition_with_solutions_holds_right_ones(number, cell):
+    written = {**cell, "source": solved(source(cell))}
+    assert run_cell(NOTEBOOKS[number], written).splitlines()[-1].startswith("✓")
+
+
+def test_the_edition_with_solutions_has_every_notebook_and_no_outputs(tmp_path):
+    written = write_solutions(tmp_path)
+    assert [path.name for path in written] == [path.name for path in find([])]
+    for path in written:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        assert not any(cell.get("outputs") for cell in cells)
+
+
+@pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
+def test_with_a_known_mistake_it_says_which_and_goes_on(number, cell):
+    exercise, answers = find_exercise(number_of(cell)), answers_to(number_of(cell))
+    wrong = next(iter(answers.mutants.values()))
+    printed = run_cell(NOTEBOOKS[number], cell, wrong if exercise.kind == "function" else wrong(), replace=True)
+    assert [line for line in printed.splitlines() if line[:1] in set("✓○✗≈")][-1][0] in "✗≈"
+
+
+@pytest.mark.parametrize("number", sorted(path.stem for path in FOLDER.glob("*.yaml")))
+def test_a_quiz_explains_every_option_and_asks_again_what_was_taught_before(number):
+    questions = load_quiz(number)
+    assert 4 <= len(questions) <= 6 and len({asked.name for asked in questions}) == len(questions)
+    for asked in questions:
+        assert len(asked.options) >= 3 and asked.taught <= number
+        assert all(len(option.remark) > 15 for option in asked.options)
+        assert len({option.text for option in asked.options}) == len(asked.options)
+    if number != "00":
+        assert any(asked.taught < number for asked in questions), "no question from an earlier notebook"
+    assert any("quiz(" in source(cell) and number in source(cell) for cell in NOTEBOOKS[number]["cells"])
+
+
+@pytest.mark.parametrize("change", [
+    lambda options: options[0].update(right=True) or options[1].update(right=True),     # two right ones
+    lambda options: [option.pop("right", None) for option in options],                  # none
+    lambda options: options[0].pop("remark"),
+])
+def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
+    entries = yaml.safe_load((FOLDER / "n04" / "quiz.yaml").read_text(encoding="utf-8"))
+    change(entries[0]["options"])
+    (tmp_path / "n04").mkdir()
+    (tmp_path / "n04" / "quiz.yaml").write_text(yaml.safe_dump(entries), encoding="utf-8")
+    monkeypatch.setattr(quizzes, "FOLDER", tmp_path)
+    with pytest.raises(ValueError, match="the quiz of 04, question"):
+        load_quiz("04")
+
+
+def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
+    page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if re.match(r"[|] \d\d ", line) and line.count("|") == 7]
+    rows = {line[2:4]: [cell.strip() for cell in line.split("|")] for line in lines}
+    for number, notebook in NOTEBOOKS.items():
+        core = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(notebook["cells"][0])).group(1)
+        mine = [exercise for exercise in list_exercises() if exercise.id.split(".")[0].zfill(2) == number]
+        low, high = sum(exercise.minutes[0] for exercise in mine), sum(exercise.minutes[1] for exercise in mine)
+        expected = [core, str(len(mine)) if mine else "–", f"{low}–{high}" if mine else "–"]
+        assert [rows[number][2], rows[number][4], rows[number][5]] == expected, number
+
+
+def test_its_objectives_and_minutes_by_section_are_those_of_the_notebooks():
+    page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
+    assert with_timetable(page) == page, "python -m course_utils timetable"
+
+
+@pytest.mark.parametrize("path", find([]), ids=lambda path: path.stem)
+def test_the_minutes_of_the_sections_add_up(path):
+    lesson = read_lesson(path)
+    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(NOTEBOOKS[path.name[:2]]["cells"][0])).group(1)
+    assert sum(section.minutes for section in lesson.core) == int(stated)
+    assert all(section.minutes >= 1 for section in lesson.core + lesson.optional) and 3 <= len(lesson.objectives) <= 5
+    titles = [section.title for section in lesson.core + lesson.optional if section.title]
+    assert [int(title.split(".")[0]) for title in titles] == list(range(1, len(titles) + 1))
+
+
+def test_a_notebook_without_objectives_or_minutes_is_named(tmp_path):
+    import nbformat
+
+    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 13 Nothing yet")])
+    nbformat.write(empty, tmp_path / "13.ipynb")
+    with pytest.raises(ValueError, match="13.ipynb: the first cell must"):
+        read_lesson(tmp_path / "13.ipynb")

@@ -1,0 +1,363 @@
+"""What a check says is true, in the learner's own words, and says what to do; credit goes to the learner's own answer."""
+
+import copy
+import functools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from course_utils import exercises
+from course_utils.exercises import wire
+from course_utils.exercises.catalogue import answers_to, find_exercise
+from course_utils.exercises.compare import named_tensors, readings
+from course_utils.exercises.definitions import Answers, Exercise, Property
+from course_utils.exercises.judge import judge
+from course_utils.exercises.sealed import Key, make_key
+from course_utils.exercises.sides import Here
+
+
+def draw(generator):
+    return [(torch.randn(2, 4, 6, generator=generator), torch.randn(2, 5, 6, generator=generator)) for _ in range(2)]
+
+
+def attend(query, key):
+    weights = (query @ key.mT / 6**0.5).softmax(-1)
+    return weights @ key, weights
+
+
+PAIR = Exercise("4.9", "Attend", "Attend.", (5, 10), "attend(query (batch, query, d), key (batch, key, d)) -> context "
+                "(batch, query, d), weights (batch, query, key)", (), (), ("Try.", "It is 0.5."), draw)
+ONE = PAIR._replace(signature="mean_of(query (batch, query, d), key (batch, key, d), a tensor) -> (batch, d)")
+TWO_NUMBERS = PAIR._replace(signature="interval(query (batch, query, d), key) -> mean, half of the interval")
+NUMBER = PAIR._replace(kind="number", probes=None, signature="a number", tolerance=4e-3)
+
+
+def said(answer, exercise=PAIR, reference=attend) -> str:
+    return judge(exercise, Answers(reference, {}, {}), answer).text.partition(": ")[2]
+
+
+# results in the wrong form
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("answer, sentence", [
+    (lambda q, k: attend(q, k)[0],
+     "You return one result, (2, 4, 6). Two are asked for: context and weights. End with `return context, weights`."),
+    (lambda q, k: (*attend(q, k), q), "You return three results. Two are asked for: context and weights."),
+    (lambda q, k: {"a": 1, "b": 2}, "You return a dictionary with the keys 'a' and 'b'. Two results are asked for"),
+    (lambda q, k: (attend(q, k)[0], None), "Your second result, the weights, is None."),
+    (lambda q, k: (object(), attend(q, k)[1]), "Your first result, the context, is an object."),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT),
+     "The shape of your weights is (2, 5, 4), expected (2, 4, 5) here. The inputs had the shapes query (2, 4, 6), key"),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1] * math.inf), "40 of the 40 numbers in your weights are infinite."),
+    (lambda q, k: (attend(q, k)[0] * math.nan, attend(q, k)[1]), "48 of the 48 numbers in your context are NaN."),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1] + torch.eye(4, 5) / 2),
+     "8 of the 40 numbers in your weights are off; the furthest, at ["),
+    (lambda q, k: attend(q.half(), k.half()), "Your numbers are nearly right, but they are float16"),
+    (lambda q, k: attend(q.bfloat16(), k.bfloat16()), "Your numbers are nearly right, but they are bfloat16"),
+    (lambda q, k: [part.round(decimals=2) for part in attend(q, k)], "Your numbers are rounded to two decimals"),
+    (lambda q, k: [None][0], "It returns None. The last line must be `return …`. It should return context"),
+    (lambda q, k: torch.nested.nested_tensor([q[0], k[0]]), "You return a nested tensor"),
+    (lambda q, k: q.to(torch.complex64), "You return a tensor of complex numbers."),
+])
+def test_a_result_in_the_wrong_form_is_said_in_words(answer, sentence):
+    assert said(answer).startswith(sentence), said(answer)
+
+
+@pytest.mark.parametrize("answer, sentence", [
+    (lambda q, k: (q.mean(1), k.mean(1)), "You return two results, each of shape (2, 6). One is asked for, of shape (2, 6)"),
+    (lambda q, k: [torch.ones(i) for i in range(1, 8)],
+     "You return seven parts, which can't be put together to one tensor of shape (2, 6)."),
+    (lambda q, k: "a text", "Your result is a text, expected numbers."),
+    (lambda q, k: 1.0, "The shape of your result is (), expected (2, 6) here."),
+])
+def test_so_is_one_where_a_single_tensor_is_asked_for(answer, sentence):
+    assert said(answer, ONE, lambda q, k: q.mean(1)).startswith(sentence), said(answer, ONE, lambda q, k: q.mean(1))
+
+
+def test_two_numbers_are_called_by_their_names():
+    for answer, begins in ((lambda q, k: 0.5, "You return one number."),
+                           (lambda q, k: (1, 2, 3), "You return three results.")):
+        text = said(answer, TWO_NUMBERS, lambda q, k: (0.1, 0.2))
+        assert text.startswith(f"{begins} Two are asked for: mean and half of the interval."), text
+
+
+# errors
+
+def added_in_place(query, key):
+    query += 1
+    return attend(query, key)
+
+
+def in_the_standard_library(query, key):
+    return json.loads("{")
+
+
+def not_yet(query, key):
+    """What it will do."""
+    raise NotImplementedError("later")
+
+
+def half_done(query, key):
+    if query.sum() < 1000:
+        raise NotImplementedError
+    return attend(query, key)
+
+
+def test_an_input_changed_in_place_is_called_by_its_name():
+    assert said(added_in_place) == ("Your function changes `query`, which belongs to whoever calls it. Use `query = query + "
+                                    "…` instead of `query += …`, and no operation whose name ends in `_`. "
+                                    "If you assign into it, as `query[i] = …` does, work on `query.clone()`.")
+
+
+def test_an_error_inside_the_standard_library_shows_the_learners_line():
+    text = said(in_the_standard_library)
+    assert text.startswith("JSONDecodeError in the line `return json.loads(\"{\")`: Expecting property name")
+    assert "query (2, 4, 6)" in text
+
+
+def test_what_is_not_written_yet_is_open():
+    for answer in (not_yet, half_done):
+        assert judge(PAIR, Answers(attend, {}, {}), answer).state == "open"
+
+
+def test_autograd_errors_say_what_to_do():
+    def observe(function, query, key):
+        query = query.clone().requires_grad_()
+        context, weights = function(query, key)
+        return {"context": context, "gradient": torch.autograd.grad(context.sum(), query)[0]}
+
+    def zeroed(query, key):
+        weights = attend(query, key)[1]
+        weights[weights < 0.1] = 0
+        return weights @ key, weights
+
+    def cut_off(query, key):
+        return attend(query.detach(), key)
+
+    with_gradient = PAIR._replace(observe=observe)
+    text = said(zeroed, with_gradient)
+    assert "No gradient can be computed: a tensor that the backward pass still needs is changed in place" in text
+    assert "torch.where" in text and "FloatTensor" not in text
+    assert "No gradient flows back through your result." in said(cut_off, with_gradient)
+
+
+def test_a_function_with_other_parameters_is_told_what_it_gets():
+    text = said(lambda q: q)
+    assert text.startswith("Your function can't be called as the exercise says") and "It gets `query` and `key`" in text
+
+
+def test_an_object_in_place_of_its_class_and_a_value_in_place_of_a_function_are_told_apart():
+    wanted = PAIR._replace(signature="Attend(d) -> a module")
+    text = judge(wanted, Answers(attend, {}, {}), nn.Linear(2, 2)).text
+    assert "an object that Linear made. Hand over the class itself" in text
+    text = judge(PAIR, Answers(attend, {}, {}), [1, 2]).text
+    assert 'check() got a list. Hand over the function itself, without calling it: exercise("4.9").check(attend).' in text
+
+
+# numbers
+
+def number(answer, value=1.094, properties=()):
+    exercise, answers = NUMBER._replace(properties=properties), Answers(lambda: value, {}, {})
+    return [judge(exercise, known, answer).text.partition(": ")[2]
+            for known in (answers, Key(exercise, make_key(exercise, answers, [])))]
+
+
+def test_a_number_that_fits_nothing_is_said_to_be_too_small_or_too_large():
+    assert number(0.6)[0] == ("0.6 is too small, and that fits no usual slip. Write down each intermediate number; hint(2) "
+                              "gives some to compare with.")
+    assert number(6)[0].startswith("6 is too large, and that fits no usual slip.")
+    assert number(6)[1].startswith("6 is not it, and that fits no usual slip.")     # fingerprints don't know which way
+
+
+def test_a_number_that_is_nearly_right_is_said_to_be_close_also_without_solutions():
+    for text in number(1.12):
+        assert text == "1.12 is close, but not close enough. Keep more decimals on the way, and round at the end."
+    assert all("close" not in text for text in number(1.3))
+
+
+def test_of_several_numbers_those_that_are_off_are_named():
+    assert number([1.0, 0.5], [1.0, 2.0])[0].startswith("The second of your numbers is off, and they fit no usual slip.")
+    assert number([1.0], [1.0, 2.0])[0].startswith("You give one number. Asked for is a number.")
+
+
+def test_a_property_of_a_number_sees_the_right_value_and_says_nothing_without_solutions():
+    signs = Property(lambda case: (case.got[""].sign() != case.right[""].sign()).any(), lambda case: "the sign is lost.", "")
+    full, sealed = number(-3.0, properties=(signs,))
+    assert full.startswith("the sign is lost.") and sealed.startswith("-3 is not it")
+    assert all(text.startswith("3 is") for text in number(3.0, properties=(signs,)))
+    assert "6 of 6" not in judge(find_exercise("8.2"), answers_to("8.2"), [0.7, -0.8, 2.4, 0.3, -0.4, 1.2]).text
+
+
+# right answers in unusual forms
+
+@pytest.mark.parametrize("form", [
+    pd.Series, np.asarray, list, tuple, lambda rows: pd.DataFrame(np.asarray(rows)), lambda rows: rows.to_sparse(),
+    lambda rows: nn.Parameter(rows), lambda rows: rows.double(), lambda rows: [row.tolist() for row in rows],
+])
+def test_a_right_result_is_right_in_every_form(form):
+    def mean(query, key):
+        rows = query.mean(1)
+        return form(rows) if form is not pd.Series else pd.Series(rows[:, 0].numpy())
+
+    reference = (lambda q, k: q.mean(1)[:, 0]) if form is pd.Series else (lambda q, k: q.mean(1))
+    assert judge(ONE, Answers(reference, {}, {}), mean).state == "right"
+
+
+@pytest.mark.parametrize("answer", [
+    lambda *, query, key: attend(query, key), lambda *, key, query: attend(query, key),
+    lambda query, *, key: attend(query, key),
+    lambda *, query, key, **more: attend(query, key),
+])
+def test_parameters_that_are_given_by_name_only_get_what_the_signature_calls_so(answer):
+    assert judge(PAIR, Answers(attend, {}, {}), answer).state == "right"
+
+
+class ExactNumber:
+    """As the exact numbers of other libraries: no Fraction, but it can be turned into a float."""
+
+    def __float__(self):
+        return 0.75
+
+
+@pytest.mark.parametrize("as_what", [lambda pair: dict(enumerate(pair)).values(), iter, lambda pair: map(torch.clone, pair),
+                                     lambda pair: (part for part in pair)], ids=["dict "
+                                         "values", "iterator", "map", "generator"])
+@pytest.mark.parametrize("number", ["4.2", "9.3"])
+def test_two_results_count_however_they_are_strung_together(number, as_what):
+    reference = answers_to(number).reference
+    answer = lambda *inputs: as_what([torch.as_tensor(part) for part in reference(*inputs)])  # noqa: E731
+    assert judge(find_exercise(number), answers_to(number), answer).state == "right"
+
+
+def test_exact_numbers_and_texts_of_several_are_read():
+    assert readings(ExactNumber()) == [0.75]
+    assert [0.718, 0.718] in readings("0.718,0.718") and [0.7, 1.2] in readings("(0.7,1.2)")
+    assert 1050624 in readings("1,050,624") and [0.1, 0.2] in readings("0,1 0,2")
+    assert named_tensors(pd.Series([1.0, 2.0]))[""].tolist() == [1.0, 2.0]
+
+
+# credit
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    return tmp_path / "progress.json"
+
+
+def test_the_courses_answer_counts_for_nobody(marks, capsys):
+    def wrong(query, key, value):
+        return value, value
+
+    asked = exercises.exercise("4.2")
+    asked.check(wrong)
+    used = asked.use(wrong)
+    asked.check(used)
+    _, replaced, refused = capsys.readouterr().out.splitlines()
+    assert replaced == "Yours isn't right yet, so the course's answer takes its place from here on: `wrong` is now ours."
+    assert refused.startswith("○ 4.2") and "the course's own answer" in refused
+    assert not marks.exists() and asked.use(used) is used
+    asked.check(copy.copy(answers_to("4.2").variants["einsum"]))
+    assert "✓" in capsys.readouterr().out and marks.exists()
+
+
+def test_values_that_were_handed_out_count_for_nobody_either(marks, capsys):
+    for number_ in ("4.1", "9.2", "3.3"):
+        exercises.exercise(number_).check(exercises.exercise(number_).use(None))
+    assert all("the course's own answer" in line for line in capsys.readouterr().out.splitlines()) and not marks.exists()
+
+
+def test_the_courses_function_counts_for_nobody_wherever_it_was_found(marks, capsys):
+    exercises.exercise("4.2").check(answers_to("4.2").reference)
+    assert "the course's own answer" in capsys.readouterr().out and not marks.exists()
+
+
+def test_use_says_nothing_of_an_answer_that_is_right_or_was_not_tried(marks, capsys):
+    def stub(query, key, value): ...
+
+    assert exercises.exercise("4.2").use(stub) is answers_to("4.2").reference
+    assert capsys.readouterr().out == ""
+
+
+def test_use_replaces_nothing_while_grading(marks, monkeypatch):
+    monkeypatch.setenv("COURSE_GRADING", "1")
+
+    def stub(query, key, value): ...
+
+    assert exercises.exercise("4.2").use(stub) is stub and exercises.exercise("4.1").use(None) is None
+
+
+def test_a_mark_holds_facts_and_progress_reads_old_and_odd_ones(marks, capsys):
+    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+    mark = json.loads(marks.read_text(encoding="utf-8"))["exercises"]["4.1"]
+    assert mark["right"] is True and mark["seed"] == 0 and len(mark["on"]) == 10
+    odd = {"exercises": {"4.1": True, "4.2": "yes", "4.3": [1], "4.4": {"right": "no"}, "4.5": {"right": True}},
+           "quizzes": {"04/x": 3}}
+    marks.write_text(json.dumps(odd), encoding="utf-8")
+    capsys.readouterr()
+    exercises.progress()
+    assert "■□□□■" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", ["", "abc", "1.5", " 7 "])
+def test_a_seed_that_is_no_whole_number_is_said_so_and_the_check_goes_on(seed, marks, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_SEED", seed)
+    right = answers_to("4.2").variants["einsum"]
+    exercises.exercise("4.2").check(right)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith("✓ 4.2") and len(lines) == (2 if seed in ("abc", "1.5") else 1)
+    exercises.exercise("4.2").check(right, seed="x")
+    assert "expected a whole number" in capsys.readouterr().out
+
+
+# rough handling
+
+class Evasive:
+    """Answers no question about itself, but can be called."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"no {name}")
+
+    def __call__(self, query, key):
+        return attend(query, key)
+
+
+class WrapsItself:
+    def __init__(self):
+        self.__wrapped__ = self
+
+    def __call__(self, query, key):
+        return attend(query, key)
+
+
+@pytest.mark.parametrize("make", [Evasive, WrapsItself, lambda: functools.partial(attend)])
+def test_whatever_can_be_called_is_judged_by_what_it_gives(make):
+    assert judge(PAIR, Answers(attend, {}, {}), Here(PAIR, make())).state == "right"
+
+
+@pytest.mark.parametrize("result", [
+    lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), lambda: torch.zeros(2).to(torch.float8_e4m3fn),
+    lambda: torch.zeros(2, 3, device="meta"), lambda: torch.zeros(2, 3).to_sparse(),
+    lambda: np.array(["2020"], dtype="datetime64[D]"), lambda: np.zeros(2, dtype=[("a", int)]), lambda: np.ma.masked,
+    lambda: (i for i in range(3)), lambda: pd.DataFrame({"a": ["x"]}), lambda: torch.nn.Linear, lambda: "\ud800",
+])
+def test_every_result_gets_a_verdict_here_and_when_it_has_been_sent(result):
+    here = judge(PAIR, Answers(attend, {}, {}), lambda query, key: result())
+    sent = judge(PAIR, Answers(attend, {}, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
+    assert here.state == sent.state == "wrong" and here == sent
+
+
+def test_errors_that_cannot_be_shown_or_leave_the_program_get_a_verdict():
+    class Unspeakable(Exception):
+        def __str__(self):
+            raise ValueError
+
+    for error in (Unspeakable(), SystemExit(2), KeyboardInterrupt(), GeneratorExit()):
+        def raising(query, key, error=error):
+            raise error
+
+        assert type(error).__name__ in said(raising)

@@ -1,0 +1,289 @@
+"""Functions run in a process of their own: whatever they do is stopped in time, and the next check works."""
+
+import itertools
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import traceback
+
+import pytest
+import torch
+
+from course_utils import exercises
+from course_utils.exercises import workers
+from course_utils.exercises.catalogue import answers_to, find_exercise
+from course_utils.exercises.judge import judge
+from course_utils.exercises.sides import Here
+from course_utils.exercises.workers import Away
+
+EXERCISE, ANSWERS = find_exercise("4.2"), answers_to("4.2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker_ended_afterwards():
+    yield
+    workers.stop()
+
+
+def verdict_on(function, seconds=60.0, exercise=EXERCISE):
+    return judge(exercise, answers_to(exercise.id), Away(exercise, function, seconds))
+
+
+def right(query, key, value):
+    weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1)
+    return weights @ value, weights
+
+
+def calls_of_a_check() -> int:
+    """How often a check calls the function: here it can be counted."""
+    called = []
+
+    def counting_calls(*inputs):
+        called.append(1)
+        return right(*inputs)
+
+    assert judge(EXERCISE, ANSWERS, Here(EXERCISE, counting_calls)).state == "right"
+    return len(called)
+
+
+def summing(*inputs):
+    return sum(range(10**12))
+
+
+def backtracking(*inputs):
+    return re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def counting(*inputs):
+    return all(itertools.count(1))
+
+
+def stubborn(*inputs):
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass
+
+
+def ignoring_signals(*inputs):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    return sum(range(10**12))
+
+
+@pytest.mark.parametrize("function", [summing, backtracking, counting, stubborn, ignoring_signals])
+def test_what_never_ends_is_stopped_in_time_and_the_next_check_works(function):
+    verdict_on(right)
+    before = workers._worker.process
+    assert "doesn't come to an end" in verdict_on(function, seconds=1.0).text
+    assert before.poll() is not None                    # the whole process is gone, and no zombie is left
+    assert verdict_on(right).state == "right"
+
+
+def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
+    pause = 2.0 / calls_of_a_check()                    # each call alone takes less than the limit, all together more
+
+    def slow(*inputs):
+        time.sleep(pause)
+        return right(*inputs)
+
+    assert pause < 1.0
+    assert "doesn't come to an end" in verdict_on(slow, seconds=1.0).text
+    assert "doesn't come to an end" in judge(EXERCISE, ANSWERS, Here(EXERCISE, slow, seconds=1.0)).text
+
+
+def test_a_function_that_ends_the_process_gets_a_verdict():
+    assert "ended the Python process" in verdict_on(lambda *inputs: os._exit(3)).text
+    assert verdict_on(right).state == "right"
+
+
+def test_a_process_that_was_ended_meanwhile_is_started_again():
+    verdict_on(right)
+    workers._worker.process.kill()
+    assert verdict_on(right).state == "right"
+
+
+@pytest.mark.parametrize("number", ["4.2", "4.5", "6.3", "7.5", "8.5", "3.4", "2.3"])
+def test_there_and_here_give_the_same_verdicts(number):
+    exercise, answers = find_exercise(number), answers_to(number)
+    for answer in [answers.reference, *answers.variants.values(), *answers.mutants.values()]:
+        assert verdict_on(answer, 60.0, exercise) == judge(exercise, answers, answer)
+
+
+def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never_ends(capsys):
+    def talking(*inputs):
+        print("one", end=" ")
+        print("two")
+        return right(*inputs)
+
+    def talking_without_end(*inputs):
+        print("last words")
+        return summing()
+
+    def talking_too_much(*inputs):
+        for i in range(10**5):
+            print(i)
+        return right(*inputs)
+
+    verdict_on(talking)
+    assert capsys.readouterr().out == "one two\n" * len(EXERCISE.probes(torch.Generator()))     # once for each input
+    verdict_on(talking_without_end, seconds=1.0)
+    assert capsys.readouterr().out == "last words\n"
+    assert verdict_on(talking_too_much).state == "right"
+    out = capsys.readouterr().out
+    assert len(out) < 30_000 and "left out" in out
+
+
+def test_an_input_that_is_changed_there_is_noticed_here():
+    def in_place(query, key, value):
+        query /= math.sqrt(query.shape[-1])
+        return right(query, key, value)
+
+    assert "Your function changes `query`" in verdict_on(in_place).text
+
+
+def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
+    numbers = (number for number in itertools.count())
+
+    def with_a_generator(*inputs):
+        next(numbers)
+        return right(*inputs)
+
+    assert verdict_on(with_a_generator).state == "right"
+    assert "runs in this kernel" in capsys.readouterr().out
+    assert next(numbers) == calls_of_a_check()          # it did run here
+
+
+def test_a_global_that_a_function_changes_stays_as_it_is():
+    seen = []
+
+    def noting(*inputs):
+        seen.append(1)
+        return right(*inputs)
+
+    assert verdict_on(noting).state == "right" and seen == []
+
+
+def test_the_function_has_what_it_uses_of_the_learners_globals_and_files(tmp_path, monkeypatch):
+    (tmp_path / "my_helpers.py").write_text("def scale(scores, d): return scores / d ** 0.5\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    import my_helpers
+
+    factor = torch.ones(())
+
+    def using(query, key, value):
+        weights = (my_helpers.scale(query @ key.mT, query.shape[-1]) * factor).softmax(-1)
+        return weights @ value, weights
+
+    assert verdict_on(using).state == "right"
+
+
+def run_as_a_learner(code: str) -> subprocess.CompletedProcess:
+    """A program that checks, as a kernel of its own would."""
+    settings = {**os.environ, "COURSE_WORKER": "1"}
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=settings, capture_output=True, text=True,
+                          timeout=120)
+
+
+def test_the_learners_line_is_shown_though_only_this_kernel_knows_it():
+    import linecache
+
+    source = "def mine(query, key, value):\n    import json\n    return json.loads('{')\n"
+    linecache.cache["cell-7"] = (len(source), None, source.splitlines(True), "cell-7")
+    names: dict = {"__name__": "__main__"}
+    exec(compile(source, "cell-7", "exec"), names)
+    said = verdict_on(names["mine"]).text
+    assert "return json.loads('{')" in said and "JSONDecodeError" in said and "decoder" not in said
+
+
+def threads_in(name: str) -> list[str]:
+    """The threads that are in a function of that name at this moment, whatever `threading` believes of them."""
+    stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
+    return [frame.name for stack in stacks for frame in stack if frame.name == name]
+
+
+@pytest.mark.parametrize("make", [Away, Here])
+def test_an_interrupted_check_leaves_nothing_running(make):
+    def spinning_on(*inputs):
+        while True:
+            pass
+
+    verdict_on(right)
+    process = workers._worker.process
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):              # after the limit it would be a verdict
+        judge(EXERCISE, ANSWERS, make(EXERCISE, spinning_on, 60.0))
+    assert threads_in("spinning_on") == [] and (process.poll() is not None or make is Here)
+    assert verdict_on(right, 60.0).state == "right"
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="looks processes up as POSIX does")
+@pytest.mark.parametrize("ending", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_the_worker_ends_with_its_parent_however_that_ends(ending):
+    done = run_as_a_learner(f"""
+        import os, signal
+        from course_utils.exercises import exercise, workers
+        exercise("4.2").check(lambda query, key, value: value)
+        print(workers._worker.process.pid, flush=True)
+        {ending}
+        """)
+    pid = int(done.stdout.split()[-1])
+    deadline = time.monotonic() + 60
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(pid)
+
+
+def test_a_stub_and_a_number_need_no_worker(monkeypatch, tmp_path, capsys):
+    def stub(query, key, value): ...
+
+    def none_starts():
+        raise AssertionError("a worker was asked for")
+
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    asked = exercises.exercise("4.2")
+    monkeypatch.setenv("COURSE_WORKER", "1")
+    monkeypatch.setattr(workers, "Worker", none_starts)
+    monkeypatch.setattr(workers, "_worker", None)
+    asked.check(stub)
+    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
+    out = capsys.readouterr().out
+    assert "not tried yet" in out and "✓ 4.1" in out
+
+
+@pytest.mark.parametrize("make", [Away, Here])
+def test_settings_of_the_learners_kernel_do_not_reach_a_check(make):
+    def on_meta(query, key, value):
+        return right(query.to("meta"), key.to("meta"), value.to("meta"))
+
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    torch.set_grad_enabled(False)
+    try:
+        for number, answer in (("4.2", right), ("4.5", answers_to("4.5").reference)):
+            verdict = judge(find_exercise(number), answers_to(number), make(find_exercise(number), answer, 60.0))
+            assert verdict.state == "right", verdict.text
+        assert "'meta'" in judge(EXERCISE, ANSWERS, make(EXERCISE, on_meta, 60.0)).text
+        assert judge(find_exercise("4.1"), answers_to("4.1"), [0.105, 0.776, 0.105, 0.014]).state == "right"
+        assert "'meta'" in judge(find_exercise("4.1"), answers_to("4.1"), torch.zeros(4)).text
+        assert (torch.zeros(1).device.type, torch.zeros(1).dtype, torch.is_grad_enabled()) == ("meta", torch.float64, False)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_grad_enabled(True)

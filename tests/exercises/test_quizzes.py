@@ -1,0 +1,60 @@
+"""Quizzes: the right option is not given away by its letter or its length, and old marks stay what they were."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from course_utils import exercises
+from course_utils.exercises.quizzes import LETTERS, list_quizzes, load_quiz
+
+QUESTIONS = [(number, asked) for number in list_quizzes() for asked in load_quiz(number)]
+
+
+def right_letter(asked) -> str:
+    return next(letter for letter, option in zip(LETTERS, asked.options) if option.right)
+
+
+def length_among_the_others(asked) -> str:
+    """'longest' or 'shortest' if the right option is strictly that, else 'between'."""
+    right = next(len(option.text) for option in asked.options if option.right)
+    others = [len(option.text) for option in asked.options if not option.right]
+    return "longest" if right > max(others) else "shortest" if right < min(others) else "between"
+
+
+def test_each_letter_is_right_about_as_often_as_the_others():
+    found = Counter(right_letter(asked) for _, asked in QUESTIONS)
+    for letter in "abcd":                               # a question with four options leaves a quarter to each letter
+        fair = sum(1 / len(asked.options) for _, asked in QUESTIONS if letter in LETTERS[: len(asked.options)])
+        assert abs(found[letter] - fair) <= 4, f"{letter} is right {found[letter]} times, its fair share is {fair:.1f}"
+
+
+@pytest.mark.parametrize("number", list_quizzes())
+def test_no_quiz_has_a_pattern_of_letters(number):
+    letters = "".join(right_letter(asked) for asked in load_quiz(number))
+    assert set("abc") <= set(letters), f"{letters}: one letter is never right"
+    assert max(Counter(letters).values()) <= len(letters) / 2, f"{letters}: one letter is right too often"
+    assert not any(letters[i] == letters[i + 1] == letters[i + 2] for i in range(len(letters) - 2)), letters
+    assert letters != (letters[:3] * 2)[: len(letters)], f"{letters} repeats itself"
+
+
+def test_the_right_option_is_the_longest_or_the_shortest_no_more_often_than_by_chance():
+    found = Counter(length_among_the_others(asked) for _, asked in QUESTIONS)
+    third = len(QUESTIONS) / 3
+    assert found["longest"] <= third and found["shortest"] <= third + 4, found
+
+
+def test_the_questions_of_one_name_stay_where_progress_keeps_them():
+    names = [f"{number}/{asked.name}" for number, asked in QUESTIONS]
+    assert len(set(names)) == len(names) and "04/who-asks" in names and "12/thirty-rows" in names
+
+
+def test_a_mark_made_when_the_options_stood_in_another_order_stays_right(tmp_path, monkeypatch, capsys):
+    marks = {"exercises": {}, "predictions": {}, "quizzes": {
+        "03/bag-on-order": {"chosen": "c", "right": True}, "03/zero-grad-forgotten": {"chosen": "b", "right": True},
+        "03/direction-deleted": {"chosen": "a", "right": False}}}
+    (tmp_path / "progress.json").write_text(json.dumps(marks), encoding="utf-8")
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    exercises.progress()
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("03"))
+    assert "2 of 6 questions" in line

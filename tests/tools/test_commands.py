@@ -1,0 +1,54 @@
+"""`python -m course_utils`: every command can be found, explains itself, and says what is wrong with a line."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from course_utils.__main__ import COMMANDS, main
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(monkeypatch):
+    """The command line and Ctrl-C are as before after each test."""
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_explains_itself_under_its_own_name(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert printed.startswith("usage: make grade" if name == "grade" else f"usage: python -m course_utils {name}")
+
+
+def test_the_overview_lists_every_command_with_what_it_does(capsys):
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, load in COMMANDS.items():
+        assert any(line.split(maxsplit=1) == [name, load.__doc__] for line in lines if line.strip()), name
+
+
+def test_a_line_without_a_command_or_with_an_unknown_one_ends_with_2_and_the_list(capsys):
+    assert main([]) == 2 and "for learners:" in capsys.readouterr().out
+    assert main(["tran"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("there is no command 'tran'; did you mean train?") and "for maintainers:" in said
+
+
+def test_an_edition_without_the_instructors_part_says_so(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith("course_utils.instructors")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "course_utils.instructors", None)
+    assert main(["handout"]) == 2
+    assert capsys.readouterr().err == "handout is for instructors; this edition of the course comes without it\n"
+
+
+def test_no_command_loads_a_library_before_it_is_called(root):
+    code = "import sys; from course_utils import __main__; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout == "False\n"

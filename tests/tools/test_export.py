@@ -1,0 +1,206 @@
+"""What the notebooks teach is what the package holds."""
+
+import importlib
+import json
+import re
+import textwrap
+
+import pytest
+
+from course_utils.tools import export
+from course_utils.tools.export import read_modules, with_origin
+
+MODULES = {
+    "tokenization": "02_tokenization", "embeddings": "03_embeddings", "attention": "04_attention",
+    "multi_head_attention": "05_multi_head_attention", "positional_encoding": "06_positional_encoding",
+    "transformer_blocks": "07_transformer_blocks", "classifier": "08_classifier",
+    "attention_maps": "10_attention_maps", "explain": "11_attention_as_explanation",
+}
+
+
+def cell(source, kind="code"):
+    return {"cell_type": kind, "source": textwrap.dedent(source).strip("\n").splitlines(keepends=True)}
+
+
+HEAD = cell('''
+    #| export shapes
+    """Shapes of tensors.
+
+    Does: little. Does not: much.
+    """
+
+    import math
+''')
+AREA = cell('''
+    #| export shapes
+    def area(side):
+        """The square of a side."""
+        return side * side
+
+
+    def _hidden():
+        """Nobody sees this."""
+
+
+    LIMIT = math.inf
+''')
+SQUARE = cell('''
+    #| export shapes
+    class Square:
+        """A square.
+
+        It has a side.
+        """
+
+        def area(self):
+            """Its area."""
+            return area(self.side)
+''')
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A small course of two notebooks in a folder of its own."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "course_utils").mkdir()
+    monkeypatch.setattr(export, "ROOT", tmp_path)
+
+    def write(name, *cells):
+        (tmp_path / "notebooks" / name).write_text(json.dumps({"cells": cells}), encoding="utf-8")
+
+    write("01_shapes.ipynb", cell("# Shapes\n\n## 1. Areas", "markdown"), HEAD, cell("area = None"), AREA,
+          cell("## 2. Squares", "markdown"), SQUARE)
+    return write
+
+
+def test_the_modules_are_what_the_notebooks_export(root, capsys):
+    assert export.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_each_module_comes_from_its_notebook(root):
+    modules = read_modules(root / "notebooks")
+    assert set(modules) == set(MODULES)
+    for module, notebook in MODULES.items():
+        assert f"Exported from notebooks/{notebook}.ipynb: edit it there." in modules[module].split('"""')[1]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_says_where_it_is_taught(module):
+    loaded = importlib.import_module(f"course_utils.{module}")
+    public = [name for name, value in vars(loaded).items()
+              if not name.startswith("_") and getattr(value, "__module__", "") == loaded.__name__]
+    assert set(public) <= set(loaded.__all__)
+    for name in loaded.__all__:
+        value = getattr(loaded, name)
+        if callable(value):
+            assert re.search(rf"Taught in {MODULES[module]}, ['\"].+['\"]\.", value.__doc__), name
+
+
+def test_exported_cells_are_joined_in_order(course, tmp_path, capsys):
+    assert export.main([]) == 0
+    source = (tmp_path / "course_utils" / "shapes.py").read_text()
+    assert "wrote course_utils/shapes.py" in capsys.readouterr().out
+    names = {}
+    exec(compile(source, "shapes", "exec"), names)
+    assert names["__all__"] == ["area", "LIMIT", "Square"]
+    assert names["area"](3) == 9
+    assert names["__doc__"].startswith("Shapes of tensors.\n\nDoes: little. Does not: much.\n\nExported from notebooks/01_")
+    assert names["area"].__doc__ == "The square of a side.\n\n    Taught in 01_shapes, '1. Areas'.\n    "
+    assert names["Square"].__doc__.rstrip().endswith("It has a side.\n\n    Taught in 01_shapes, '2. Squares'.")
+    assert "Taught" not in names["_hidden"].__doc__ and "Taught" not in names["Square"].area.__doc__
+    assert "area = None" not in source and "#| export" not in source
+
+
+def test_a_changed_module_is_found_and_printed_and_not_overwritten(course, tmp_path, capsys):
+    export.main([])
+    module = tmp_path / "course_utils" / "shapes.py"
+    assert export.main(["--check"]) == 0
+    changed = module.read_text().replace("side * side", "side + side")
+    module.write_text(changed)
+    capsys.readouterr()
+    assert export.main(["--check"]) == 1
+    printed = capsys.readouterr().out
+    assert "-    return side + side" in printed and "+    return side * side" in printed
+    assert "course_utils/shapes.py" in printed
+    assert module.read_text() == changed
+    assert export.main([]) == 0 and export.main(["--check"]) == 0
+
+
+def test_a_missing_module_is_found(course, tmp_path):
+    assert export.main(["--check"]) == 1
+    assert not (tmp_path / "course_utils" / "shapes.py").exists()
+
+
+def test_a_changed_cell_is_found(course):
+    export.main([])
+    course("01_shapes.ipynb", cell("## 1. Areas", "markdown"), HEAD, AREA)
+    assert export.main(["--check"]) == 1
+
+
+def test_exporting_twice_gives_the_same_bytes(course, tmp_path):
+    export.main([])
+    module = tmp_path / "course_utils" / "shapes.py"
+    before = module.read_bytes()
+    module.unlink()
+    export.main([])
+    assert module.read_bytes() == before and b"\r" not in before
+
+
+def test_working_copies_and_other_files_are_not_exported(course, tmp_path):
+    (tmp_path / "notebooks" / "my_copies").mkdir()
+    for name in ("my_copies/02_copy.ipynb", "draft.ipynb"):
+        (tmp_path / "notebooks" / name).write_text(json.dumps({"cells": [cell("#| export other\nx = 1")]}))
+    assert set(read_modules(tmp_path / "notebooks")) == {"shapes"}
+
+
+def test_a_name_without_a_docstring_is_left_without_one():
+    source, names = with_origin("def f():\n    return 1", "Taught here.")
+    assert source == "def f():\n    return 1" and names == ["f"]
+
+
+@pytest.mark.parametrize("argument", ["--chek", "--che", "check", "-c", "--check=yes", "notebooks"])
+def test_an_argument_that_there_is_not_is_refused_and_nothing_written(course, tmp_path, argument, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        export.main([argument])
+    assert stopped.value.code == 2 and "usage:" in capsys.readouterr().err
+    assert not list((tmp_path / "course_utils").iterdir())
+
+
+@pytest.mark.parametrize("name", ["../../../x", "..", "a.b", "a/b", "two words", "", "3d", "__init__", "_hidden", "/tmp/x"])
+def test_a_module_name_that_leads_elsewhere_is_refused_and_nothing_written(course, tmp_path, name):
+    course("02_more.ipynb", cell(f"#| export {name}\nx = 1"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit, match=r"02_more.ipynb has a cell that begins with '#\| export .*name of one module"):
+        export.main([])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_module_that_no_notebook_exported_is_never_overwritten(course, tmp_path):
+    written_by_hand = tmp_path / "course_utils" / "notebooks.py"
+    written_by_hand.write_text("keep = 1\n")
+    course("02_more.ipynb", cell("#| export notebooks\nimport math"), cell("#| export notebooks\nkeep = 2"))
+    with pytest.raises(SystemExit, match="course_utils/notebooks.py is no exported module"):
+        export.main([])
+    assert [path.name for path in (tmp_path / "course_utils").iterdir()] == ["notebooks.py"]
+    assert written_by_hand.read_text() == "keep = 1\n"
+
+
+def test_a_module_without_a_docstring_says_where_it_comes_from_and_can_be_exported_again(course, tmp_path):
+    for value in (1, 2):
+        course("02_more.ipynb", cell("#| export more\nimport math"), cell(f"#| export more\nkeep = {value}"))
+        assert export.main([]) == 0
+    source = (tmp_path / "course_utils" / "more.py").read_text()
+    assert "Exported from notebooks/02_more.ipynb: edit it there." in source and "keep = 2" in source
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ("#|export words\nx = 1", "begins with '#|export words'; to export it write '#| export '"),
+    ("# | export words\nx = 1", "to export it write"), ("#| export class\nx = 1", "letters, digits and underscores"),
+    ("#| export words\ndef f(:\n", "isn't plain Python"), ("#| export words\n%matplotlib inline", "isn't plain Python"),
+])
+def test_a_cell_that_can_only_be_meant_for_export_is_named_instead_of_left_out(tmp_path, source, said):
+    cell = {"cell_type": "code", "source": [source]}
+    (tmp_path / "01_x.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=re.escape(said)) as ended:
+        read_modules(tmp_path)
+    assert "01_x.ipynb" in str(ended.value)

@@ -1,0 +1,136 @@
+"""The gallery shows what the course draws today: its figures, their texts, its sentences and its links."""
+
+import os
+import re
+import subprocess
+import sys
+
+import mistune
+import pytest
+from PIL import Image
+
+from course_utils.tools import gallery
+
+NAMES = [picture.name for picture in gallery.PICTURES]
+each_figure = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory, root):
+    """The gallery drawn anew, by the command, in a process of its own and for a caller who presents."""
+    folder = tmp_path_factory.mktemp("gallery")
+    command = [sys.executable, "-m", "course_utils", "gallery", "--folder", str(folder)]
+    run = subprocess.run(command, cwd=root, env=os.environ | {"COURSE_STYLE": "present", "OMP_NUM_THREADS": "1"},
+                         capture_output=True, timeout=600, encoding="utf-8")
+    assert run.returncode == 0, run.stderr
+    assert "no longer true" not in run.stdout and run.stdout.count("✓") > 20
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(root):
+    return (root / "notebooks" / "gallery.md").read_text(encoding="utf-8")
+
+
+def tokens_of(text):
+    """The page as a list of Markdown elements, nested ones too."""
+    pending = list(mistune.create_markdown(renderer="ast")(text))
+    while pending:
+        token = pending.pop(0)
+        yield token
+        pending[:0] = token.get("children", [])
+
+
+def plain(token):
+    return token.get("raw", "") + "".join(map(plain, token.get("children", [])))
+
+
+def described(folder, name):
+    with Image.open(folder / "gallery" / f"{name}.png") as picture:
+        return picture.info["Description"]
+
+
+def test_the_page_is_the_one_that_the_command_writes(drawn, page):
+    assert page == (drawn / "gallery.md").read_text(encoding="utf-8"), "run make gallery"
+
+
+def test_between_eight_and_twelve_figures_each_linked_to_its_svg(page, root):
+    links = [token for token in tokens_of(page) if token["type"] == "link" and token["children"][0]["type"] == "image"]
+    assert [link["attrs"]["url"] for link in links] == [f"gallery/{name}.svg" for name in NAMES]
+    assert [link["children"][0]["attrs"]["url"] for link in links] == [f"gallery/{name}.png" for name in NAMES]
+    assert 8 <= len(links) <= 12
+    found = {path.name for path in (root / "notebooks" / "gallery").iterdir()}
+    assert found == {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")}
+
+
+@each_figure
+def test_the_text_of_a_picture_is_the_computed_one(name, drawn, page, root):
+    shown = {token["attrs"]["url"]: plain(token) for token in tokens_of(page) if token["type"] == "image"}
+    text = described(drawn, name)
+    assert shown[f"gallery/{name}.png"] == text == described(root / "notebooks", name)
+    assert len(text) > 150
+    for folder in (drawn, root / "notebooks"):
+        svg = (folder / "gallery" / f"{name}.svg").read_text(encoding="utf-8")
+        escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        assert f"<desc>{escaped}</desc>" in svg
+
+
+@each_figure
+def test_a_figure_drawn_again_is_the_committed_one(name, drawn, root):
+    """Bit for bit where the same versions draw on the same processor; elsewhere the texts above must agree."""
+    committed = root / "notebooks" / "gallery" / f"{name}.png"
+    anew = drawn / "gallery" / f"{name}.png"
+    with Image.open(committed) as old, Image.open(anew) as new:
+        assert set(old.info) <= {"Description", "Software", "dpi"}
+        assert old.info["Description"] == new.info["Description"]
+        assert new.info["Software"] == gallery.drawn_with()
+        if old.info["Software"] == new.info["Software"]:
+            assert committed.read_bytes() == anew.read_bytes(), "run make gallery"
+            assert committed.with_suffix(".svg").read_bytes() == anew.with_suffix(".svg").read_bytes()
+        else:
+            assert all(abs(a - b) < 0.1 * a for a, b in zip(old.size, new.size, strict=True))
+
+
+@each_figure
+def test_a_figure_is_light_and_wide_enough_for_a_screen(name, root):
+    path = root / "notebooks" / "gallery" / f"{name}.png"
+    assert path.stat().st_size <= 120_000 and path.with_suffix(".svg").stat().st_size <= 300_000
+    with Image.open(path) as picture:
+        assert 750 <= picture.width <= 1340
+
+
+def test_every_figure_has_one_sentence_and_the_notebook_that_explains_it(page, root):
+    sections = page.split("\n## ")[1:]
+    assert len(sections) == len(NAMES)
+    for text in sections:
+        sentence, link = re.search(r"\n\n([^\[\n]+\.) Explained in \[(.+?)\]", text).groups()
+        assert len(re.findall(r"[.?!] [A-Z]", sentence)) == 0 and len(sentence) > 60
+        number = re.search(r"\((\d\d)_\w+\.ipynb\)", text)[1]
+        assert link.startswith(number)
+
+
+def test_links_lead_somewhere_and_no_path_is_absolute(page, root):
+    targets = [token["attrs"]["url"] for token in tokens_of(page) if token["type"] in ("link", "image")]
+    assert len(targets) == 3 * len(NAMES)
+    for target in targets:
+        assert not target.startswith(("/", "http", "file")) and ".." not in target
+        assert (root / "notebooks" / target).is_file(), target
+    texts = [page, *((root / "notebooks" / "gallery" / f"{name}.svg").read_text(encoding="utf-8") for name in NAMES)]
+    for text in texts:
+        assert not re.search(r"(?<![\w.:/])/(home|Users|tmp|root|mnt|opt|var)/|[A-Z]:\\\\", text)
+        assert str(root) not in text
+
+
+@pytest.mark.parametrize("text", ["<br /> [a](b) *c* _d_ `e` $x_1$ \\ & &amp; ![i] ~~s~~ | # 1", "'it's' 100 % -- <pad>"])
+def test_any_text_comes_through_the_page_unchanged(text):
+    shown = [plain(token) for token in tokens_of(f"[![{gallery.escaped(text)}](a.png)](a.svg)") if token["type"] == "image"]
+    assert shown == [text]
+
+
+def test_a_sentence_that_stops_being_true_stops_the_gallery(monkeypatch, tmp_path):
+    runs = gallery.read_runs("imdb")
+    for run in runs:
+        run["shuffled"] = run["test"]
+    monkeypatch.setattr(gallery, "read_runs", lambda name: runs)
+    with pytest.raises(AssertionError, match="no longer true: shuffling"):
+        gallery.shuffled(None)
