@@ -13,7 +13,7 @@ from library_twins import proof
 
 from course_utils.attention import padding_mask
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
-from course_utils.model_files import read_model
+from course_utils.files.models import read_model
 from course_utils.positional_encoding import (
     POSITIONS,
     AlibiPositions,

@@ -131,7 +131,8 @@ STAYS = {                                               # tests that need what i
 
 @pytest.mark.parametrize("source", STAYS)
 def test_a_test_stays_behind_if_it_needs_what_does(source, handout, tmp_path):
-    beside = {"helper_of_tests": "from course_utils.instructors import editions", "helper_of_helper": "import helper_of_tests",
+    beside = {"helper_of_tests": "from course_utils.instructors import editions",
+              "helper_of_helper": "import helper_of_tests",
               "asks_itself": "import asks_itself", "test_it": source}
     for name, content in beside.items():
         (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
@@ -142,7 +143,8 @@ def test_the_tests_that_are_handed_out_can_all_be_imported(handout, root):
     done = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"],
                           cwd=handout, env={**os.environ, "PYTHONPATH": str(handout)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
-    left = {path.name for path in (root / "tests").rglob("*.py")} - {path.name for path in (handout / "tests").rglob("*.py")}
+    ours, theirs = ({path.name for path in (folder / "tests").rglob("*.py")} for folder in (root, handout))
+    left = ours - theirs
     assert {"test_grading.py", "forged_hand_ins.py", "test_sheets.py", "test_handout.py"} <= left
     assert not left & {"test_attention.py", "test_files.py", "test_notebooks.py", "test_record.py", "command_line.py"}
 

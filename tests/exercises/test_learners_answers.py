@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.exercises.catalogue import answers_to, find_exercise
-from course_utils.exercises.engine import judge
-from course_utils.exercises.solutions.ch02 import words
+from course_utils.exercises.judge import judge
+from course_utils.exercises.lessons.n02.answers import words
 from course_utils.tokenization import merge
 
 
