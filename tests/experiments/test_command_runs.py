@@ -235,7 +235,7 @@ def test_fit_and_batches_name_an_option_of_the_batches_that_cannot_be(name, valu
 
 
 def test_an_error_in_fit_closes_the_bar_and_leaves_the_weights_of_the_best_epoch(monkeypatch):
-    monkeypatch.setattr(training, "learning_rate_at", lambda step, total, peak, warmup: peak)  # however many epochs
+    monkeypatch.setattr(training.loop, "learning_rate_at", lambda step, total, peak, warmup: peak)  # however many epochs
     settings = dict(options=BatchOptions(batch_size=2), progress=False)
     stopped, expected, bars = model(), model(), []
     fit(expected, REVIEWS, REVIEWS, epochs=1, **settings)
@@ -248,14 +248,14 @@ def test_an_error_in_fit_closes_the_bar_and_leaves_the_weights_of_the_best_epoch
     stop.steps = 0
     stopped.register_forward_pre_hook(stop)
 
-    class Bar(training.tqdm):
+    class Bar(training.loop.tqdm):
         closed = False
 
         def close(self):
             self.closed = True
             super().close()
 
-    monkeypatch.setattr(training, "tqdm", lambda **given: bars.append(Bar(**given)) or bars[0])
+    monkeypatch.setattr(training.loop, "tqdm", lambda **given: bars.append(Bar(**given)) or bars[0])
     with pytest.raises(KeyboardInterrupt):
         fit(stopped, REVIEWS, REVIEWS, epochs=5, **settings)
     assert bars[0].closed and not stopped.training

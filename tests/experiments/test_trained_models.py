@@ -123,9 +123,9 @@ def test_a_training_that_was_interrupted_goes_on(kept, monkeypatch):
     whole = trained_model(seed=4, progress=False, **options)
     folder = next(path for path in kept.iterdir() if path.is_dir())
     shutil.rmtree(folder)
-    from course_utils import training
+    from course_utils.training import loop
 
-    save, saves = training.save_checkpoint, []
+    save, saves = loop.save_checkpoint, []
 
     def stop_after_two(*arguments):
         save(*arguments)
@@ -133,12 +133,12 @@ def test_a_training_that_was_interrupted_goes_on(kept, monkeypatch):
         if len(saves) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "save_checkpoint", stop_after_two)
+    monkeypatch.setattr(loop, "save_checkpoint", stop_after_two)
     with pytest.raises(KeyboardInterrupt):
         trained_model(seed=4, progress=False, **options)
     assert not folder.exists() and list(kept.glob("*.state.safetensors"))
     saves.clear()
-    monkeypatch.setattr(training, "save_checkpoint", lambda *arguments: saves.append(1) or save(*arguments))
+    monkeypatch.setattr(loop, "save_checkpoint", lambda *arguments: saves.append(1) or save(*arguments))
     resumed = trained_model(seed=4, progress=False, **options)
     assert len(saves) == 1                              # one epoch was left
     for one, other in zip(whole.model.state_dict().values(), resumed.model.state_dict().values()):

@@ -31,6 +31,7 @@ from course_utils.training import (
     evaluate,
     fit,
     learning_rate_at,
+    loop,
     seed_everything,
     training_device,
     training_precision,
@@ -440,10 +441,8 @@ def test_the_precision_is_one_of_three(precision):
 
 
 def test_a_resumed_run_keeps_the_precision_that_was_chosen(tmp_path, monkeypatch):
-    import course_utils.training
-
     answers = iter(["bf16", "fp32"])                                       # begun on one device, resumed on another
-    monkeypatch.setattr(course_utils.training, "training_precision", lambda *given: next(answers))
+    monkeypatch.setattr(loop, "training_precision", lambda *given: next(answers))
     train, file = toy_reviews(40), tmp_path / "state"
     with pytest.raises(Killed):
         fit(CountsSteps(toy_model(), stop_at=8), train, train, checkpoint=file, **SETTINGS)
