@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from course_utils.shapes import check_mask, check_vectors
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 
-def causal_mask(query_len: int, key_len: int | None = None, device=None) -> torch.Tensor:
+def causal_mask(query_len: int, key_len: int | None = None, device: torch.device | str | None = None) -> Tensor:
     """Each query may attend to itself and to what came before: (query, key), True = may attend.
 
     With more keys than queries the last query sees the last key (aligned at the bottom right).
@@ -35,7 +36,7 @@ def causal_mask(query_len: int, key_len: int | None = None, device=None) -> torc
     return torch.ones(query_len, key_len, dtype=torch.bool, device=device).tril(key_len - query_len)
 
 
-def padding_mask(attention_mask: torch.Tensor) -> torch.Tensor:
+def padding_mask(attention_mask: Tensor) -> Tensor:
     """No query may attend to padding: (batch, seq_len), True = real -> (batch, 1, 1, key).
 
     Taught in 04_attention, '6. Masks: who may be looked at'.
@@ -54,11 +55,14 @@ class AttentionResult(NamedTuple):
     Taught in 04_attention, '8. The function'.
     """
 
-    context: torch.Tensor
-    weights: torch.Tensor | None
+    context: Tensor
+    weights: Tensor | None
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, bias=None, dropout_p: float = 0.0) -> AttentionResult:
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | None = None,
+    dropout_p: float = 0.0,
+) -> AttentionResult:
     """softmax(query keyᵀ / √d_k + bias) value, over the keys that `mask` allows (Vaswani et al. 2017, eq. 1).
 
     query (..., query, d_k), key (..., key, d_k), value (..., key, d_value); mask, boolean, True = may

@@ -10,11 +10,11 @@ Exported from notebooks/10_attention_maps.ipynb: edit it there.
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.multi_head_attention import MultiHeadAttention
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def _stack(attentions, square_for: str = "") -> torch.Tensor:
+def _stack(attentions, square_for: str = "") -> Tensor:
     """Check a model's attentions and stack them: (batch, layers, heads, query, key). `square_for`: who needs squares."""
     layers = [attentions] if getattr(attentions, "ndim", 0) == 4 else list(attentions)
     shapes = [tuple(layer.shape) for layer in layers]
@@ -57,7 +57,7 @@ def _stack(attentions, square_for: str = "") -> torch.Tensor:
     return stacked
 
 
-def _check_mask(attention_mask: torch.Tensor, batch: int, length: int) -> None:
+def _check_mask(attention_mask: Tensor, batch: int, length: int) -> None:
     if attention_mask.dtype != torch.bool or attention_mask.shape != (batch, length):
         raise ValueError(f"attention_mask has dtype {attention_mask.dtype} and shape {tuple(attention_mask.shape)}; "
                          f"expected torch.bool and ({batch}, {length}), True for a real token")
@@ -73,12 +73,12 @@ class RoleScores(NamedTuple):
     Taught in 10_attention_maps, '1. One map, three numbers'.
     """
 
-    mass: torch.Tensor
-    hits: torch.Tensor
-    queries: torch.Tensor
+    mass: Tensor
+    hits: Tensor
+    queries: Tensor
 
 
-def role_scores(attentions, targets: torch.Tensor) -> RoleScores:
+def role_scores(attentions: Sequence[Tensor] | Tensor, targets: Tensor) -> RoleScores:
     """How much each head attends to what a role says it should.
 
     attentions: one (batch, heads, query, key) for each layer. targets (batch, query, key), boolean: the keys that a query
@@ -104,7 +104,7 @@ def role_scores(attentions, targets: torch.Tensor) -> RoleScores:
     return RoleScores(*mean, queries)
 
 
-def offset_targets(attention_mask: torch.Tensor, offset: int) -> torch.Tensor:
+def offset_targets(attention_mask: Tensor, offset: int) -> Tensor:
     """The target of query i is key i + offset: -1 the previous token, +1 the next.
 
     attention_mask (batch, seq_len), True = real -> (batch, query, key). Where there is no such real token the query has no
@@ -118,7 +118,7 @@ def offset_targets(attention_mask: torch.Tensor, offset: int) -> torch.Tensor:
     return shifted & attention_mask[:, :, None] & attention_mask[:, None, :]
 
 
-def key_targets(flags: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+def key_targets(flags: Tensor, attention_mask: Tensor) -> Tensor:
     """Every real query has the same targets, the real keys that are flagged, such as the punctuation marks.
 
     flags and attention_mask (batch, seq_len), boolean -> (batch, query, key).
@@ -129,7 +129,7 @@ def key_targets(flags: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tens
     return attention_mask[:, :, None] & (flags.bool() & attention_mask)[:, None, :]
 
 
-def uniform_attentions(attention_mask: torch.Tensor) -> list[torch.Tensor]:
+def uniform_attentions(attention_mask: Tensor) -> list[Tensor]:
     """The control: one layer with one head that attends to all real tokens alike, [(batch, 1, query, key)].
 
     attention_mask (batch, seq_len), True = real. Rows of padding and of a text without tokens are zero.
@@ -141,12 +141,12 @@ def uniform_attentions(attention_mask: torch.Tensor) -> list[torch.Tensor]:
     return [(real / attention_mask.sum(dim=-1).clamp(min=1)[:, None, None])[:, None]]
 
 
-def _mean_over_queries(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+def _mean_over_queries(values: Tensor, counted: Tensor) -> Tensor:
     """(batch, layers, heads, query) -> (batch, layers, heads); NaN for a text without a query that counts."""
     return (values * counted).sum(dim=-1) / counted.sum(dim=-1)
 
 
-def attention_distance(attentions, attention_mask: torch.Tensor) -> torch.Tensor:
+def attention_distance(attentions: Sequence[Tensor] | Tensor, attention_mask: Tensor) -> Tensor:
     """How far a head looks, in tokens: the mean of |query - key| under its weights, over the real queries of a text.
 
     attentions: one (batch, heads, query, key) for each layer, query = key; attention_mask (batch, seq_len), True = real
@@ -164,7 +164,7 @@ def attention_distance(attentions, attention_mask: torch.Tensor) -> torch.Tensor
     return _mean_over_queries((stacked * distance).sum(dim=-1), counted)
 
 
-def attention_entropy(attentions, attention_mask: torch.Tensor) -> torch.Tensor:
+def attention_entropy(attentions: Sequence[Tensor] | Tensor, attention_mask: Tensor) -> Tensor:
     """How evenly a head spreads its weight, from 0 (all on one token) to 1 (all real tokens alike).
 
     The entropy of each row over ln n, n the real tokens of the text, averaged over its real queries.
@@ -207,7 +207,7 @@ class HeadGates:
     Taught in 10_attention_maps, '7. Switching heads off'.
     """
 
-    def __init__(self, model: nn.Module, gates=None):
+    def __init__(self, model: nn.Module, gates: Tensor | None = None):
         self.layers = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
         heads = sorted({layer.num_heads for layer in self.layers})
         if len(heads) != 1:
@@ -222,7 +222,7 @@ class HeadGates:
                              "batch dimension before it")
         self.handles = []
 
-    def __enter__(self) -> torch.Tensor:
+    def __enter__(self) -> Tensor:
         for i, layer in enumerate(self.layers):
             def gate(module, arguments, i=i, num_heads=layer.num_heads):
                 merged, *others = arguments                                # (batch, query, d_model)
@@ -240,7 +240,7 @@ class HeadGates:
             self.handles.pop().remove()
 
 
-def head_importance(model: nn.Module, batches: Iterable) -> torch.Tensor:
+def head_importance(model: nn.Module, batches: Iterable) -> Tensor:
     """How steeply the loss depends on each head's gate: the mean over texts of |d loss / d gate|, at open gates.
 
     batches: with token_ids (batch, seq_len), attention_mask (batch, seq_len) and labels (batch,), as

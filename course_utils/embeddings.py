@@ -43,7 +43,7 @@ class BagOfEmbeddings(nn.Module):
         self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
         self.output = nn.Linear(d_model, num_classes)
 
-    def forward(self, token_ids, attention_mask=None):
+    def forward(self, token_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
         if attention_mask is None:
             attention_mask = token_ids != self.pad_id                      # (batch, seq_len)
         vectors = self.embedding(token_ids)                                # (batch, seq_len, d_model)

@@ -18,16 +18,18 @@ import random
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import Tensor
 
-from course_utils.classifier import SelfAttentionClassifier
+from course_utils.classifier import ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import find_folder
-from course_utils.tokenization import Token, truncate
+from course_utils.tokenization import Token, Tokenizer, WordTokenizer, truncate
 
 with warnings.catch_warnings():                                            # captum's progress bar asks for a package that
     warnings.simplefilter("ignore")                                        # the course does not use
@@ -97,7 +99,7 @@ def evidence_flags(tokens: Sequence[Token], spans: Sequence[Sequence[int]]) -> l
     return [any(start < token.end and token.start < end for start, end in spans) for token in tokens]
 
 
-def agreement(scores, evidence) -> Agreement:
+def agreement(scores: ArrayLike, evidence: ArrayLike) -> Agreement:
     """Compare the scores of one text (tokens,) with its evidence, a bool for each token; by scikit-learn.
 
     Raises ValueError where all tokens are evidence or none is: such a text says nothing about scores, leave it out.
@@ -120,7 +122,9 @@ def agreement(scores, evidence) -> Agreement:
 REMOVALS = ("delete", "unk", "hide")
 
 
-def remove(model, token_ids, attention_mask, removed, how: str = "delete"):
+def remove(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, removed: Tensor, how: str = "delete"
+) -> tuple[Tensor, Tensor]:
     """The batch without the tokens where `removed` (batch, seq_len) is True: new (token_ids, attention_mask).
 
     how: 'delete' closes the gap, so that the text is shorter; 'unk' leaves `<unk>` in the token's place; 'hide' keeps
@@ -141,7 +145,7 @@ def remove(model, token_ids, attention_mask, removed, how: str = "delete"):
 
 
 @torch.no_grad()
-def probability_of(model, token_ids, attention_mask, target):
+def probability_of(model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor) -> Tensor:
     """The probability of class `target` (batch,) for each text of the batch: (batch,).
 
     Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
@@ -150,7 +154,7 @@ def probability_of(model, token_ids, attention_mask, target):
 
 
 @torch.no_grad()
-def predicted_class(model, token_ids, attention_mask):
+def predicted_class(model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
     """The class with the largest logit for each text of the batch: (batch,).
 
     Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
@@ -163,7 +167,10 @@ def predicted_class(model, token_ids, attention_mask):
 
 
 @torch.no_grad()
-def occlusion(model, token_ids, attention_mask, target=None, how: str = "delete"):
+def occlusion(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None,
+    how: str = "delete",
+) -> Tensor:
     """What the probability of `target` loses when one token is taken away: (batch, seq_len), positive for support.
 
     One forward pass for each token, many in one batch. target (batch,), by default the predicted class; `how` as in
@@ -187,7 +194,7 @@ def occlusion(model, token_ids, attention_mask, target=None, how: str = "delete"
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
-def top_tokens(scores, attention_mask, share: float):
+def top_tokens(scores: Tensor, attention_mask: Tensor, share: float) -> Tensor:
     """The `share` of real tokens with the largest scores, rounded up: a mask (batch, seq_len). Ties: the earlier token.
 
     Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
@@ -197,7 +204,10 @@ def top_tokens(scores, attention_mask, share: float):
     return (order.argsort(dim=-1) < count[:, None]) & attention_mask
 
 
-def comprehensiveness(model, token_ids, attention_mask, scores, target=None, shares=SHARES, how: str = "delete"):
+def comprehensiveness(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, scores: Tensor,
+    target: Tensor | None = None, shares: Sequence[float] = SHARES, how: str = "delete",
+) -> Tensor:
     """p(target | text) - p(target | text without its top tokens), the mean over `shares`: (batch,), high is good.
 
     scores (batch, seq_len); target (batch,), by default the predicted class; `how` as in `remove`.
@@ -208,7 +218,10 @@ def comprehensiveness(model, token_ids, attention_mask, scores, target=None, sha
     return _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_top=False)
 
 
-def sufficiency(model, token_ids, attention_mask, scores, target=None, shares=SHARES, how: str = "delete"):
+def sufficiency(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, scores: Tensor,
+    target: Tensor | None = None, shares: Sequence[float] = SHARES, how: str = "delete",
+) -> Tensor:
     """p(target | text) - p(target | its top tokens alone), the mean over `shares`: (batch,), low is good.
 
     Arguments as for `comprehensiveness`; DeYoung et al. 2020, section 4.2.
@@ -233,7 +246,9 @@ def _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_
 
 
 @torch.no_grad()
-def pooling_scores(model, token_ids, attention_mask, target=None):
+def pooling_scores(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
+) -> Tensor:
     """The weight of each token in the pooling: (batch, seq_len), each text sums to one. Mean pooling: all alike.
 
     `target` plays no part: weights do not know the class.
@@ -258,7 +273,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def bootstrap_interval(values, draws: int = 2000, seed: int = 0) -> Interval:
+def bootstrap_interval(values: ArrayLike, draws: int = 2000, seed: int = 0) -> Interval:
     """The mean of one number a review (reviews,), with the interval that redrawing the reviews gives (Efron 1979).
 
     Taught in 11_attention_as_explanation, '3. The pooling weights'.
@@ -271,7 +286,7 @@ def bootstrap_interval(values, draws: int = 2000, seed: int = 0) -> Interval:
     return Interval(float(values.mean()), float(low), float(high))
 
 
-def token_logits(model, token_ids, attention_mask):
+def token_logits(model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
     """The logits that each token's last vector would give if it were the whole review: (batch, seq_len, classes).
 
     The pooled vector is a weighted mean and the output layer is linear, so the weighted mean of these logits, with
@@ -282,7 +297,7 @@ def token_logits(model, token_ids, attention_mask):
     return model.output(model.hidden(token_ids, attention_mask))
 
 
-def rollout(attentions):
+def rollout(attentions: Sequence[Tensor] | Tensor) -> Tensor:
     """How much of each input token is in each token after all layers, by the weights alone: (…, query, key).
 
     attentions: one (…, heads, query, key) for each layer, the first layer first; a tensor or a list. Each layer is
@@ -303,7 +318,9 @@ def rollout(attentions):
 
 
 @torch.no_grad()
-def rollout_scores(model, token_ids, attention_mask, target=None):
+def rollout_scores(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
+) -> Tensor:
     """The pooling weights times the rollout: (batch, seq_len), each text sums to one. `target` plays no part.
 
     Taught in 11_attention_as_explanation, '5. Rollout: follow the weights down'.
@@ -315,7 +332,7 @@ def rollout_scores(model, token_ids, attention_mask, target=None):
     return (weights[:, None] @ rollout(attentions)).squeeze(1)
 
 
-def log_odds(logits, target):
+def log_odds(logits: Tensor, target: Tensor) -> Tensor:
     """The logit of `target` (batch,) against all other classes: log p / (1 - p), (batch,).
 
     Taught in 11_attention_as_explanation, '6. Gradients'.
@@ -330,11 +347,14 @@ class Attribution(NamedTuple):
     Taught in 11_attention_as_explanation, '6. Gradients'.
     """
 
-    scores: torch.Tensor
-    gap: torch.Tensor
+    scores: Tensor
+    gap: Tensor
 
 
-def integrated_gradients_with_gap(model, token_ids, attention_mask, target=None, steps: int = 64, baseline: str = "unk"):
+def integrated_gradients_with_gap(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None,
+    steps: int = 64, baseline: str = "unk",
+) -> Attribution:
     """Gradients of the log-odds of `target`, averaged on the straight way from a baseline to the text: an Attribution.
 
     The scores of a text sum to its log-odds minus those of the baseline: a text of the same length, all `<unk>`
@@ -356,7 +376,10 @@ def integrated_gradients_with_gap(model, token_ids, attention_mask, target=None,
     return Attribution((scores.sum(dim=-1) * attention_mask).detach().float(), gap.detach().float())
 
 
-def integrated_gradients(model, token_ids, attention_mask, target=None, steps: int = 64, baseline: str = "unk"):
+def integrated_gradients(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None,
+    steps: int = 64, baseline: str = "unk",
+) -> Tensor:
     """The scores of `integrated_gradients_with_gap`: (batch, seq_len), positive for support.
 
     Taught in 11_attention_as_explanation, '6. Gradients'.
@@ -364,7 +387,9 @@ def integrated_gradients(model, token_ids, attention_mask, target=None, steps: i
     return integrated_gradients_with_gap(model, token_ids, attention_mask, target, steps, baseline).scores
 
 
-def gradient_times_input(model, token_ids, attention_mask, target=None):
+def gradient_times_input(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
+) -> Tensor:
     """The gradient of the log-odds of `target` at each word vector, times the vector: (batch, seq_len). By captum.
 
     Taught in 11_attention_as_explanation, '6. Gradients'.
@@ -380,7 +405,9 @@ def _log_odds_of(model):
 
 
 @torch.no_grad()
-def attention_times_gradient(model, token_ids, attention_mask, target=None):
+def attention_times_gradient(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
+) -> Tensor:
     """Each pooling weight times the gradient of the log-odds of `target` with respect to it: (batch, seq_len).
 
     Taught in 11_attention_as_explanation, '6. Gradients'.
@@ -412,11 +439,13 @@ class TokenScores(NamedTuple):
     """
 
     tokens: list[Token]
-    scores: torch.Tensor
+    scores: Tensor
     label: str
 
 
-def score_texts(classifier, texts, method: str = "occlusion", batch_size: int = 64, **options) -> list[TokenScores]:
+def score_texts(
+    classifier: ReviewClassifier, texts: Sequence[str], method: str = "occlusion", batch_size: int = 64, **options
+) -> list[TokenScores]:
     """Score the tokens of each text for the label that the classifier gives it.
 
     classifier: a `ReviewClassifier`; method: a name in METHODS; options go to its function. A text that is too long
@@ -460,7 +489,7 @@ class Counted(NamedTuple):
         return [self.lexicon.get(token.text, 0.0) for token in tokens]
 
 
-def count_words(texts, labels, tokenizer) -> Counted:
+def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenizer) -> Counted:
     """Count the words of training texts with labels 0 and 1. One is added to each count, so that none is zero.
 
     Taught in 11_attention_as_explanation, '7. The scoreboard'.
@@ -477,7 +506,9 @@ def count_words(texts, labels, tokenizer) -> Counted:
 
 
 @torch.no_grad()
-def permutation_effect(model, token_ids, attention_mask, shuffles: int = 100, seed: int = 0):
+def permutation_effect(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, shuffles: int = 100, seed: int = 0
+) -> Tensor:
     """How far the prediction moves when the pooling weights change places: the median over shuffles, (batch,).
 
     Half the sum of |p - q| over the classes (total variation), between 0 and 1. The vectors stay, only the weights of
@@ -506,13 +537,15 @@ class Adversarial(NamedTuple):
     Taught in 11_attention_as_explanation, '9. Trying to break the weights'.
     """
 
-    weights: torch.Tensor
-    divergence: torch.Tensor
-    moved: torch.Tensor
+    weights: Tensor
+    divergence: Tensor
+    moved: Tensor
 
 
 @torch.no_grad()
-def adversarial_weights(model, token_ids, attention_mask, tolerance: float = 0.05) -> Adversarial:
+def adversarial_weights(
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, tolerance: float = 0.05
+) -> Adversarial:
     """The pooling weights farthest from the model's own that keep the prediction within `tolerance`.
 
     Exact for two classes: the log-odds are linear in the weights, and the divergence is convex, so the farthest
@@ -564,7 +597,7 @@ def _farthest(weights, own_odds, tolerance):
     return result, total[best] / 2
 
 
-def parts_from_output(model) -> list[str]:
+def parts_from_output(model: SelfAttentionClassifier) -> list[str]:
     """The parts of a model that hold parameters, by their names, from the output down to the embedding.
 
     Taught in 11_attention_as_explanation, '10. Break the model instead'.
@@ -575,7 +608,7 @@ def parts_from_output(model) -> list[str]:
             and any(True for _ in model.get_submodule(name).parameters())]
 
 
-def randomised(model, depth: int, seed: int = 0) -> SelfAttentionClassifier:
+def randomised(model: SelfAttentionClassifier, depth: int, seed: int = 0) -> SelfAttentionClassifier:
     """A copy whose uppermost `depth` parts (`parts_from_output`) are as before training, with new random numbers.
 
     The cascading randomisation of Adebayo et al. 2018, section 3. Raises ValueError for a depth that the model has not.
@@ -594,7 +627,10 @@ def randomised(model, depth: int, seed: int = 0) -> SelfAttentionClassifier:
     return result.eval()
 
 
-def unknown_words(list_of_ids, share: float, spare=None, unk_id: int = 1) -> list[list[int]]:
+def unknown_words(
+    list_of_ids: Sequence[Sequence[int]], share: float, spare: Sequence[Sequence[bool]] | None = None,
+    unk_id: int = 1,
+) -> list[list[int]]:
     """Each token becomes `<unk>` with probability `share`, always by the same draws; those flagged in `spare` stay.
 
     Taught in 11_attention_as_explanation, '11. Where the model fails'.
@@ -605,7 +641,7 @@ def unknown_words(list_of_ids, share: float, spare=None, unk_id: int = 1) -> lis
             for ids, keep in zip(list_of_ids, spare)]
 
 
-def shuffled_words(list_of_ids, k: int) -> list[list[int]]:
+def shuffled_words(list_of_ids: Iterable[Sequence[int]], k: int) -> list[list[int]]:
     """The tokens of `k` randomly drawn places (all, if there are fewer) in random order; the others stay.
 
     Taught in 11_attention_as_explanation, '11. Where the model fails'.
@@ -620,7 +656,9 @@ def shuffled_words(list_of_ids, k: int) -> list[list[int]]:
     return result
 
 
-def swapped_words(list_of_ids, tokenizer, swap: dict[str, str]) -> list[list[int]]:
+def swapped_words(
+    list_of_ids: Iterable[Sequence[int]], tokenizer: WordTokenizer, swap: dict[str, str]
+) -> list[list[int]]:
     """Each token that is a key of `swap` becomes its value, where the vocabulary has both.
 
     Taught in 11_attention_as_explanation, '11. Where the model fails'.

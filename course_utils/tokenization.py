@@ -71,7 +71,7 @@ class Tokenizer:
         write_json(path, {"type": self.kind, self.part: getattr(self, self.part)}, indent=0)
 
     @classmethod
-    def load(cls, path: str | Path):
+    def load(cls, path: str | Path) -> "Tokenizer":
         """Read what `save` wrote. Raises ValueError for a file of another kind."""
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(saved, dict) or saved.get("type") != cls.kind:

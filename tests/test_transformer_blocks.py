@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from library_twins import (
+    attention_pairs,
     block_pairs,
     copy_over,
     proof,
@@ -18,6 +19,7 @@ from small_cache import Cache
 from torch import nn
 
 from course_utils.attention import causal_mask, padding_mask
+from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
 from course_utils.transformer_blocks import Encoder, EncoderBlock, FeedForward, layer_norm
 
@@ -216,6 +218,43 @@ def test_a_language_model_with_caches_says_token_by_token_what_it_says_in_one_pa
             torch.testing.assert_close(logits[:, 0], whole[:, i], atol=1e-10, rtol=0)
     assert [len(cache) for cache in caches] == [8, 8]
     assert not torch.allclose(caches[0].key, caches[1].key)                # each layer has its own
+
+
+class DecoderBlock(nn.Module):
+    """A block with cross-attention, from the parts: `memory` holds split keys and values, projected once."""
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.attention, self.cross_attention = (MultiHeadAttention(d_model, num_heads) for _ in range(2))
+        self.feed_forward = FeedForward(d_model, d_ff, dropout=0.0)
+        self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, memory_mask, mask, cache=None):
+        x = x + self.attention(self.norm_1(x), mask=mask, cache=cache).context
+        cross = self.cross_attention
+        query = cross.split(cross.query_projection(self.norm_2(x)))
+        x = x + cross.output_projection(cross.merge(cross.attend(query, *memory, memory_mask).context))
+        return x + self.feed_forward(self.norm_3(x))
+
+
+def test_a_decoder_block_made_of_these_parts_equals_the_library_and_decodes_with_a_cache():
+    torch.manual_seed(0)
+    ours = DecoderBlock(12, 3, 16).double()
+    theirs = nn.TransformerDecoderLayer(12, 3, 16, 0.0, "gelu", batch_first=True, norm_first=True, dtype=torch.float64)
+    randomise(ours)
+    pairs = [*attention_pairs(ours.attention, theirs.self_attn)]
+    pairs += attention_pairs(ours.cross_attention, theirs.multihead_attn)
+    for our, their in ((ours.feed_forward.expand, theirs.linear1), (ours.feed_forward.contract, theirs.linear2),
+                       (ours.norm_1, theirs.norm1), (ours.norm_2, theirs.norm2), (ours.norm_3, theirs.norm3)):
+        pairs += [(their.weight, [our.weight]), (their.bias, [our.bias])]
+    copy_over(pairs)
+    x, source = torch.randn(2, 5, 12, dtype=torch.float64), torch.randn(2, 7, 12, dtype=torch.float64)
+    real = torch.arange(7) < torch.tensor([[7], [4]])
+    expected = theirs(x, source, tgt_mask=~causal_mask(5), memory_key_padding_mask=~real)
+    memory, cache = ours.cross_attention.project(source, source, source)[1:], Cache()
+    same(ours(x, memory, padding_mask(real), causal_mask(5)[None, None]), expected)
+    for i in range(5):
+        same(ours(x[:, i : i + 1], memory, padding_mask(real), None, cache), expected[:, i : i + 1])
 
 
 def test_the_number_of_caches_is_the_number_of_blocks():
