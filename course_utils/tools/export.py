@@ -3,9 +3,11 @@
     python -m course_utils export            write the modules
     python -m course_utils export --check    print what would change, exit 1 if anything would
 
-Does: keep the cells in notebook order, say in every public docstring which notebook and section
-teaches the thing, write `__all__`. Does not: resolve imports (an exported cell imports what it
-needs, as any module would), run anything, or touch a notebook.
+Does: keep the cells in notebook order, say in every public docstring which notebook and section teaches the thing,
+write `__all__`. A cell may go to a module of a package, `#| export explain.attribution`. Then the cell `#| export explain`
+holds the docstring of the whole and the imports for all its modules; each takes those that it uses, and imports what it
+uses of modules that begin before it; `explain/__init__.py` offers the names of all. Does not: resolve other imports (an
+exported cell imports what it needs, as any module would), run anything, or touch a notebook.
 """
 
 import argparse
@@ -14,14 +16,27 @@ import difflib
 import json
 import keyword
 import re
+import symtable
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 
 MARK = "#| export "
 ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
+LINE = 125                                              # characters; an import that is longer gets a line for each name
+
+
+class Cell(NamedTuple):
+    """An exported cell: its `notebook`, the `section` it stands in, the `module` it goes to, and its `source`."""
+
+    notebook: Path
+    section: str
+    module: str
+    source: str
 
 
 def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
@@ -39,12 +54,12 @@ def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
     return "\n".join(lines), names
 
 
-def read_modules(notebook_folder: Path) -> dict[str, str]:
-    """Return {module name: source} for every module that a notebook in the folder exports.
+def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
+    """The exported cells of all notebooks in the folder, in order.
 
-    Ends the program for a module name that isn't a plain name of Python, such as one that leads out of course_utils.
+    Ends the program for a cell that can only be meant for export and can't be, or whose module isn't a plain name of
+    Python, such as one that leads out of course_utils.
     """
-    cells, names, docstrings, origins = {}, {}, {}, {}
     for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -57,28 +72,135 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
             elif source.startswith(MARK):
                 first, _, body = source.partition("\n")
                 module = first.removeprefix(MARK).strip()
-                if not module.isidentifier() or module.startswith("_") or keyword.iskeyword(module):
+                parts = module.split(".")
+                if len(parts) > 2 or not all(
+                        x.isidentifier() and not x.startswith("_") and not keyword.iskeyword(x) for x in parts):
                     sys.exit(f"{path.name} has a cell that begins with {first!r}; after '#| export' comes the name of one "
-                             "module of course_utils, in letters, digits and underscores, such as 'attention'")
+                             "module of course_utils, in letters, digits and underscores, such as 'attention', or of one "
+                             "in a package, such as 'explain.attribution'")
                 try:
-                    docstring = ast.get_docstring(ast.parse(body), clean=False)
+                    ast.parse(body)
                 except SyntaxError as error:
                     sys.exit(f"{path.name} has a cell for {module!r} that isn't plain Python ({error.msg}, line "
                              f"{(error.lineno or 0) + 1} of the cell); mend it, or take '#| export' away")
-                if module not in cells and docstring:
-                    end = ast.parse(body).body[0].end_lineno
-                    body = "\n".join(body.splitlines()[end:]).strip("\n")
-                    docstrings[module] = docstring.rstrip()
-                origins.setdefault(module, f"{ORIGIN}{path.name}: edit it there.")
-                body, found = with_origin(body, f"Taught in {path.stem}, {section!r}.")
-                cells.setdefault(module, []).append(body.strip("\n"))
-                names.setdefault(module, []).extend(found)
+                yield Cell(path, section, module, body)
+
+
+def read_modules(notebook_folder: Path) -> dict[str, str]:
+    """Return {module name: source} for every module that a notebook in the folder exports, and for their packages.
+
+    Ends the program for what `exported_cells` refuses, for a package's own cell that defines something, and for a module
+    that uses a name of one that begins after it in the same package.
+    """
+    sources, names, docstrings, origins = {}, {}, {}, {}
+    for cell in exported_cells(notebook_folder):
+        module, body = cell.module, cell.source
+        docstring = ast.get_docstring(ast.parse(body), clean=False)
+        if not sources.get(module) and docstring:
+            end = ast.parse(body).body[0].end_lineno
+            body = "\n".join(body.splitlines()[end:]).strip("\n")
+            docstrings[module] = docstring.rstrip()
+        origin = f"{ORIGIN}{cell.notebook.name}: edit it there."
+        body, found = with_origin(body, f"Taught in {cell.notebook.stem}, {cell.section!r}.")
+        package, dot, _ = module.partition(".")
+        for name in (module, package) if dot else (module,):
+            origins.setdefault(name, origin)
+            names.setdefault(name, []).extend(found)
+            sources.setdefault(name, [])
+        sources[module].append(body.strip("\n"))
     modules = {}
-    for module, parts in cells.items():
+    for module, parts in sources.items():
+        package, dot, _ = module.partition(".")
+        family = [name for name in sources if name.startswith(f"{package}.")]
+        if module in packages(sources):
+            stray = _defined("\n".join(parts))
+            if stray:
+                sys.exit(f"a cell exports {', '.join(sorted(stray))} to {module!r}, which is a package; export that to one "
+                         f"of its modules: {', '.join(family)}")
+            head, parts = "\n".join(_import(name, names[name]) for name in sorted(family)), []
+        elif dot:
+            head = _head(module, sources, family)
+        else:
+            head, *parts = parts
+        head = f"{head}\n\n" if head else ""
+        docstring = f'"""{docstrings.get(module, module)}\n\n{origins[module]}\n"""\n\n'
         exported = ",\n    ".join(f'"{name}"' for name in names[module])
-        head = f'"""{docstrings.get(module, module)}\n\n{origins[module]}\n"""\n\n'
-        modules[module] = f"{head}{parts[0]}\n\n__all__ = [\n    {exported},\n]\n\n\n" + "\n\n\n".join(parts[1:]) + "\n"
+        modules[module] = f"{docstring}{head}__all__ = [\n    {exported},\n]\n" + "".join(f"\n\n{part}\n" for part in parts)
     return modules
+
+
+def packages(modules) -> set[str]:
+    """Those of the module names that are packages: 'explain' if there is an 'explain.attribution'."""
+    return {module.partition(".")[0] for module in modules if "." in module}
+
+
+def _head(module: str, sources: dict[str, list[str]], family: list[str]) -> str:
+    """The imports of a module in a package: of those in the package's own cell, and of earlier modules, what it uses."""
+    missing = _looked_up("\n".join(sources[module]))
+    others, own, after = [], [], []
+    for other in set(family) - {module}:
+        needed = missing & _defined("\n".join(sources[other]))
+        if needed and family.index(other) > family.index(module):
+            sys.exit(f"{module!r} uses {', '.join(sorted(needed))} of {other!r}, which begins after it in the notebook; a "
+                     f"module uses only what begins before it: export that to {module!r}, or move the cells")
+        if needed:
+            own.append(_import(other, needed))
+    shared = "\n".join(sources[module.partition(".")[0]])
+    lines, end = shared.splitlines(), 0
+    for node in reversed(ast.parse(shared).body):
+        text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            if missing & _bound(text):
+                after.insert(0, text)
+                missing = missing | _looked_up(text)
+            continue
+        used = [alias for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in missing]
+        if used:
+            if used != node.names:
+                node.names = used
+                text = ast.unparse(node)
+            if text.startswith("from course_utils."):
+                own.append(text)
+            else:
+                gap = others and not all(lines[node.end_lineno : end])
+                others[:0] = [text, ""] if gap else [text]
+                end = node.lineno - 1
+    own.sort(key=lambda text: text.split()[1])
+    return "\n\n".join("\n".join(part) for part in (others, own, after) if part)
+
+
+def _symbols(source: str) -> list[symtable.Symbol]:
+    """The names at the top of a source, as Python's compiler sees them."""
+    return symtable.symtable(source, "a cell", "exec").get_symbols()
+
+
+def _defined(source: str) -> set[str]:
+    """The names that a source defines at its top: functions, classes, what it assigns."""
+    return {symbol.get_name() for symbol in _symbols(source) if symbol.is_assigned()}
+
+
+def _bound(source: str) -> set[str]:
+    """The names that a source defines or imports at its top."""
+    return {symbol.get_name() for symbol in _symbols(source) if symbol.is_assigned() or symbol.is_imported()}
+
+
+def _looked_up(source: str) -> set[str]:
+    """The names that a source reads, in its functions too, and neither defines nor imports."""
+    found, tables = set(), [symtable.symtable(source, "a cell", "exec")]
+    for table in tables:
+        tables += table.get_children()
+        found |= {symbol.get_name() for symbol in table.get_symbols()
+                  if symbol.is_referenced() and (symbol.is_global() or table is tables[0])}
+    return found - _bound(source)
+
+
+def _import(module: str, names) -> str:
+    """The import of names from a module of course_utils, in ruff's order: CONSTANTS, Classes, functions."""
+    ordered = sorted(names, key=lambda name: (0 if name.isupper() else 1 if name[0].isupper() else 2, name))
+    line = f"from course_utils.{module} import {', '.join(ordered)}"
+    if len(line) <= LINE:
+        return line
+    return f"from course_utils.{module} import (\n    " + ",\n    ".join(ordered) + ",\n)"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,20 +209,30 @@ def main(arguments: list[str] | None = None) -> int:
                                      description="Copy the exported cells of the notebooks into course_utils.")
     parser.add_argument("--check", action="store_true", help="print what would change, and write nothing")
     check = parser.parse_args(arguments).check
-    changed = {}
-    for module, source in read_modules(ROOT / "notebooks").items():
-        path = ROOT / "course_utils" / f"{module}.py"
+    modules, changed = read_modules(ROOT / "notebooks"), {}
+    for module, source in modules.items():
+        base = ROOT / "course_utils" / module.replace(".", "/")
+        single, package = base.with_suffix(".py"), base / "__init__.py"
+        path, other = (package, single) if module in packages(modules) else (single, package)
+        if other.exists():
+            sys.exit(f"a notebook exports to {_name(path)}, but there is {_name(other)} too, and Python would find only one "
+                     "of them: choose another name, or delete that one if it was exported before")
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if old and ORIGIN not in old:
-            sys.exit(f"a notebook exports to {module!r}, but course_utils/{module}.py is no exported module; it is left as "
-                     "it is: choose another name")
+            sys.exit(f"a notebook exports to {module!r}, but {_name(path)} is no exported module; it is left as it is: "
+                     "choose another name")
         if old != source:
             changed[path] = old, source
     for path, (old, source) in changed.items():
         if check:
-            sides = (old.splitlines(), source.splitlines(), f"course_utils/{path.name}", "what the notebook exports")
+            sides = (old.splitlines(), source.splitlines(), _name(path), "what the notebook exports")
             print("\n".join(difflib.unified_diff(*sides, lineterm="")))
         else:
+            path.parent.mkdir(exist_ok=True)
             write_text(path, source)
-            print(f"wrote course_utils/{path.name}")
+            print(f"wrote {_name(path)}")
     return int(check and bool(changed))
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()

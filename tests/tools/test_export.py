@@ -15,6 +15,8 @@ MODULES = {
     "multi_head_attention": "05_multi_head_attention", "positional_encoding": "06_positional_encoding",
     "transformer_blocks": "07_transformer_blocks", "classifier": "08_classifier",
     "attention_maps": "10_attention_maps", "explain": "11_attention_as_explanation",
+    "explain.faithfulness": "11_attention_as_explanation", "explain.attribution": "11_attention_as_explanation",
+    "explain.perturbations": "11_attention_as_explanation",
 }
 
 
@@ -166,7 +168,8 @@ def test_an_argument_that_there_is_not_is_refused_and_nothing_written(course, tm
     assert not list((tmp_path / "course_utils").iterdir())
 
 
-@pytest.mark.parametrize("name", ["../../../x", "..", "a.b", "a/b", "two words", "", "3d", "__init__", "_hidden", "/tmp/x"])
+@pytest.mark.parametrize("name", ["../../../x", "..", "a..b", "a.b.c", ".a", "a.", "a.__init__", "a.class", "a/b",
+                                  "two words", "", "3d", "__init__", "_hidden", "/tmp/x"])
 def test_a_module_name_that_leads_elsewhere_is_refused_and_nothing_written(course, tmp_path, name):
     course("02_more.ipynb", cell(f"#| export {name}\nx = 1"))
     before = sorted(tmp_path.rglob("*"))
@@ -183,6 +186,120 @@ def test_a_module_that_no_notebook_exported_is_never_overwritten(course, tmp_pat
         export.main([])
     assert [path.name for path in (tmp_path / "course_utils").iterdir()] == ["notebooks.py"]
     assert written_by_hand.read_text() == "keep = 1\n"
+
+
+PACKAGE = [
+    cell("## 1. Areas", "markdown"),
+    cell('''
+        #| export shapes
+        """Shapes of tensors."""
+
+        import copy
+        import math
+        from collections import Counter, deque
+
+        import numpy as np
+
+        from course_utils.data import find_folder
+        from course_utils.training import fit
+    '''),
+    cell('''
+        #| export shapes.areas
+        """What shapes hold."""
+
+
+        LIMIT = math.inf
+
+
+        def area(side: float) -> Counter:
+            """The square of a side."""
+            return _times(side, side)
+
+
+        def _times(a, b):
+            return a * b
+    '''),
+    cell("## 2. Solids", "markdown"),
+    cell('''
+        #| export shapes.solids
+        def volume(side):
+            """A cube's."""
+            return min(area(side) * side, LIMIT), find_folder
+
+
+        class Cube:
+            """A cube."""
+
+            def area(self, math=None):
+                """Of all its faces."""
+                return 6 * self.side * math.numerator
+    '''),
+]
+
+
+def folder_of_modules(folder):
+    return {path.name: path.read_text() for path in (folder / "course_utils" / "shapes").glob("*.py")}
+
+
+def test_a_package_offers_the_names_of_its_modules_and_each_imports_what_it_uses(course, tmp_path, capsys):
+    course("01_shapes.ipynb", *PACKAGE)
+    assert export.main([]) == 0
+    assert "wrote course_utils/shapes/__init__.py" in capsys.readouterr().out
+    written = folder_of_modules(tmp_path)
+    assert sorted(written) == ["__init__.py", "areas.py", "solids.py"]
+    body = {name: source.partition('"""\n\n')[2] for name, source in written.items()}
+    assert body["__init__.py"].partition("\n\n")[0] == (
+        "from course_utils.shapes.areas import LIMIT, area\nfrom course_utils.shapes.solids import Cube, volume")
+    assert '__all__ = [\n    "LIMIT",\n    "area",\n    "volume",\n    "Cube",\n]' in body["__init__.py"]
+    assert body["areas.py"].startswith("import math\nfrom collections import Counter\n\n__all__ = ")
+    assert body["solids.py"].startswith("from course_utils.data import find_folder\n"
+                                        "from course_utils.shapes.areas import LIMIT, area\n\n__all__ = ")
+    assert written["areas.py"].startswith('"""What shapes hold.\n\nExported from notebooks/01_shapes.ipynb')
+    assert "Taught in 01_shapes, '2. Solids'." in written["solids.py"]
+    assert export.main(["--check"]) == 0
+    (tmp_path / "course_utils" / "shapes" / "areas.py").write_text(written["areas.py"].replace("a * b", "a + b"))
+    assert export.main(["--check"]) == 1
+    assert "--- course_utils/shapes/areas.py" in capsys.readouterr().out
+
+
+def test_a_statement_among_the_imports_comes_with_what_it_needs(course, tmp_path):
+    shared = cell("""
+        #| export shapes
+        import math
+        import warnings
+
+        with warnings.catch_warnings():                            # noisy
+            from decimal import Decimal
+    """)
+    course("01_shapes.ipynb", shared, cell("#| export shapes.one\nx = Decimal(1)"),
+           cell("#| export shapes.two\ny = math.pi"))
+    export.main([])
+    written = folder_of_modules(tmp_path)
+    assert "import warnings\n\nwith warnings.catch_warnings():                            # noisy\n" in written["one.py"]
+    assert "import math" not in written["one.py"] and "warnings" not in written["two.py"]
+
+
+@pytest.mark.parametrize(("cells", "said"), [
+    (["#| export shapes\nx = 1", "#| export shapes.one\ny = 1"], "a cell exports x to 'shapes', which is a package"),
+    (["#| export shapes.one\ny = z", "#| export shapes.two\nz = 1"], "'shapes.one' uses z of 'shapes.two', which begins"),
+])
+def test_a_package_that_could_not_be_imported_is_refused_and_nothing_written(course, tmp_path, cells, said):
+    course("01_shapes.ipynb", *(cell(source) for source in cells))
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        export.main([])
+    assert not list((tmp_path / "course_utils").iterdir())
+
+
+def test_a_module_that_became_a_package_or_back_is_not_left_beside_it(course, tmp_path):
+    export.main([])
+    course("01_shapes.ipynb", cell("#| export shapes.one\ny = 1"))
+    with pytest.raises(SystemExit, match="course_utils/shapes/__init__.py, but there is course_utils/shapes.py too"):
+        export.main([])
+    (tmp_path / "course_utils" / "shapes.py").unlink()
+    assert export.main([]) == 0
+    course("01_shapes.ipynb", HEAD, AREA)
+    with pytest.raises(SystemExit, match="course_utils/shapes.py, but there is course_utils/shapes/__init__.py too"):
+        export.main([])
 
 
 def test_a_module_without_a_docstring_says_where_it_comes_from_and_can_be_exported_again(course, tmp_path):
