@@ -147,7 +147,7 @@ class SelfAttentionClassifier(nn.Module):
         return self.dropout(self.positions.add(self.word_vectors(token_ids)))
 
     def run_encoder(self, token_ids: Tensor, attention_mask: Tensor, need_weights: bool = False) -> EncoderResult:
-        """Each word's vector after the last block, x (batch, seq_len, d_model), and the attentions on request."""
+        """Ids to the encoder's result: x (batch, seq_len, d_model) and, on request, the attentions."""
         if token_ids.dim() != 2 or attention_mask.shape != token_ids.shape:
             raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, attention_mask {tuple(attention_mask.shape)}; "
                              "both must be (batch, seq_len). For a single text, write token_ids[None]")
@@ -155,7 +155,7 @@ class SelfAttentionClassifier(nn.Module):
         return self.encoder(x, padding_mask(attention_mask), bias, self.positions.rotate, need_weights)
 
     def hidden(self, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """What is pooled: the x of `run_encoder`, (batch, seq_len, d_model)."""
+        """Each word's vector after the last block, before pooling: (batch, seq_len, d_model)."""
         return self.run_encoder(token_ids, attention_mask).x
 
     def forward(

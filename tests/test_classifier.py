@@ -212,6 +212,14 @@ def test_the_hidden_vectors_are_those_that_are_pooled(positions, pooling):
     torch.testing.assert_close(x[1:, :2], alone, atol=1e-5, rtol=0)        # padding moves no word's vector
 
 
+@pytest.mark.parametrize(("positions", "pooling"), MODELS)
+def test_nothing_stays_behind_when_a_model_moves_to_another_device(positions, pooling):
+    model, ids = make_model(positions, pooling).to("meta"), torch.ones(2, 5, dtype=torch.long, device="meta")
+    for need_weights in (False, True):
+        result = model(ids, need_weights=need_weights)
+        assert result.logits.device.type == "meta" and result.logits.shape == (2, 2)
+
+
 def test_hidden_refuses_a_mask_of_another_shape():
     with pytest.raises(ValueError, match=r"token_ids have shape \(1, 3\), attention_mask \(1, 2\)"):
         make_model().hidden(torch.tensor([[3, 5, 7]]), torch.ones(1, 2, dtype=torch.bool))
