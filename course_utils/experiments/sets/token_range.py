@@ -189,7 +189,12 @@ def parts(model: str) -> tuple[str, str]:
 
 def settings() -> str:
     """What every run depends on: the sizes, the training, the networks."""
-    return fingerprint(SCORED, FIT, list(OPTIONS), [str(make()) for make, _ in NETWORKS.values()])
+    return fingerprint(SCORED, FIT, list(OPTIONS), [layers(make()) for make, _ in NETWORKS.values()])
+
+
+def layers(network: nn.Module) -> str:
+    """What PyTorch prints of a network. Rotary positions are named as when the runs were made, so that these stay valid."""
+    return str(network).replace("(positions): RotaryPositions()", "(positions): Identity()\n  (rotary): RotaryPositions()")
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
