@@ -62,8 +62,8 @@ save: setup export
 data: setup
 	@$(PY) data/reviews/build.py
 
-lint: setup
-	@$(PY) -m ruff check .
+lint:
+	@sh .ci/lint.sh
 
 setup:
 	@sh .ci/setup.sh

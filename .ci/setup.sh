@@ -1,35 +1,32 @@
 #!/bin/sh
 # Make .venv from requirements.txt if it is missing or stale; say in one line what is wrong if it cannot be made.
 cd "$(dirname "$0")/.." || exit 1
-fail() { echo "setup: $*" >&2; exit 1; }
+. .ci/python.sh
 
 wanted=$(cat requirements.txt pyproject.toml | cksum)
 if [ -x .venv/bin/python ] && [ "$(cat .venv/.ready 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c "" 2>/dev/null; then
     exit 0
 fi
 
-fit='import sys; sys.exit(sys.version_info < (3, 11))'
-python=
-for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python}; do
-    if command -v "$name" >/dev/null 2>&1 && "$name" -c "$fit" >/dev/null 2>&1; then python=$name; break; fi
-done
-if [ -z "$python" ]; then
-    found=$("${PYTHON:-python3}" --version 2>&1 | head -n 1)
-    fail "the course needs Python 3.11 or newer, found '${found:-none}'; install one, or name it: make PYTHON=/path/to/python3.11 ..."
-fi
-
 # a stale environment is brought up to date where it can be; one that does not run is made anew
 if ! { [ -x .venv/bin/python ] && .venv/bin/python -c "$fit" 2>/dev/null && .venv/bin/python -m pip --version >/dev/null 2>&1; }; then
-    rm -rf .venv
-    "$python" -c "import venv, ensurepip" 2>/dev/null ||
-        fail "$("$python" --version) has no venv module; on Debian or Ubuntu: sudo apt install python3-venv"
-    echo "setup: making .venv with $("$python" --version) (once; a few minutes)"
-    "$python" -m venv .venv || fail "could not make .venv; is the disk full or the folder read-only?"
+    make_environment .venv "once; a few minutes"
 fi
 rm -f .venv/.ready
 log=.venv/install.log
+: >"$log"
+install() { .venv/bin/python -m pip install --disable-pip-version-check "$@" >>"$log" 2>&1; }
+
+# On Linux the ordinary torch brings gigabytes of GPU libraries. Without a GPU the CPU build comes first, from the index that
+# .ci/torch-cpu-index.txt names; where that index cannot be reached, the ordinary torch is installed below.
+torch=$(grep '^torch==' requirements.txt)
+here=$(.venv/bin/python -c 'from importlib.metadata import version; print(version("torch").partition("+")[0])' 2>/dev/null)
+if [ "$(uname -s)" = Linux ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/kfd ] && [ "torch==$here" != "$torch" ]; then
+    echo "setup: installing $torch for the CPU"
+    install --timeout 5 --retries 0 --index-url "$(cat .ci/torch-cpu-index.txt)" "$torch" || echo "no CPU build" >>"$log"
+fi
 echo "setup: installing requirements.txt"
-.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt -e . >"$log" 2>&1 ||
+install -r requirements.txt -e . ||
     fail "installing failed: $(grep -i '^error' "$log" | tail -n 1) (all of it is in $log); run the same command again when mended"
 .venv/bin/python -c "import torch, course_utils" 2>>"$log" || fail "the installed packages do not import: $(tail -n 1 "$log")"
 echo "$wanted" >.venv/.ready
