@@ -1,0 +1,175 @@
+"""Where things are and who may import whom: the table 'What lives where' in CONTRIBUTING.md, held against the code.
+
+Imports are read from the source, those inside functions too.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from course_utils.files.paths import ROOT
+from course_utils.tools.export import ORIGIN
+
+PACKAGE = ROOT / "course_utils"
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+# files that were longer than 400 lines when the limit was made: they may get shorter, and nothing may join them
+LONGER = {
+    "exercises/lessons/n01/ask.py": 464, "exercises/lessons/n02/answers.py": 460, "exercises/lessons/n02/ask.py": 623,
+    "exercises/lessons/n03/answers.py": 469, "exercises/lessons/n03/ask.py": 591, "exercises/lessons/n04/ask.py": 477,
+    "exercises/lessons/n05/ask.py": 418, "exercises/lessons/n06/ask.py": 456, "exercises/lessons/n07/ask.py": 505,
+    "exercises/lessons/n08/answers.py": 424, "exercises/lessons/n08/ask.py": 608, "exercises/lessons/n10/ask.py": 407,
+    "exercises/lessons/n11/answers.py": 470, "exercises/lessons/n11/ask.py": 485, "exercises/lessons/n12/answers.py": 466,
+    "exercises/lessons/n12/ask.py": 459, "experiments/sets/speed.py": 503, "explain.py": 641, "files/models.py": 448,
+    "heatmaps/matrices.py": 552,
+}
+# who may look at sys.path or import by a computed name, and why
+BY_NAME = {
+    "exercises/catalogue.py": "a lesson's folder is its name: lessons/n04 is imported for exercise 4.2",
+    "exercises/worker.py": "a learner's answer must find the modules that the learner's own notebook finds",
+    "exercises/workers.py": "tells the worker that path",
+    "instructors/grading/reenact.py": "a confined script, which takes its own folder off the path before a hand-in runs",
+}
+# what a taught module may use of other people's work: a reader has met these by then
+TAUGHT_LIBRARIES = {"torch", "numpy", "sklearn", "captum"}
+
+
+def module_name(path: Path) -> str:
+    """`course_utils.data.imdb` for course_utils/data/imdb.py."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def imports(source: str, name: str, package: bool) -> set[str]:
+    """The names of all modules that a source imports; `name` is its own, `package` whether it is an __init__."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parent = name.split(".")[: len(name.split(".")) - node.level + package] if node.level else []
+            base = ".".join([*parent, *([node.module] if node.module else [])])
+            found |= {f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names}
+    return found - {name}
+
+
+ARROWS = {name: imports(path.read_text(encoding="utf-8"), name, path.name == "__init__.py") for name, path in MODULES.items()}
+
+
+def read_table() -> dict[str, tuple[int, str]]:
+    """Of each room in the table of CONTRIBUTING.md, its floor and the notebook that explains it."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## What lives where")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \| [^|]+ \|([^|]*)\|$", page, re.M)
+    assert len({room for _, room, _ in rows}) == len(rows), "a room stands twice in the table"
+    return {room: (int(floor), explained.strip()) for floor, room, explained in rows}
+
+
+ROOMS = read_table()
+
+
+def room_of(module: str) -> str:
+    """The room of `course_utils.data.imdb` is `data`, if the table has no `data.imdb`; the package itself has none."""
+    inside = module.partition(".")[2]
+    return max((room for room in ROOMS if f"{inside}.".startswith(f"{room}.")), key=len, default=inside.partition(".")[0])
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """A circle among the arrows, as the names along it; empty where there is none."""
+    done: set[str] = set()
+
+    def walk(name: str, way: tuple[str, ...]) -> list[str]:
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return []
+        found = next((f for other in sorted(arrows.get(name, ())) if (f := walk(other, (*way, name)))), [])
+        done.add(name)
+        return found
+
+    return next((f for name in sorted(arrows) if (f := walk(name, ()))), [])
+
+
+def between_rooms() -> dict[str, set[str]]:
+    arrows: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for name, others in ARROWS.items():
+        mine = room_of(name)
+        theirs = {room_of(other) for other in others if other.startswith("course_utils.")}
+        arrows.setdefault(mine, set()).update(theirs - {mine, ""})
+    return arrows
+
+
+def test_the_reader_of_imports_sees_those_inside_functions_and_relative_ones():
+    source = "import math\ndef f():\n    from course_utils.data import imdb\nfrom .review_files import split_files\nfrom . import imdb"
+    assert imports(source, "course_utils.data.new", False) == {"math", "course_utils.data.imdb", "course_utils.data.review_files"}
+    assert imports("from . import imdb", "course_utils.data", True) == {"course_utils.data.imdb"}
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c", "a"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_the_table_has_a_row_for_every_room_and_there_are_at_most_22():
+    there = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {room.partition(".")[0] for room in ROOMS} == there - {"__init__", "__main__"}
+    assert len(there - {"__init__", "__main__"}) <= 22
+
+
+def test_no_module_and_no_room_imports_itself_round_a_corner():
+    assert circle(ARROWS) == []
+    assert circle(between_rooms()) == []
+
+
+def test_a_room_imports_only_from_the_floors_below_it():
+    floors = {room: floor for room, (floor, _) in ROOMS.items()} | {"__main__": max(floor for floor, _ in ROOMS.values()) + 1}
+    up = [f"{room} (floor {floors[room]}) imports {other} (floor {floors[other]})"
+          for room, others in between_rooms().items() if room for other in sorted(others) if floors[other] >= floors[room]]
+    assert up == []
+
+
+def exported() -> list[str]:
+    """The rooms whose code is written in notebooks."""
+    mark = re.compile(rf"^{ORIGIN}\d\w+[.]ipynb: edit it there", re.M)
+    return [room for room in ROOMS if any(mark.search(MODULES[name].read_text(encoding="utf-8"))
+                                          for name in MODULES if room_of(name) == room)]
+
+
+@pytest.mark.parametrize("room", [room for room, (_, explained) in ROOMS.items() if explained])
+def test_the_notebook_that_the_table_names_is_there(room):
+    link = re.fullmatch(r"\[(\d\d)\]\((notebooks/\1_\w+\.ipynb)\)", ROOMS[room][1])
+    assert link and (ROOT / link[2]).is_file()
+    origin = re.search(rf"{ORIGIN}(\w+\.ipynb)", (MODULES[f"course_utils.{room}"]).read_text(encoding="utf-8"))
+    assert origin is None or f"notebooks/{origin[1]}" == link[2]
+
+
+def test_every_taught_module_says_in_the_table_where_it_is_taught():
+    assert len(exported()) >= 9 and all(ROOMS[room][1] for room in exported())
+
+
+@pytest.mark.parametrize("room", exported())
+def test_a_taught_module_uses_what_a_reader_has_met(room):
+    names = {name.partition(".")[0] for module, others in ARROWS.items() if room_of(module) == room for name in others}
+    standard = sys.stdlib_module_names
+    assert names - standard - {"course_utils"} <= TAUGHT_LIBRARIES
+    taught = set(exported())
+    mine = ROOMS[room][1][1:3]
+    for other in between_rooms()[room] & taught:
+        assert ROOMS[other][1][1:3] < mine, f"{room} is taught in {mine}, before {other}"
+    assert not between_rooms()[room] & {"exercises", "experiments", "instructors", "tools", "heatmaps", "figures"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_file_can_be_read_in_one_sitting_and_imports_what_it_names(path):
+    name, source = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")
+    limit = LONGER.get(name, 400)
+    assert len(source.splitlines()) <= limit, f"{name} may have {limit} lines: split it"
+    used = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)
+            and (ast.unparse(node) == "sys.path" or node.attr in ("import_module", "spec_from_file_location", "run_path"))}
+    used |= {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id == "__import__"}
+    assert not used or name in BY_NAME, f"{name} uses {used}: import by name, so that a reader can follow it"
