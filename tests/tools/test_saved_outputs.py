@@ -38,8 +38,8 @@ def test_what_a_notebook_prints_is_compared_or_not_and_what_fails_always_counts(
         cell = nbformat.v4.new_code_cell(source, id="it", outputs=[saved], execution_count=1)
         nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / f"{name}.ipynb")
     paths = os.pathsep.join([str(root), str(root / "tests" / "helpers")])
-    ran = subprocess.run([sys.executable, "-m", "pytest", "-rA", "--tb=no", *(f"{name}.ipynb" for name in CELLS)], cwd=tmp_path,
-                         env=os.environ | {"COURSE_COMPARE": compare, "PYTHONPATH": paths},
+    command = [sys.executable, "-m", "pytest", "-rA", "--tb=no", *(f"{name}.ipynb" for name in CELLS)]
+    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | {"COURSE_COMPARE": compare, "PYTHONPATH": paths},
                          capture_output=True, text=True, timeout=600)
     assert set(re.findall(r"^PASSED (\w+).ipynb", ran.stdout, re.M)) == passes, ran.stdout
     assert set(re.findall(r"^FAILED (\w+).ipynb", ran.stdout, re.M)) == set(CELLS) - passes, ran.stdout
