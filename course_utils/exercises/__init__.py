@@ -5,6 +5,11 @@
     exercise("4.2").hint(1);  exercise("4.2").solution()
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
+How an answer travels: `check` makes a side of it (sides, workers), which sends a function to the worker process (worker) and
+gets its runs back as JSON (wire); there it is run on the exercise's inputs (running). What came out is compared with the
+course's answer and with what known mistakes give (compare; sealed, where solutions are left out). `judge` then chooses what
+is printed, in the words of the lesson or of `say`, and `record` keeps the mark.
+
 Does: what a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
 
 Environment: `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong answer; `COURSE_SEED=7` takes other inputs;
@@ -89,7 +94,7 @@ class exercise:
             name = f"{self._exercise.id} {self._exercise.title}"
             return Verdict("open", (), f"○ {name}: this is the course's own answer, not yours. It works, but it doesn't "
                            "count: check the one that you wrote.")
-        side = (workers.Away if workers.wanted() else sides.Here)(self._exercise, answer)
+        side = (workers.InWorker if workers.wanted() else sides.InThread)(self._exercise, answer)
         verdict = judge(self._exercise, self._answers(), side, seed)
         _last[:] = [asked, answer, verdict, time.monotonic()]
         return verdict
@@ -115,9 +120,8 @@ class exercise:
 
     def __repr__(self) -> str:
         low, high = self._exercise.minutes
-        lines = [f"{chr(ord('A') + i)}  {line}" for i, line in enumerate(self._exercise.lines)]
-        return "\n".join([f"Exercise {self._exercise.id}: {self._exercise.title} ({low}–{high} minutes)",
-                          self._exercise.objective, self._exercise.signature, *lines])
+        return "\n\n".join([f"Exercise {self._exercise.id}: {self._exercise.title} ({low}–{high} minutes)",
+                            self._exercise.question, self._exercise.signature])
 
 
 def _is_ours(answer) -> bool:

@@ -1,13 +1,15 @@
 """All exercises by number. Does: find an exercise and its answers. Does not: define them.
 
-Those of notebook 04 stand in lessons/n04: `ask` says what is asked, `answers` has the course's answers. An edition that is
-handed out has no `answers`; it has sealed keys in their place (see `sealed`).
+Those of notebook 04 are in lessons/n04 (see `lessons`). Number, title, minutes and words come from the notebook's cells, by
+way of notebook.json; `EXERCISES` in `ask` and `ANSWERS` in `answers` follow in the same order. An edition that is handed out
+has no `answers`; it has sealed keys in their place (see `sealed`).
 """
 
 import difflib
 import importlib
 import importlib.util
 import inspect
+import json
 import textwrap
 from functools import lru_cache
 
@@ -21,13 +23,13 @@ from course_utils.exercises.sealed import Key, read_key
 @lru_cache
 def list_exercises() -> tuple[Exercise, ...]:
     """Every exercise of the course, in the order of the notebooks."""
-    return tuple(exercise for name in _lessons() for exercise in _part(name, "ask").EXERCISES)
+    return tuple(exercise for name in _lessons() for exercise in _exercises_of(name))
 
 
 def find_exercise(number: str) -> Exercise:
     """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
     name = lesson_of(number)
-    for exercise in _part(name, "ask").EXERCISES if name in _lessons() else ():   # the other lessons are not imported
+    for exercise in _exercises_of(name) if name in _lessons() else ():   # the other lessons are not imported
         if exercise.id == number:
             return exercise
     known = [exercise.id for exercise in list_exercises()]
@@ -42,8 +44,11 @@ def has_solutions() -> bool:
 
 
 def answers_to(number: str) -> Answers | Key:
-    """The course's answer to an exercise, accepted variants and what each known mistake would write; else the key."""
-    return _part(lesson_of(number), "answers").ANSWERS[number] if has_solutions() else read_key(find_exercise(number))
+    """The course's answer to an exercise and what each known mistake would write; else the key."""
+    exercise, name = find_exercise(number), lesson_of(number)
+    if not has_solutions():
+        return read_key(exercise)
+    return _part(name, "answers").ANSWERS[[other.id for other in _exercises_of(name)].index(number)]
 
 
 def source_of_solution(number: str) -> str:
@@ -53,6 +58,18 @@ def source_of_solution(number: str) -> str:
         letters = right_order(answers_to(number).reference()).split()
         return "\n".join(f"{letter}  {exercise.lines[ord(letter) - ord('A')]}" for letter in letters)
     return textwrap.dedent(inspect.getsource(answers_to(number).reference)).strip()
+
+
+@lru_cache
+def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
+    """The exercises of a lesson, with what the notebook says of them. ValueError unless there is one for each cell."""
+    told = json.loads((lessons.FOLDER / lesson / "notebook.json").read_text(encoding="utf-8"))
+    asked = _part(lesson, "ask").EXERCISES
+    if len(asked) != len(told):
+        raise ValueError(f"notebook {lesson[1:]} has cells for {', '.join(told)}, and EXERCISES in lessons/{lesson}/ask.py "
+                         f"has {len(asked)}: write one for each, in the same order, then python -m course_utils export")
+    return tuple(one._replace(id=number, title=cell["title"], minutes=tuple(cell["minutes"]), question=cell["question"])
+                 for one, (number, cell) in zip(asked, told.items()))
 
 
 @lru_cache

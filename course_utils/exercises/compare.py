@@ -21,11 +21,11 @@ TYPES = {str(kind).removeprefix("torch."): kind for kind in (
 DEEPEST = 20                                            # lists within lists
 
 
-class Unfit(Exception):
+class NotNumbers(Exception):
     """Something that is no number, tensor or collection of them; the message says what it is: 'an object'."""
 
 
-class Odd(NamedTuple):
+class Unreadable(NamedTuple):
     """Stands in plain data for something that can't be read as numbers or text; `what` says what it was: 'an object'."""
 
     what: str
@@ -36,31 +36,31 @@ def article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' or noun.startswith('nd') else 'a'} {noun}"
 
 
-def unrolled(thing):
+def as_tuple(thing):
     """What a dict's values(), a generator, map, zip or a deque holds, as a tuple; anything else as it is."""
     if isinstance(thing, (Iterator, MappingView, deque)):
         return tuple(itertools.islice(thing, MOST))
     return thing
 
 
-def plain(thing):
+def plain_data(thing):
     """Anything as plain data: None, bool, int, float, str, tensors (dense, on the CPU), and lists, tuples and dicts of them.
 
     Arrays, data frames and whatever else turns into an array become tensors; sets become sorted lists; exact numbers
-    become floats. What can't be read is replaced by an `Odd`, so that this never raises.
+    become floats. What can't be read is replaced by an `Unreadable`, so that this never raises.
     """
     try:
         return _plain(thing, 0, [MOST])
     except Exception:  # an array of objects, a list that holds itself, an attribute that raises
-        return Odd(f"{article(type(thing).__name__)} that cannot be read as numbers")
+        return Unreadable(f"{article(type(thing).__name__)} that cannot be read as numbers")
 
 
 def _plain(thing, depth: int, left: list[int]):
     left[0] -= len(thing) if isinstance(thing, str) else 1
     if left[0] < 0 or depth > DEEPEST:
         raise ValueError("too much, or too deep")
-    thing = unrolled(thing)
-    if thing is None or type(thing) in (bool, str, Odd):
+    thing = as_tuple(thing)
+    if thing is None or type(thing) in (bool, str, Unreadable):
         return thing
     if isinstance(thing, torch.Tensor):
         return _plain_tensor(thing, left)
@@ -87,17 +87,17 @@ def _plain(thing, depth: int, left: list[int]):
         return float(thing)                             # Fraction, Decimal, the exact numbers of other libraries
     if hasattr(thing, "__array__") and not isinstance(thing, type):
         return _plain(np.asarray(thing), depth + 1, left)       # a pandas Series, an array of another library
-    return Odd(article(type(thing).__name__))
+    return Unreadable(article(type(thing).__name__))
 
 
 def _plain_tensor(tensor: torch.Tensor, left: list[int]):
-    """A dense tensor on the CPU without a history, or an Odd that says why there is none."""
+    """A dense tensor on the CPU without a history, or an Unreadable that says why there is none."""
     if tensor.is_complex():
-        return Odd("a tensor of complex numbers")
+        return Unreadable("a tensor of complex numbers")
     if tensor.is_nested:
-        return Odd("a nested tensor, whose rows differ in length")
+        return Unreadable("a nested tensor, whose rows differ in length")
     if tensor.device.type == "meta":
-        return Odd("a tensor on the device 'meta', which has a shape and no numbers")
+        return Unreadable("a tensor on the device 'meta', which has a shape and no numbers")
     left[0] -= tensor.numel()
     if left[0] < 0:
         raise ValueError("too much")
@@ -112,19 +112,19 @@ def _plain_tensor(tensor: torch.Tensor, left: list[int]):
 def named_tensors(output) -> dict:
     """Any right way to hand over numbers, as {name: tensor in float64}: tensors, arrays, numbers, lists, tuples, dicts.
 
-    Texts stay as they are. Raises Unfit for anything else.
+    Texts stay as they are. Raises NotNumbers for anything else.
     """
     try:
-        return _named_tensors(plain(output))
-    except Unfit:
+        return _named_tensors(plain_data(output))
+    except NotNumbers:
         raise
     except Exception:
-        raise Unfit(f"{article(type(output).__name__)} that cannot be read as numbers") from None
+        raise NotNumbers(f"{article(type(output).__name__)} that cannot be read as numbers") from None
 
 
 def _named_tensors(output) -> dict:
-    if isinstance(output, Odd):
-        raise Unfit(output.what)
+    if isinstance(output, Unreadable):
+        raise NotNumbers(output.what)
     if isinstance(output, torch.Tensor):
         return {"": output.to(torch.float64)}
     if isinstance(output, (bool, int, float)):
@@ -137,7 +137,7 @@ def _named_tensors(output) -> dict:
         except (TypeError, ValueError, RuntimeError):
             output = dict(enumerate(output))
     if not isinstance(output, dict):
-        raise Unfit("None" if output is None else article(type(output).__name__))
+        raise NotNumbers("None" if output is None else article(type(output).__name__))
     found = {}
     for key, value in output.items():
         for name, tensor in _named_tensors(value).items():
@@ -145,7 +145,7 @@ def _named_tensors(output) -> dict:
     return found
 
 
-def joined(got: dict, right: dict) -> dict:
+def in_form_of(got: dict, right: dict) -> dict:
     """Rows handed over one by one, or a single number in brackets, in the form of the right answer; else `got` as it is."""
     if list(right) != [""] or isinstance(right[""], str):
         return got
@@ -183,17 +183,17 @@ def readings(answer) -> list:
     """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', lists.
 
     A text with two meanings gives both ('1,094' is 1.094 or 1094). What is no text or exact number is handed back as it
-    is. Raises Unfit for a text that is no number.
+    is. Raises NotNumbers for a text that is no number.
     """
     try:
-        return _readings(plain(answer))
+        return _readings(plain_data(answer))
     except RecursionError:
-        raise Unfit(f"{article(type(answer).__name__)} that holds itself") from None
+        raise NotNumbers(f"{article(type(answer).__name__)} that holds itself") from None
 
 
 def _readings(answer) -> list:
-    if isinstance(answer, Odd):
-        raise Unfit(answer.what)
+    if isinstance(answer, Unreadable):
+        raise NotNumbers(answer.what)
     if isinstance(answer, (list, tuple)):
         return [[_readings(part)[0] for part in answer]]
     if not isinstance(answer, str):
@@ -210,7 +210,7 @@ def _readings(answer) -> list:
             continue
         found.append(values if len(values) > 1 else values[0])
     if not found:
-        raise Unfit(f"the text {answer[:40]!r}, which is no number")
+        raise NotNumbers(f"the text {answer[:40]!r}, which is no number")
     return found
 
 

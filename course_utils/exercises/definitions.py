@@ -4,17 +4,38 @@ Does: name the parts. Does not: judge (see `judge`) or fill them (see `lessons`)
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 
 
-class Case(NamedTuple):
-    """One input with what came out: `inputs` as the function got them, `got` and `right` as named tensors."""
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs as the function got them, with what it gave and what is right, each as tensors by name.
+
+    A single result is `case.answer`, and `case.expected` the right one; of several, `case.weights` is the learner's part
+    "weights", and `case.right["weights"]` the right one.
+    """
 
     inputs: tuple
     got: dict
     right: dict
+
+    @property
+    def answer(self):
+        """The learner's result, if there is only one."""
+        return self.got[""]
+
+    @property
+    def expected(self):
+        """The right result, if there is only one."""
+        return self.right[""]
+
+    def __getattr__(self, part: str):
+        if part in vars(self).get("got", ()):
+            return self.got[part]
+        raise AttributeError(f"the answer has no part {part!r}")
 
 
 class Mistake(NamedTuple):
@@ -42,10 +63,6 @@ class Exercise(NamedTuple):
     letter.
     """
 
-    id: str
-    title: str
-    objective: str
-    minutes: tuple[int, int]
     signature: str
     mistakes: tuple[Mistake, ...]
     properties: tuple[Property, ...]
@@ -58,13 +75,16 @@ class Exercise(NamedTuple):
     given: str = ""  # of a repair: the known mistake that the code to be repaired makes
     not_finite: str = ""  # what gives NaN or infinity here, and the way round it; "" where nothing special does
     forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
+    id: str = ""  # this and what follows come from the exercise's cell in the notebook (see `catalogue`)
+    title: str = ""
+    minutes: tuple[int, int] = (0, 0)
+    question: str = ""
 
 
 class Answers(NamedTuple):
-    """The course's answer to an exercise, other right ones, and what each known mistake would write."""
+    """The course's answer to an exercise, and what each known mistake would write."""
 
     reference: Callable
-    variants: dict
     mutants: dict
 
 

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import torch
 
 from course_utils.exercises import say
-from course_utils.exercises.compare import Odd, Unfit, close, joined, named_tensors, readings
+from course_utils.exercises.compare import NotNumbers, Unreadable, close, in_form_of, named_tensors, readings
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
 from course_utils.exercises.running import Run, usual_settings
 from course_utils.exercises.sealed import RIGHT, Key, Solved
-from course_utils.exercises.sides import Handed, Here, Side
+from course_utils.exercises.sides import Handed, InThread, Side
 from course_utils.files.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
@@ -32,7 +32,7 @@ def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) 
 
     `answer` is a function or a value, which is run here, or a side (see `sides`) that was or will be run elsewhere.
     """
-    side = answer if isinstance(answer, Side) else Here(exercise, answer)
+    side = answer if isinstance(answer, Side) else InThread(exercise, answer)
     with usual_settings():
         return _judge(exercise, answers, side, seed)
 
@@ -66,7 +66,7 @@ def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], se
         if trouble:
             return _wrong(exercise, trouble)
         right = known.gives(RIGHT, index, inputs)
-        cases.append(Case(inputs, joined(named_tensors(result.output), right), right))
+        cases.append(Case(inputs, in_form_of(named_tensors(result.output), right), right))
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
         return _right(exercise)
     fitting = [mistake for mistake in exercise.mistakes if mistake.name in known.names
@@ -152,7 +152,7 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
         return f"It returns None. The last line must be `return …`. {say.asked_for(exercise)}"
     try:
         named_tensors(result.output)
-    except Unfit as error:
+    except NotNumbers as error:
         return say.of_unreadable(exercise, result.output, str(error))
     if result.changed:
         return say.of_changed_input(exercise, result.changed[0], inputs)
@@ -168,8 +168,8 @@ def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Ver
         return _judge_order(exercise, known, answer)
     form = known.form()
     try:
-        meanings = [joined(named_tensors(value), form) for value in readings(answer)]
-    except Unfit as error:
+        meanings = [in_form_of(named_tensors(value), form) for value in readings(answer)]
+    except NotNumbers as error:
         return _wrong(exercise, f"You give {error}. {say.asked_for(exercise)}")
     got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),
                meanings[0])
@@ -228,7 +228,7 @@ def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
 
 def _as_written(value) -> str:
     """A value for a message, cut off where it is long."""
-    return value.what if isinstance(value, Odd) else repr(str(value)[:60])
+    return value.what if isinstance(value, Unreadable) else repr(str(value)[:60])
 
 
 def _open(exercise: Exercise) -> Verdict:

@@ -1,7 +1,7 @@
 """Runs a learner's function on an exercise's inputs and says in plain data what happened.
 
-`runs_of(exercise, answer, seed)` is the one place where that is done: in a worker process (see `worker`), in a thread
-of this process (see `sides`) or in the kernel of a notebook that was handed in.
+`runs_of(exercise, answer, seed)` is the one place where that is done, whichever process it is in: a worker (see `worker`),
+this one, in a thread (see `sides`), or the one that grades a notebook. `run_once` runs the course's own answers, too.
 
 Does: copies of the inputs, random state put back, prints caught, the learner's line. Does not: judge what came out (see
 `judge`), or stop a function that never ends (see `sides`).
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from course_utils.exercises.compare import plain, unrolled
+from course_utils.exercises.compare import as_tuple, plain_data
 from course_utils.exercises.forbidden import written_out
 
 MOST_PRINTED = 10_000                                   # letters that one run may print
@@ -51,7 +51,7 @@ class Failure(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What came of one set of inputs, in plain data (see `outputs.plain`): the `output`, or the `error`, or `timed_out`.
+    """What came of one set of inputs, as `compare.plain_data`: the `output`, or the `error`, or `timed_out`.
 
     `changed` holds the inputs (by position, from 0) that the function changed in place, `printed` what it printed.
     """
@@ -92,26 +92,26 @@ def runs_of(exercise, answer: Callable, seed: int, tell: Callable[[str], None] |
     for inputs in probes:
         printed.clear()
         with contextlib.redirect_stdout(out):
-            result = observed(exercise, answer, inputs)
+            result = run_once(exercise, answer, inputs)
         yield result._replace(printed="".join(printed))
         if result.error is not None:
             return
 
 
-def observed(exercise, answer: Callable, inputs: tuple) -> Run:
+def run_once(exercise, answer: Callable, inputs: tuple) -> Run:
     """Run an exercise's look at an answer (see `definitions.Exercise`) on copies of one set of inputs; never raises.
 
     Random numbers are drawn from the same state at each check.
     """
     observe = written_out(exercise.forbidden, exercise.observe or (lambda function, *given: function(*given)))
-    answer = unrolling(by_name(answer, names_of_inputs(exercise)))
+    answer = returning_tuples(by_name(answer, names_of_inputs(exercise)))
     with usual_settings():
         given, before = copy.deepcopy(inputs), copy.deepcopy(inputs)
         random.seed(0)
         np.random.seed(0)
         torch.manual_seed(0)
         try:
-            output = plain(observe(answer, *given))
+            output = plain_data(observe(answer, *given))
         except TimeIsUp:
             raise
         except KeyboardInterrupt as error:
@@ -120,7 +120,7 @@ def observed(exercise, answer: Callable, inputs: tuple) -> Run:
             return Run(error=failure(error))
         except BaseException as error:                  # SystemExit too: the learner's code leaves, a check does not
             return Run(error=failure(error))
-        return Run(output, changed=tuple(i for i, (old, new) in enumerate(zip(before, given)) if not same(old, new)))
+        return Run(output, changed=tuple(i for i, (old, new) in enumerate(zip(before, given)) if not unchanged(old, new)))
 
 
 @contextlib.contextmanager
@@ -172,14 +172,14 @@ def by_name(answer: Callable, names: list[str]) -> Callable:
     return called
 
 
-def unrolling(answer: Callable) -> Callable:
+def returning_tuples(answer: Callable) -> Callable:
     """The function, but what it returns as dict values, a generator, map or zip comes as a tuple; a class as it is."""
     if inspect.isclass(answer):
         return answer
-    return lambda *given, **named: unrolled(answer(*given, **named))
+    return lambda *given, **named: as_tuple(answer(*given, **named))
 
 
-def same(old, new) -> bool:
+def unchanged(old, new) -> bool:
     """Whether an input still holds what it held: tensors, arrays, lists and dicts of them; others are not looked into."""
     if isinstance(old, torch.nn.Module):
         return True                                     # an exercise may ask to train it
@@ -188,9 +188,9 @@ def same(old, new) -> bool:
     if isinstance(old, np.ndarray):
         return np.array_equal(old, new)
     if isinstance(old, dict):
-        return old.keys() == new.keys() and all(same(old[key], new[key]) for key in old)
+        return old.keys() == new.keys() and all(unchanged(old[key], new[key]) for key in old)
     if isinstance(old, (list, tuple)):
-        return len(old) == len(new) and all(same(a, b) for a, b in zip(old, new))
+        return len(old) == len(new) and all(unchanged(a, b) for a, b in zip(old, new))
     if isinstance(old, (str, int, float, bool, set, type(None))):
         return old == new
     return True

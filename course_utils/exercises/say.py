@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from course_utils.exercises.compare import Odd, Unfit, article, named_tensors
+from course_utils.exercises.compare import NotNumbers, Unreadable, article, named_tensors
 from course_utils.exercises.definitions import Case, Exercise
 from course_utils.exercises.running import Failure, names_of_inputs
 
@@ -123,10 +123,10 @@ def of_unreadable(exercise: Exercise, output, what: str) -> str:
     """What to say of a result, or a part of one, that can't be read as numbers or text; `what` says what it is."""
     parts = output.items() if isinstance(output, dict) else enumerate(output) if isinstance(output, tuple) else ()
     names = names_of_results(exercise)
-    for place, part in parts if not isinstance(output, Odd) else ():
+    for place, part in parts if not isinstance(output, Unreadable) else ():
         try:
             named_tensors(part)
-        except Unfit as error:
+        except NotNumbers as error:
             if not isinstance(place, int):
                 return f"Your {place} is {error}. {asked_for(exercise)}"
             name = f", the {names[place]}," if place < len(names) else ""

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import torch
 
-from course_utils.exercises.compare import Unfit, close, named_tensors
+from course_utils.exercises.compare import NotNumbers, close, named_tensors
 from course_utils.exercises.definitions import Answers, Exercise
 from course_utils.exercises.lessons import FOLDER, lesson_of
-from course_utils.exercises.running import observed
+from course_utils.exercises.running import run_once
 from course_utils.files import write_json
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
@@ -47,12 +47,12 @@ class Solved:
 
     def _compute(self, name: str, inputs: tuple) -> dict | None:
         answer = self.answers.reference if name == RIGHT else self.answers.mutants[name]
-        result = observed(self.exercise, answer, inputs)
+        result = run_once(self.exercise, answer, inputs)
         if result.error is not None or result.timed_out:
             return None
         try:
             return named_tensors(result.output)
-        except Unfit:
+        except NotNumbers:
             return None
 
     def form(self) -> dict:
@@ -106,23 +106,23 @@ class Key(NamedTuple):
 
     def is_value(self, name: str, got: dict) -> bool:
         """As `Solved.is_value`, exact to a fortieth of the tolerance."""
-        return self._has_print(self.entry["gives"][name], name, got)
+        return self._has_fingerprints(self.entry["gives"][name], name, got)
 
     def is_near(self, got: dict) -> bool:
         """As `Solved.is_near`; never, by a key from an earlier edition."""
-        return self._has_print(self.entry.get("near", {}), "near", got)
+        return self._has_fingerprints(self.entry.get("near", {}), "near", got)
 
-    def _has_print(self, sealed: dict, name: str, got: dict) -> bool:
+    def _has_fingerprints(self, sealed: dict, name: str, got: dict) -> bool:
         if sealed.keys() != got.keys():
             return False
-        for part, (shape, step, prints) in sealed.items():
+        for part, (shape, step, fingerprints) in sealed.items():
             value = got[part]
             if isinstance(value, str) or list(value.shape) != shape:
                 return False
             for i, number in enumerate(value.flatten().tolist()):
                 if not math.isfinite(number):
                     return False
-                if _print(self.exercise.id, name, part, i, round(number / step[i])) not in prints[i]:
+                if _fingerprint(self.exercise.id, name, part, i, round(number / step[i])) not in fingerprints[i]:
                     return False
         return True
 
@@ -130,7 +130,7 @@ class Key(NamedTuple):
         """As `Solved.broken_rule`."""
         for name, sealed in self.entry["rules"]:
             for i, early in enumerate(order):
-                if any(_print(self.exercise.id, late, early) == sealed for late in order[i + 1:]):
+                if any(_fingerprint(self.exercise.id, late, early) == sealed for late in order[i + 1:]):
                     return name
         return None
 
@@ -139,13 +139,13 @@ def make_key(exercise: Exercise, answers: Answers, inputs: Iterable[tuple]) -> d
     """The entry of an exercise: what solution and mistakes give on `inputs`, or fingerprints of values and rules."""
     solved = Solved(exercise, answers)
     if exercise.kind == "order":
-        return {"rules": [[name, _print(exercise.id, before, after)] for before, after, name in answers.reference()]}
+        return {"rules": [[name, _fingerprint(exercise.id, before, after)] for before, after, name in answers.reference()]}
     if exercise.kind == "number":
         near = exercise._replace(tolerance=NEAR * exercise.tolerance)
         return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
-                "near": {part: _sealed(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
-                "gives": {name: {part: _sealed(exercise, name, part, tensor) for part, tensor in solved._value(name).items()}
-                          for name in (RIGHT, *solved.names)}}
+                "near": {part: _fingerprints(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
+                "gives": {name: {part: _fingerprints(exercise, name, part, tensor)
+                                 for part, tensor in solved._value(name).items()} for name in (RIGHT, *solved.names)}}
     gives: dict = {}
     for name in (RIGHT, *solved.names):
         outcomes = [solved.gives(name, index, given) for index, given in enumerate(inputs)]
@@ -180,18 +180,18 @@ def _tensor(value):
     return value if isinstance(value, str) else torch.tensor(value[1], dtype=torch.float64).reshape(value[0])
 
 
-def _sealed(exercise: Exercise, name: str, part: str, tensor: torch.Tensor) -> list:
-    """[shape, step of each number, fingerprints of all the steps that are within the tolerance of each number]."""
-    steps, prints = [], []
+def _fingerprints(exercise: Exercise, name: str, part: str, tensor: torch.Tensor) -> list:
+    """[shape, step of each number, fingerprints of all the steps within the tolerance of each number]."""
+    steps, fingerprints = [], []
     for i, value in enumerate(tensor.flatten().tolist()):
         reach = exercise.tolerance * (1 + abs(value))
         step = 2.0 ** math.floor(math.log2(reach / STEPS))  # a power of two, so that it does not give the value away
         first, last = math.ceil((value - reach) / step), math.floor((value + reach) / step)
         steps.append(step)
-        prints.append(sorted(_print(exercise.id, name, part, i, k) for k in range(first, last + 1)))
-    return [list(tensor.shape), steps, prints]
+        fingerprints.append(sorted(_fingerprint(exercise.id, name, part, i, k) for k in range(first, last + 1)))
+    return [list(tensor.shape), steps, fingerprints]
 
 
-def _print(*parts) -> str:
+def _fingerprint(*parts) -> str:
     """A fingerprint of ten hexadecimal digits."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]

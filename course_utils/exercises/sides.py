@@ -1,7 +1,8 @@
 """The learner's side of a check: what was handed over, and what it does on the inputs of a seed.
 
 `judge` asks a side for `describe()` and `runs(seed)` and for nothing else, so it doesn't matter where the function runs:
-`Here` runs it in a thread of this process, `Recorded` has been run elsewhere, `workers.Away` runs it in a worker process.
+`InThread` runs it in a thread of this process, `workers.InWorker` in a worker process, and a `Recorded` one has been run
+elsewhere.
 
 Does: describe what was handed over, run it for a limited time. Does not: judge (see `judge`).
 """
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from course_utils.exercises.compare import Odd, article, plain
+from course_utils.exercises.compare import Unreadable, article, plain_data
 from course_utils.exercises.running import Run, TimeIsUp, runs_of, usual_settings
 
 SECONDS = 8.0                                           # for a whole check
@@ -61,7 +62,7 @@ class Recorded(Side):
         return self.recorded
 
 
-class Here(Side):
+class InThread(Side):
     """A side that runs in a thread of this process.
 
     An endless loop in Python is stopped after `seconds` for all inputs together. Code that holds Python's lock, such as
@@ -101,15 +102,16 @@ def described(answer) -> Handed:
     if answer is None or answer is ...:
         return Handed("nothing", name)
     if not callable(answer):
-        return Handed("value", name, plain(answer))
+        return Handed("value", name, plain_data(answer))
     kind = "instance" if isinstance(answer, torch.nn.Module) else "stub" if is_stub(answer) else "function"
-    return Handed(kind, name, Odd(article(name)))
+    return Handed(kind, name, Unreadable(article(name)))
 
 
 def is_stub(answer) -> bool:
     """Whether there is nothing in a function yet but `...`, `pass`, a docstring or `raise NotImplementedError`.
 
-    A class is one if that is so of all its methods.
+    A class is one if that is so of all its methods. The compiled code is asked: a function that came from another process
+    has no source. Code that does nothing loads and returns None, or raises; its steps' names depend on Python's version.
     """
     if isinstance(answer, type):
         methods = [method for method in vars(answer).values() if inspect.isfunction(method)]

@@ -13,7 +13,7 @@ import math
 
 import torch
 
-from course_utils.exercises.compare import DEEPEST, MOST, TYPES, Odd
+from course_utils.exercises.compare import DEEPEST, MOST, TYPES, Unreadable
 from course_utils.exercises.running import Failure, Run, runs_of
 from course_utils.exercises.sides import Handed, Recorded, Side, described
 
@@ -78,12 +78,12 @@ def decode_run(found: dict) -> Run:
 
 
 def encode(value):
-    """Plain data (see `outputs.plain`) for JSON."""
+    """Plain data (see `compare.plain_data`) for JSON."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": str(value)}
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, Odd):
+    if isinstance(value, Unreadable):
         return {"odd": value.what}
     if isinstance(value, torch.Tensor):
         raw = value.contiguous().as_strided((value.numel(),), (1,)).view(torch.uint8).numpy().tobytes()
@@ -116,7 +116,7 @@ def decode(found, depth: int = 0):
     if kind == "float" and inside in ("nan", "inf", "-inf"):
         return float(inside)
     if kind == "odd":
-        return Odd(_text(inside)[:200])
+        return Unreadable(_text(inside)[:200])
     if kind == "tuple":
         return tuple(decode(part, depth + 1) for part in _list(inside))
     if kind == "dict":

@@ -1,4 +1,4 @@
-"""Runs a learner's function in a process of its own, so that anything can be stopped: `Away` is the side that does.
+"""Runs a learner's function in a process of its own, so that anything can be stopped: `InWorker` is the side that does.
 
 The process is started in the background at the first `exercise(…)` and used for all checks of a kernel. It is never
 forked off, since a fork after PyTorch has used two threads hangs. When a check takes longer than its limit, or somebody
@@ -28,7 +28,7 @@ import cloudpickle
 
 from course_utils.exercises import wire
 from course_utils.exercises.running import LIBRARIES, Failure, Run
-from course_utils.exercises.sides import SECONDS, Handed, Here, Side, described
+from course_utils.exercises.sides import SECONDS, Handed, InThread, Side, described
 from course_utils.files.paths import ROOT
 from course_utils.files.switches import is_on
 
@@ -124,8 +124,8 @@ def stop() -> None:
 atexit.register(stop)
 
 
-class Away(Side):
-    """A side whose function runs in the worker process, or, if it cannot travel there, in a thread (see `sides.Here`)."""
+class InWorker(Side):
+    """A side whose function runs in the worker process, or in a thread (see `sides.InThread`) if it cannot travel there."""
 
     def __init__(self, exercise, answer, seconds: float = SECONDS):
         self.exercise, self.answer, self.seconds = exercise, answer, seconds
@@ -141,7 +141,7 @@ class Away(Side):
         except CannotTravel as why:
             print(f"Your function runs in this kernel, not in a process of its own ({why}). If it doesn't come to an end, "
                   "it may not be possible to stop it: interrupt the kernel, or restart it.")
-            runs = Here(self.exercise, self.answer, self.seconds).runs(seed)
+            runs = InThread(self.exercise, self.answer, self.seconds).runs(seed)
         print("".join(run.printed for run in runs), end="")
         return runs
 

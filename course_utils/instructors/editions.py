@@ -25,7 +25,7 @@ from course_utils.tools.notebooks import ROOT, find, write_notebook
 
 HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
-FOR_INSTRUCTORS = ["answers.py", "instructors", "for_instructors.md"]
+FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
 ASK_FOR_SOLUTIONS = {f"course_utils.exercises.catalogue.{name}" for name in ("answers_to", "source_of_solution")}
@@ -101,8 +101,9 @@ def needs_what_stays_behind(test: Path, folder: Path) -> bool:
         if name in ASK_FOR_SOLUTIONS:
             return True
         parts = name.split(".")
-        if _is_module(ROOT.joinpath(*parts)) and not _is_module(folder.joinpath(*parts)):
-            return True
+        for place in ("", "tests/exercises"):           # where the package and the tests' variants are
+            if _is_module(ROOT.joinpath(place, *parts)) and not _is_module(folder.joinpath(place, *parts)):
+                return True
         for near in (test.parent, folder / "tests" / "helpers"):                # where pytest looks for what a test imports
             beside = near / f"{parts[0]}.py"
             if beside.exists() and beside != test and needs_what_stays_behind(beside, folder):

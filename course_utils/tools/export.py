@@ -6,7 +6,8 @@
 Does: keep the cells in notebook order, say in every public docstring which notebook and section teaches the thing,
 write `__all__`. A cell may go to a module of a package, `#| export explain.attribution`. Then the cell `#| export explain`
 holds the docstring of the whole and the imports for all its modules; each takes those that it uses, and imports what it
-uses of modules that begin before it; `explain/__init__.py` offers the names of all. Does not: resolve other imports (an
+uses of modules that begin before it; `explain/__init__.py` offers the names of all. What the notebooks say of their
+exercises goes to course_utils/exercises/lessons (see `questions`). Does not: resolve other imports (an
 exported cell imports what it needs, as any module would), run anything, or touch a notebook.
 """
 
@@ -24,6 +25,7 @@ from typing import NamedTuple
 
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
+from course_utils.tools.questions import read_questions
 
 MARK = "#| export "
 ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
@@ -223,12 +225,17 @@ def main(arguments: list[str] | None = None) -> int:
                      "choose another name")
         if old != source:
             changed[path] = old, source
+    for lesson, questions in read_questions(ROOT / "notebooks").items():
+        path = ROOT / "course_utils" / "exercises" / "lessons" / lesson / "notebook.json"
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if old != questions:
+            changed[path] = old, questions
     for path, (old, source) in changed.items():
         if check:
             sides = (old.splitlines(), source.splitlines(), _name(path), "what the notebook exports")
             print("\n".join(difflib.unified_diff(*sides, lineterm="")))
         else:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, source)
             print(f"wrote {_name(path)}")
     return int(check and bool(changed))

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
+from variants import variants_of
 
 from course_utils import exercises
 from course_utils.exercises import wire
@@ -18,7 +19,7 @@ from course_utils.exercises.compare import named_tensors, readings
 from course_utils.exercises.definitions import Answers, Exercise, Property
 from course_utils.exercises.judge import judge
 from course_utils.exercises.sealed import Key, make_key
-from course_utils.exercises.sides import Here
+from course_utils.exercises.sides import InThread
 
 
 def draw(generator):
@@ -30,15 +31,15 @@ def attend(query, key):
     return weights @ key, weights
 
 
-PAIR = Exercise("4.9", "Attend", "Attend.", (5, 10), "attend(query (batch, query, d), key (batch, key, d)) -> context "
-                "(batch, query, d), weights (batch, query, key)", (), (), ("Try.", "It is 0.5."), draw)
+PAIR = Exercise("attend(query (batch, query, d), key (batch, key, d)) -> context (batch, query, d), weights (batch, query, "
+                "key)", (), (), ("Try.", "It is 0.5."), draw, id="4.9", title="Attend", minutes=(5, 10))
 ONE = PAIR._replace(signature="mean_of(query (batch, query, d), key (batch, key, d), a tensor) -> (batch, d)")
 TWO_NUMBERS = PAIR._replace(signature="interval(query (batch, query, d), key) -> mean, half of the interval")
 NUMBER = PAIR._replace(kind="number", probes=None, signature="a number", tolerance=4e-3)
 
 
 def said(answer, exercise=PAIR, reference=attend) -> str:
-    return judge(exercise, Answers(reference, {}, {}), answer).text.partition(": ")[2]
+    return judge(exercise, Answers(reference, {}), answer).text.partition(": ")[2]
 
 
 # results in the wrong form
@@ -122,7 +123,7 @@ def test_an_error_inside_the_standard_library_shows_the_learners_line():
 
 def test_what_is_not_written_yet_is_open():
     for answer in (not_yet, half_done):
-        assert judge(PAIR, Answers(attend, {}, {}), answer).state == "open"
+        assert judge(PAIR, Answers(attend, {}), answer).state == "open"
 
 
 def test_autograd_errors_say_what_to_do():
@@ -153,16 +154,16 @@ def test_a_function_with_other_parameters_is_told_what_it_gets():
 
 def test_an_object_in_place_of_its_class_and_a_value_in_place_of_a_function_are_told_apart():
     wanted = PAIR._replace(signature="Attend(d) -> a module")
-    text = judge(wanted, Answers(attend, {}, {}), nn.Linear(2, 2)).text
+    text = judge(wanted, Answers(attend, {}), nn.Linear(2, 2)).text
     assert "an object that Linear made. Hand over the class itself" in text
-    text = judge(PAIR, Answers(attend, {}, {}), [1, 2]).text
+    text = judge(PAIR, Answers(attend, {}), [1, 2]).text
     assert 'check() got a list. Hand over the function itself, without calling it: exercise("4.9").check(attend).' in text
 
 
 # numbers
 
 def number(answer, value=1.094, properties=()):
-    exercise, answers = NUMBER._replace(properties=properties), Answers(lambda: value, {}, {})
+    exercise, answers = NUMBER._replace(properties=properties), Answers(lambda: value, {})
     return [judge(exercise, known, answer).text.partition(": ")[2]
             for known in (answers, Key(exercise, make_key(exercise, answers, [])))]
 
@@ -205,7 +206,7 @@ def test_a_right_result_is_right_in_every_form(form):
         return form(rows) if form is not pd.Series else pd.Series(rows[:, 0].numpy())
 
     reference = (lambda q, k: q.mean(1)[:, 0]) if form is pd.Series else (lambda q, k: q.mean(1))
-    assert judge(ONE, Answers(reference, {}, {}), mean).state == "right"
+    assert judge(ONE, Answers(reference, {}), mean).state == "right"
 
 
 @pytest.mark.parametrize("answer", [
@@ -214,7 +215,7 @@ def test_a_right_result_is_right_in_every_form(form):
     lambda *, query, key, **more: attend(query, key),
 ])
 def test_parameters_that_are_given_by_name_only_get_what_the_signature_calls_so(answer):
-    assert judge(PAIR, Answers(attend, {}, {}), answer).state == "right"
+    assert judge(PAIR, Answers(attend, {}), answer).state == "right"
 
 
 class ExactNumber:
@@ -261,7 +262,7 @@ def test_the_courses_answer_counts_for_nobody(marks, capsys):
     assert replaced == "Yours isn't right yet, so the course's answer takes its place from here on: `wrong` is now ours."
     assert refused.startswith("○ 4.2") and "the course's own answer" in refused
     assert not marks.exists() and asked.use(used) is used
-    asked.check(copy.copy(answers_to("4.2").variants["einsum"]))
+    asked.check(copy.copy(variants_of("4.2")["einsum"]))
     assert "✓" in capsys.readouterr().out and marks.exists()
 
 
@@ -306,7 +307,7 @@ def test_a_mark_holds_facts_and_progress_reads_old_and_odd_ones(marks, capsys):
 @pytest.mark.parametrize("seed", ["", "abc", "1.5", " 7 "])
 def test_a_seed_that_is_no_whole_number_is_said_so_and_the_check_goes_on(seed, marks, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_SEED", seed)
-    right = answers_to("4.2").variants["einsum"]
+    right = variants_of("4.2")["einsum"]
     exercises.exercise("4.2").check(right)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith("✓ 4.2") and len(lines) == (2 if seed in ("abc", "1.5") else 1)
@@ -336,7 +337,7 @@ class WrapsItself:
 
 @pytest.mark.parametrize("make", [Evasive, WrapsItself, lambda: functools.partial(attend)])
 def test_whatever_can_be_called_is_judged_by_what_it_gives(make):
-    assert judge(PAIR, Answers(attend, {}, {}), Here(PAIR, make())).state == "right"
+    assert judge(PAIR, Answers(attend, {}), InThread(PAIR, make())).state == "right"
 
 
 @pytest.mark.parametrize("result", [
@@ -346,8 +347,8 @@ def test_whatever_can_be_called_is_judged_by_what_it_gives(make):
     lambda: (i for i in range(3)), lambda: pd.DataFrame({"a": ["x"]}), lambda: torch.nn.Linear, lambda: "\ud800",
 ])
 def test_every_result_gets_a_verdict_here_and_when_it_has_been_sent(result):
-    here = judge(PAIR, Answers(attend, {}, {}), lambda query, key: result())
-    sent = judge(PAIR, Answers(attend, {}, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
+    here = judge(PAIR, Answers(attend, {}), lambda query, key: result())
+    sent = judge(PAIR, Answers(attend, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
     assert here.state == sent.state == "wrong" and here == sent
 
 

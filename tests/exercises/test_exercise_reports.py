@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from variants import variants_of
 
 from course_utils.exercises import compare, wire
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
-from course_utils.exercises.compare import Odd, plain
+from course_utils.exercises.compare import Unreadable, plain_data
 from course_utils.exercises.judge import judge
 
 EVERY = list_exercises()
@@ -17,13 +18,13 @@ EVERY = list_exercises()
 
 def there_and_back(value):
     """What is left of an output when it has been sent as JSON."""
-    return wire.decode(json.loads(json.dumps(wire.encode(plain(value)), allow_nan=False)))
+    return wire.decode(json.loads(json.dumps(wire.encode(plain_data(value)), allow_nan=False)))
 
 
 @pytest.mark.parametrize("exercise", EVERY, ids=[exercise.id for exercise in EVERY])
 def test_an_answer_that_was_run_elsewhere_gets_the_same_verdict(exercise):
     answers = answers_to(exercise.id)
-    tried = [*answers.variants.values(), *answers.mutants.values(), lambda *inputs: torch.full((2, 3), 0.1)]
+    tried = [*variants_of(exercise.id).values(), *answers.mutants.values(), lambda *inputs: torch.full((2, 3), 0.1)]
     for answer in tried:
         given = answer if exercise.kind == "function" else answer()
         side = wire.read_report(wire.report(exercise, given, 2024))
@@ -44,7 +45,7 @@ def test_numbers_that_json_does_not_know_and_every_collection_come_back():
     assert back["a"] == given["a"] and back["c"] == 2**60 and isinstance(back["b"], tuple)
     assert math.isnan(back["b"][0][0]) and back["b"][0][1] == math.inf
     assert there_and_back(np.float16(0.5)) == 0.5 and there_and_back({3, 1, 2}) == [1, 2, 3]
-    assert there_and_back(object()) == Odd("an object")
+    assert there_and_back(object()) == Unreadable("an object")
 
 
 def test_what_is_too_large_or_too_deep_is_said_so_instead_of_sent(monkeypatch):
@@ -53,7 +54,7 @@ def test_what_is_too_large_or_too_deep_is_said_so_instead_of_sent(monkeypatch):
     for _ in range(1000):
         nested = [nested]
     for thing in (torch.zeros(1).expand(10**9), nested, "x" * 10**5, 10**400, [0] * 10**5):
-        assert isinstance(plain(thing), Odd)
+        assert isinstance(plain_data(thing), Unreadable)
 
 
 def good() -> dict:

@@ -14,13 +14,14 @@ import traceback
 
 import pytest
 import torch
+from variants import variants_of
 
 from course_utils import exercises
 from course_utils.exercises import workers
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.exercises.judge import judge
-from course_utils.exercises.sides import Here
-from course_utils.exercises.workers import Away
+from course_utils.exercises.sides import InThread
+from course_utils.exercises.workers import InWorker
 
 EXERCISE, ANSWERS = find_exercise("4.2"), answers_to("4.2")
 
@@ -32,7 +33,7 @@ def worker_ended_afterwards():
 
 
 def verdict_on(function, seconds=60.0, exercise=EXERCISE):
-    return judge(exercise, answers_to(exercise.id), Away(exercise, function, seconds))
+    return judge(exercise, answers_to(exercise.id), InWorker(exercise, function, seconds))
 
 
 def right(query, key, value):
@@ -48,7 +49,7 @@ def calls_of_a_check() -> int:
         called.append(1)
         return right(*inputs)
 
-    assert judge(EXERCISE, ANSWERS, Here(EXERCISE, counting_calls)).state == "right"
+    assert judge(EXERCISE, ANSWERS, InThread(EXERCISE, counting_calls)).state == "right"
     return len(called)
 
 
@@ -96,7 +97,7 @@ def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
 
     assert pause < 1.0
     assert "doesn't come to an end" in verdict_on(slow, seconds=1.0).text
-    assert "doesn't come to an end" in judge(EXERCISE, ANSWERS, Here(EXERCISE, slow, seconds=1.0)).text
+    assert "doesn't come to an end" in judge(EXERCISE, ANSWERS, InThread(EXERCISE, slow, seconds=1.0)).text
 
 
 def test_a_function_that_ends_the_process_gets_a_verdict():
@@ -113,7 +114,7 @@ def test_a_process_that_was_ended_meanwhile_is_started_again():
 @pytest.mark.parametrize("number", ["4.2", "4.5", "6.3", "7.5", "8.5", "3.4", "2.3"])
 def test_there_and_here_give_the_same_verdicts(number):
     exercise, answers = find_exercise(number), answers_to(number)
-    for answer in [answers.reference, *answers.variants.values(), *answers.mutants.values()]:
+    for answer in [answers.reference, *variants_of(number).values(), *answers.mutants.values()]:
         assert verdict_on(answer, 60.0, exercise) == judge(exercise, answers, answer)
 
 
@@ -210,7 +211,7 @@ def threads_in(name: str) -> list[str]:
     return [frame.name for stack in stacks for frame in stack if frame.name == name]
 
 
-@pytest.mark.parametrize("make", [Away, Here])
+@pytest.mark.parametrize("make", [InWorker, InThread])
 def test_an_interrupted_check_leaves_nothing_running(make):
     def spinning_on(*inputs):
         while True:
@@ -221,7 +222,7 @@ def test_an_interrupted_check_leaves_nothing_running(make):
     threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):              # after the limit it would be a verdict
         judge(EXERCISE, ANSWERS, make(EXERCISE, spinning_on, 60.0))
-    assert threads_in("spinning_on") == [] and (process.poll() is not None or make is Here)
+    assert threads_in("spinning_on") == [] and (process.poll() is not None or make is InThread)
     assert verdict_on(right, 60.0).state == "right"
 
 
@@ -267,7 +268,7 @@ def test_a_stub_and_a_number_need_no_worker(monkeypatch, tmp_path, capsys):
     assert "not tried yet" in out and "✓ 4.1" in out
 
 
-@pytest.mark.parametrize("make", [Away, Here])
+@pytest.mark.parametrize("make", [InWorker, InThread])
 def test_settings_of_the_learners_kernel_do_not_reach_a_check(make):
     def on_meta(query, key, value):
         return right(query.to("meta"), key.to("meta"), value.to("meta"))

@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from course_utils.exercises.compare import Unfit, joined, named_tensors
+from course_utils.exercises.compare import NotNumbers, in_form_of, named_tensors
 from course_utils.exercises.definitions import Case, Property
 
 
@@ -43,8 +43,8 @@ def one_tensor(part, name: str):
             raise TypeError(f"expected one tensor as {name}, got {what(part)}")
         return torch.stack(rows)
     try:
-        found = joined(named_tensors(part), {"": torch.zeros(1)})
-    except Unfit as unfit:
+        found = in_form_of(named_tensors(part), {"": torch.zeros(1)})
+    except NotNumbers as unfit:
         raise TypeError(f"expected a tensor as {name}, got {unfit}") from None
     if list(found) != [""] or isinstance(found[""], str):
         raise TypeError(f"expected one tensor as {name}, got {what(part)}")

@@ -79,7 +79,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _deadline():
-    """End this process when looking at an answer takes too long. `Here` stops what can be stopped within Python before."""
+    """End this process when looking at an answer takes too long. Before that, `InThread` stops what Python can stop."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -101,12 +101,12 @@ def _answers(checked, left) -> list:
 def _report(number: str, answer, seed: int) -> str:
     """What an answer does on the inputs of a seed; "" for what can't be told."""
     from course_utils.exercises.catalogue import find_exercise
-    from course_utils.exercises.sides import Here
+    from course_utils.exercises.sides import InThread
     from course_utils.exercises.wire import report_of
 
     exercise = find_exercise(number)
     try:
-        told = report_of(exercise, Here(exercise, answer), seed)
+        told = report_of(exercise, InThread(exercise, answer), seed)
     except BaseException:                               # an object that raises when it is looked at
         return ""
     return told if len(told) < LONGEST else ""

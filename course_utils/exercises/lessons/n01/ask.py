@@ -71,23 +71,23 @@ def _as_pairs(spans: str) -> list[tuple[int, int]]:
 
 def _first_wrong(case: Case) -> tuple[int, tuple[int, int], tuple[int, int]]:
     """Number, from 0, of the first span that is not right, the span, and the right one."""
-    got, right = _as_pairs(case.got["spans"]), _as_pairs(case.right["spans"])
+    got, right = _as_pairs(case.spans), _as_pairs(case.right["spans"])
     i = next(i for i, (one, other) in enumerate(zip(got, right)) if one != other)
     return i, got[i], right[i]
 
 
 def _elsewhere(case: Case) -> bool:
     """Whether the first wrong span cuts out the marked words, but from another place."""
-    if case.got["spans"] == case.right["spans"]:
+    if case.spans == case.right["spans"]:
         return False
     _, (start, end), (first, last) = _first_wrong(case)
-    return case.got["text"][start:end] == case.right["text"][first:last]
+    return case.text[start:end] == case.right["text"][first:last]
 
 
 def _wrong_span(case: Case) -> str:
     """The first span that is not right, what it cuts out of the learner's own text, and what was marked there."""
     i, (start, end), (first, last) = _first_wrong(case)
-    return (f"your span number {i + 1} is ({start}, {end}), which cuts {case.got['text'][start:end]!r} out of your "
+    return (f"your span number {i + 1} is ({start}, {end}), which cuts {case.text[start:end]!r} out of your "
             f"text; marked is {case.right['text'][first:last]!r}.")
 
 
@@ -98,73 +98,67 @@ def _first_difference(got: str, right: str) -> str:
 
 
 def _lengths(case: Case) -> str:
-    return (f"your text has {len(case.got['text'])} characters, {case.got['text'].count('[')} of them '['; without the "
+    return (f"your text has {len(case.text)} characters, {case.text.count('[')} of them '['; without the "
             f"brackets it has {len(case.right['text'])}.")
 
 
 def _counts(case: Case) -> str:
-    got, right = len(case.got["spans"].split()), len(case.right["spans"].split())
+    got, right = len(case.spans.split()), len(case.right["spans"].split())
     return (f"you return {got} {'span' if got == 1 else 'spans'}, and {right} "
             f"{'place is' if right == 1 else 'places are'} marked.")
 
 
 MARKED = Exercise(
-    id="1.1", title="From brackets to spans", minutes=(10, 15), observe=_observe_marked, probes=_marked_probes,
-    objective="`mark` wrote the evidence in brackets. Go the other way: from the marked text to the text without "
-    "brackets and the list of its spans. No bracket is inside another, and the text itself has none. All other characters "
-    "stay. A text may end with a mark, have no marks, or be empty, and a mark may run over a line break.",
+    observe=_observe_marked, probes=_marked_probes,
     signature="read_marked(marked, a text such as 'not [dull]') -> text without brackets, list of (start, end)",
     mistakes=(
-        Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text "
-                "that you return, every bracket further left is gone: the first span moves by 1, the second by 3, and "
-                "so on."),
-        Mistake("brackets-included", _wrong_span, "The span runs from bracket to bracket in the marked text. It must "
-                "hold the evidence alone, and count in the text without brackets."),
-        Mistake("first-bracket-only", _wrong_span, "Each span was moved by one. That is right for the first; further "
-                "on more brackets have gone, two for each earlier span."),
+        Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text that you "
+                "return, every bracket further left is gone: the first span moves by 1, the second by 3, and so on."),
+        Mistake("brackets-included", _wrong_span, "The span runs from bracket to bracket in the marked text. It must hold "
+                "the evidence alone, and count in the text without brackets."),
+        Mistake("first-bracket-only", _wrong_span, "Each span was moved by one. That is right for the first; further on "
+                "more brackets have gone, two for each earlier span."),
         Mistake("opening-only", _wrong_span, "Only the opening brackets were counted as gone. Each earlier span had a "
                 "closing one as well."),
-        Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first one "
-                "that no longer belongs (section 3), so that text[start:end] cuts the words out."),
+        Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first one that "
+                "no longer belongs (section 3), so that text[start:end] cuts the words out."),
         Mistake("length-for-end", _wrong_span, "The second number is the length. It has to be the end: start plus length."),
-        Mistake("found-again", _wrong_span, "The words are right, the place is not. A search finds the first place "
-                "where they stand, and the marked one comes later. Count instead of searching."),
-        Mistake("from-first-to-last", _counts, "One span runs from the first '[' to the last ']'. In a regular "
-                "expression `.*` takes as much as it can; `.*?` stops at the next ']'."),
-        Mistake("text-with-brackets", _lengths, "The spans are right, for a text without brackets. The text that you "
-                "return still has them, so the two do not belong together."),
-        Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They are no "
-                "part of the review: take them out, and count without them."),
-        Mistake("swapped", lambda case: f"you return the spans ({case.got['spans'].replace(' ', ', ')}) first and then "
-                "the text.",
+        Mistake("found-again", _wrong_span, "The words are right, the place is not. A search finds the first place where "
+                "they stand, and the marked one comes later. Count instead of searching."),
+        Mistake("from-first-to-last", _counts, "One span runs from the first '[' to the last ']'. In a regular expression "
+                "`.*` takes as much as it can; `.*?` stops at the next ']'."),
+        Mistake("text-with-brackets", _lengths, "The spans are right, for a text without brackets. The text that you return "
+                "still has them, so the two do not belong together."),
+        Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They are no part "
+                "of the review: take them out, and count without them."),
+        Mistake("swapped", lambda case: f"you return the spans ({case.spans.replace(' ', ', ')}) first and then the text.",
                 "Asked is the text first, then the list of spans: return text, spans."),
     ),
     properties=(
-        Property(lambda case: case.got["swapped"] != 0,
-                 lambda case: f"you return the spans ({case.got['spans'].replace(' ', ', ')}) first and then the text.",
-                 "Asked is the text first, then the list of spans; and look at the spans once more."),
-        Property(lambda case: re.search(r"\[[^]]*\n", case.got["text"]) and "[" not in case.right["text"],
-                 lambda case: "a mark "
-                 "that runs over a line break is still in your text, with its brackets.", "Look for '[' and ']' "
-                 "themselves. In a "
-                 "regular expression, `.` doesn't match a line break unless you pass re.DOTALL."),
-        Property(lambda case: "[" in case.got["text"] or "]" in case.got["text"],
-                 lambda case: f"{sum(case.got['text'].count(sign) for sign in '[]')} brackets are still in your text.",
+        Property(lambda case: case.swapped != 0, lambda case: f"you return the spans ({case.spans.replace(' ', ', ')}) "
+                 "first and then the text.", "Asked is the text first, then the list of spans; and look at the spans once "
+                 "more."),
+        Property(lambda case: re.search(r"\[[^]]*\n", case.text) and "[" not in case.right["text"], lambda case:
+                 "a mark that runs over a line break is still in your text, with its brackets.",
+                 "Look for '[' and ']' themselves. In a regular expression, `.` doesn't match a line break unless you pass "
+                 "re.DOTALL."),
+        Property(lambda case: "[" in case.text or "]" in case.text, lambda case:
+                 f"{sum(case.text.count(sign) for sign in '[]')} brackets are still in your text.",
                  "The text must be the review as it was before it was marked."),
-        Property(lambda case: case.got["text"] != case.right["text"],
-                 lambda case: _first_difference(case.got["text"], case.right["text"]), "Only the brackets go; every "
-                     "other character stays: capitals, digits, punctuation, and two spaces in a row."),
-        Property(lambda case: len(case.got["spans"].split()) != len(case.right["spans"].split()), _counts,
+        Property(lambda case: case.text != case.right["text"], lambda case: _first_difference(case.text, case.right["text"]),
+                 "Only the brackets go; every other character stays: capitals, digits, punctuation, and two spaces in a "
+                 "row."),
+        Property(lambda case: len(case.spans.split()) != len(case.right["spans"].split()), _counts,
                  "Each pair of brackets gives one span, and a text without brackets gives an empty list."),
-        Property(lambda case: sorted(case.got["spans"].split()) == sorted(case.right["spans"].split())
-                 and case.got["spans"] != case.right["spans"],
-                 lambda case: f"your spans are right, but their order is {case.got['spans'].replace(' ', ', ')}.",
-                 "They are to stand as in the text, from left to right: `mark` relies on it."),
-        Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is {}.".format(
-                 _first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "The same words stand at both. Count from the "
-                     "beginning of the text without brackets, and let each pair of brackets give its own place."),
-        Property(lambda case: case.got["spans"] != case.right["spans"], _wrong_span,
-                 "`start` and `end` count in the text without brackets, and `end` no longer belongs."),
+        Property(lambda case: sorted(case.spans.split()) == sorted(case.right["spans"].split())
+                 and case.spans != case.right["spans"], lambda case: "your spans are right, but their order is "
+                 f"{case.spans.replace(' ', ', ')}.", "They are to stand as in the text, from left to right: `mark` relies "
+                 "on it."),
+        Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is "
+                 "{}.".format(_first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "The same words stand at both. Count "
+                 "from the beginning of the text without brackets, and let each pair of brackets give its own place."),
+        Property(lambda case: case.spans != case.right["spans"], _wrong_span, "`start` and `end` count in the text without "
+                 "brackets, and `end` no longer belongs."),
     ),
     hints=(
         "Walk through the marked text one character at a time, and build the text without brackets as you go.",
@@ -177,7 +171,7 @@ MARKED = Exercise(
 
 
 def _yours(case: Case) -> float:
-    return case.got[""].item()
+    return case.answer.item()
 
 
 def _points(number: float) -> str:
@@ -193,26 +187,23 @@ def _error_of(case: Case) -> str:
 
 
 HOW_MANY = Exercise(
-    id="1.2", title="How many reviews?", kind="number", minutes=(4, 8), tolerance=2e-4,
-    objective="A program is right on nine of ten reviews. How many independent reviews must a test have, so that two "
-    "standard errors of this accuracy are 2 points? Use the formula of section 7.",
-    signature="one number: how many reviews",
+    kind="number", tolerance=2e-4, signature="one number: how many reviews",
     mistakes=(
-        Mistake("one-error", _error_of, "That makes one standard error 2 points. It must be half of it, and half the "
-                "error costs four times the reviews."),
-        Mistake("doubled", _error_of, "That makes one standard error 4 points. Two of them are to be 2 points, so one "
-                "is half of 2."),
-        Mistake("no-root", _error_of, "That is the solution of p (1 − p) / n = 0.01. The formula has a root: square "
-                "the 0.01 first."),
-        Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. The root covers n "
-                "as well: it is √n that comes out as 30."),
+        Mistake("one-error", _error_of, "That makes one standard error 2 points. It must be half of it, and half the error "
+                "costs four times the reviews."),
+        Mistake("doubled", _error_of, "That makes one standard error 4 points. Two of them are to be 2 points, so one is "
+                "half of 2."),
+        Mistake("no-root", _error_of, "That is the solution of p (1 − p) / n = 0.01. The formula has a root: square the "
+                "0.01 first."),
+        Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. The root covers n as "
+                "well: it is √n that comes out as 30."),
         Mistake("one-half", _error_of, "That is the number for p = 0.5, the example of section 7. Here p is 0.9."),
-        Mistake("no-wrong-ones", _error_of, "That comes out with p alone for p (1 − p). The share of wrong answers is "
-                "a factor as well."),
+        Mistake("no-wrong-ones", _error_of, "That comes out with p alone for p (1 − p). The share of wrong answers is a "
+                "factor as well."),
         Mistake("rounded-up", _error_of, "On paper it is 900 exactly. 0.9 * 0.1 / 0.01 ** 2 comes out a hair above that in "
                 "floating-point numbers, and rounding up then adds a review.", convention=True),
-        Mistake("points", _error_of, "That comes out with an error of 1. A point is a hundredth (section 7): one point "
-                "is 0.01."),
+        Mistake("points", _error_of, "That comes out with an error of 1. A point is a hundredth (section 7): one point is "
+                "0.01."),
     ),
     properties=(
         Property(lambda case: not 0 < _yours(case) < math.inf, _error_of, "Count the reviews that the test must have."),
@@ -297,65 +288,59 @@ def _not_finite(case: Case) -> str:
 
 
 BAYES = Exercise(
-    id="1.3", title="Naive Bayes", minutes=(20, 30), observe=_observe_bayes, probes=_bayes_probes,
+    observe=_observe_bayes, probes=_bayes_probes,
+    signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above zero = "
+    "positive",
     not_finite=f"{TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
-    objective="Turn the table of section 8 into a function: count the words of the training reviews, smooth by one, "
-    "and give the log odds of a text, prior included. Words that no training review has are passed over. Cut the texts "
-    "at spaces; all letters are small. A text may have 1,500 words.",
-    signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above "
-    "zero = positive",
     mistakes=(
-        Mistake("no-smoothing", _not_finite, "A word that one class never shows has probability 0, and ln 0 is not "
-                "finite. Add-one smoothing is there for that (section 8)."),
+        Mistake("no-smoothing", _not_finite, "A word that one class never shows has probability 0, and ln 0 is not finite. "
+                "Add-one smoothing is there for that (section 8)."),
         Mistake("total-not-raised", _said, "One was added to each count, but not to the totals. Every word of the "
                 "vocabulary got one more, so each total grows by the size of the vocabulary."),
-        Mistake("total-plus-one", _said, "The totals grew by 1 only. Each word of the vocabulary was counted once "
-                "more, so a total grows by the number of different words."),
-        Mistake("own-vocabulary", _said, "Each total grew by the number of different words of its own class. The "
-                "vocabulary is that of both classes together: 7 + 4 and 6 + 4 in section 8."),
-        Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give "
-                f"{case.got['no words']:+.3f}, though "
-                f"{_prior(case)}.", "The prior is missing: add the logarithm of positive over negative reviews."),
-        Mistake("prior-of-words", lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of "
-                "the numbers of words. The prior counts reviews, positive over negative."),
+        Mistake("total-plus-one", _said, "The totals grew by 1 only. Each word of the vocabulary was counted once more, so "
+                "a total grows by the number of different words."),
+        Mistake("own-vocabulary", _said, "Each total grew by the number of different words of its own class. The vocabulary "
+                "is that of both classes together: 7 + 4 and 6 + 4 in section 8."),
+        Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give {case.got['no words']:+.3f}, "
+                f"though {_prior(case)}.", "The prior is missing: add the logarithm of positive over negative reviews."),
+        Mistake("prior-of-words", lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of the "
+                "numbers of words. The prior counts reviews, positive over negative."),
         Mistake("upside-down", _said, "Your sign is the other way round: negative over positive. Above zero must mean "
                 "positive, so divide by the negative class."),
         Mistake("odds", _said, "These are the odds themselves. Take the logarithm, or add logarithms from the beginning."),
-        Mistake("once-per-review", _said, "A word that stands twice in a training review was counted once. The table "
-                "of section 8 counts every occurrence."),
+        Mistake("once-per-review", _said, "A word that stands twice in a training review was counted once. The table of "
+                "section 8 counts every occurrence."),
         Mistake("repeats-ignored", lambda case: _said(case, "twice"), "Each different word of the text gave its factor "
                 "once. A word that stands there twice gives it twice."),
-        Mistake("unknown-counted", lambda case: "the word 'unheard', which no training review has, moves your log odds "
-                f"by {_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
+        Mistake("unknown-counted", lambda case: "the word 'unheard', which no training review has, moves your log odds by "
+                f"{_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
     ),
     properties=(
-        Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4,
-                 lambda case: "the same words in the other order move your log odds by "
-                     f"{_gap(case, 'turned round', 'text'):+.3f}.",
-                 "A product does not depend on the order of its factors; yours does."),
-        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4,
-                 lambda case: "the word 'unheard', which no training review has, moves your log odds by "
-                     f"{_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
-        Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4,
-                 lambda case: f"{_said(case, 'no words')} {_prior(case).capitalize()}.",
-                 "Only the prior is left there, ln of positive over negative reviews."),
-        Property(lambda case: abs(_gap(case, "twice", "no words") - 2 * _gap(case, "text", "no words")) > 1e-3,
-                 lambda case: f"the words of {case.inputs[2]!r} add {_gap(case, 'text', 'no words'):+.3f}, written "
-                     "twice "
-                     f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so "
-                 "twice the text adds twice as much."),
-        Property(lambda case: (case.got["text"] - case.right["text"]).abs() < 1e-4
-                 and (case.got["1,500 words"] - case.right["1,500 words"]).abs() > 1e-2,
-                 lambda case: _said(case, "1,500 words"), f"Short texts are right. {TOO_SMALL}."),
-        Property(lambda case: (case.got["text"] - case.right["text"]).abs() > 1e-4, _said,
-                 "Prior, order, repeats and unknown words are as they should be, so look at the numbers of the single "
-                 "words: (count + 1) / (total + size of the vocabulary), in each class."),
+        Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4, lambda case: "the same words in the other "
+                 f"order move your log odds by {_gap(case, 'turned round', 'text'):+.3f}.", "A product does not depend on "
+                 "the order of its factors; yours does."),
+        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, lambda case: "the word 'unheard', which no "
+                 f"training review has, moves your log odds by {_gap(case, 'unknown', 'text'):+.3f}.",
+                 "Words outside the vocabulary are to be passed over."),
+        Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4, lambda case:
+                 f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the prior is left there, ln of positive "
+                 "over negative reviews."),
+        Property(lambda case: abs(_gap(case, "twice", "no words") - 2 * _gap(case, "text", "no words")) > 1e-3, lambda case:
+                 f"the words of {case.inputs[2]!r} add {_gap(case, 'text', 'no words'):+.3f}, written twice "
+                 f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so twice the "
+                 "text adds twice as much."),
+        Property(lambda case: (case.text - case.right["text"]).abs() < 1e-4
+                 and (case.got["1,500 words"] - case.right["1,500 words"]).abs() > 1e-2, lambda case:
+                 _said(case, "1,500 words"), f"Short texts are right. {TOO_SMALL}."),
+        Property(lambda case: (case.text - case.right["text"]).abs() > 1e-4, _said, "Prior, order, repeats and unknown "
+                 "words are as they should be, so look at the numbers of the single words: (count + 1) / (total + size of "
+                 "the vocabulary), in each class."),
     ),
     hints=(
         "Try it on the six reviews of section 8 first: 'not dull but moving' must give ln(160000/131769), about +0.194.",
         "Two Counters, one for each class. The vocabulary is what stands in either; each total grows by its size.",
-        "For each word of the text that is in the vocabulary add ln of its probability in the positive class, and "
-        "subtract ln of that in the negative class.",
+        "For each word of the text that is in the vocabulary add ln of its probability in the positive class, and subtract "
+        "ln of that in the negative class.",
         "Begin the sum with ln(number of positive reviews / number of negative reviews).",
     ),
 )
@@ -403,56 +388,51 @@ def _observe_leaks(function, train, test):
 def _leaks(case: Case) -> str:
     """How many leaks the learner keeps, with the first of them and its counterpart."""
     train, test = case.inputs
-    left = [text for text, kept, right in zip(train, case.got["kept"], case.right["kept"]) if kept and not right]
+    left = [text for text, kept, right in zip(train, case.kept, case.right["kept"]) if kept and not right]
     if not left:
         return _lost(case)
     other = next(text for text in test if _words(text) == _words(left[0]))
-    return (f"{len(left)} of {int(case.got['kept'].sum())} texts that you keep are leaks: {left[0]!r} stays, the test "
+    return (f"{len(left)} of {int(case.kept.sum())} texts that you keep are leaks: {left[0]!r} stays, the test "
             f"has {other!r}.")
 
 
 def _lost(case: Case) -> str:
     train, _ = case.inputs
-    gone = [text for text, kept, right in zip(train, case.got["kept"], case.right["kept"]) if right and not kept]
+    gone = [text for text, kept, right in zip(train, case.kept, case.right["kept"]) if right and not kept]
     if not gone:
         return _leaks(case)
     return f"{len(gone)} {'text is' if len(gone) == 1 else 'texts are'} gone that may stay, such as {gone[0]!r}."
 
 
 LEAKS = Exercise(
-    id="1.4", title="A split that leaks", minutes=(5, 10), given="copies-only", observe=_observe_leaks, probes=_leak_probes,
-    objective="This function should take out of training whatever has the same words and punctuation as a test review, "
-    "each as often, in any order: copies and twins. Some still get through. Repair it. No two training texts are equal, and "
-    "those that stay may come in any order.",
+    given="copies-only", observe=_observe_leaks, probes=_leak_probes,
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
-        Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A "
-                "twin has them in another order. How did section 6 find reviews that share all their words?"),
-        Mistake("letter-by-letter", _leaks, "Only texts that are equal in every character are found; other capitals, "
-                "other spaces and another order hide a leak."),
-        Mistake("cut-at-spaces", _leaks, "Cut at spaces, a comma or full stop sticks to its word, and in the twin it "
-                "sticks to another one. `words` cuts the marks off."),
+        Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A twin "
+                "has them in another order. How did section 6 find reviews that share all their words?"),
+        Mistake("letter-by-letter", _leaks, "Only texts that are equal in every character are found; other capitals, other "
+                "spaces and another order hide a leak."),
+        Mistake("cut-at-spaces", _leaks, "Cut at spaces, a comma or full stop sticks to its word, and in the twin it sticks "
+                "to another one. `words` cuts the marks off."),
         Mistake("capitals", _leaks, "Order does not matter any more, but 'Dull' and 'dull' count as two words."),
         Mistake("set-of-words", _lost, "A set forgets how often a word stands. The same words mean: each as often."),
         Mistake("letters", lambda case: f"{_leaks(case)} {_lost(case) if _lost(case) != _leaks(case) else ''}".strip(),
                 "You sorted characters: spaces count, and 'star' and 'arts' are the same. Sort words."),
         Mistake("inverted", _leaks, "You return the leaks and drop the rest. Keep what no test review has."),
-        Mistake("wrong-side", lambda case: f"texts in your list that are not in training: {int(case.got['others'])}.",
+        Mistake("wrong-side", lambda case: f"texts in your list that are not in training: {int(case.others)}.",
                 "You cleaned the test split. It is the measure and stays as it is; training gives way."),
-        Mistake("removed-in-loop", _leaks, "Each leak that stays stands right behind one that went. Removing from the "
-                "list that a loop runs through makes the loop skip the next item; build a new list."),
+        Mistake("removed-in-loop", _leaks, "Each leak that stays stands right behind one that went. Removing from the list "
+                "that a loop runs through makes the loop skip the next item; build a new list."),
     ),
     properties=(
-        Property(lambda case: case.got["others"] > 0,
-                 lambda case: f"texts in your list that are not in training as they stand: {int(case.got['others'])}.",
-                 "Return training texts, unchanged."),
-        Property(lambda case: (case.got["kept"] > 1).any(),
-                 lambda case: f"one training text stands {int(case.got['kept'].max())} times in your list.",
-                 "Each stands there once; look at what your loops run over."),
-        Property(lambda case: ((case.got["kept"] > 0) & (case.right["kept"] == 0)).any(), _leaks,
-                 "Two texts leak if `words` gives the same words and marks, each as often, in any order."),
-        Property(lambda case: ((case.got["kept"] == 0) & (case.right["kept"] > 0)).any(), _lost,
-                 "No test review has the same words and marks, each as often."),
+        Property(lambda case: case.others > 0, lambda case: "texts in your list that are not in training as they stand: "
+                 f"{int(case.others)}.", "Return training texts, unchanged."),
+        Property(lambda case: (case.kept > 1).any(), lambda case: f"one training text stands {int(case.kept.max())} times "
+                 "in your list.", "Each stands there once; look at what your loops run over."),
+        Property(lambda case: ((case.kept > 0) & (case.right["kept"] == 0)).any(), _leaks, "Two texts leak if `words` gives "
+                 "the same words and marks, each as often, in any order."),
+        Property(lambda case: ((case.kept == 0) & (case.right["kept"] > 0)).any(), _lost, "No test review has the same "
+                 "words and marks, each as often."),
     ),
     hints=(
         "Try it on train = ['not moving but dull'], test = ['not dull but moving']. What do the two texts share?",

@@ -37,35 +37,32 @@ def _id(number) -> int:
 
 
 def _count(case: Case) -> str:
-    return f"{case.got[''].item():g} tokens."
+    return f"{case.answer.item():g} tokens."
 
 
 HOW_MANY = Exercise(
-    id="2.1", title="How many tokens?", kind="number", minutes=(3, 5), tolerance=1e-3,
-    objective="How many tokens does our own pattern make of \"A well-made film, isn't it?<br />Great!! Fun.\"? Count "
-    "on paper.",
-    signature="one number: how many tokens",
+    kind="number", tolerance=1e-3, signature="one number: how many tokens",
     mistakes=(
-        Mistake("cut-at-spaces", _count, "That many pieces stand between spaces. With our pattern the marks are tokens "
-                "of their own, and the line break separates."),
-        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no "
-                "marks. Read the second half of the pattern, after the `|`."),
+        Mistake("cut-at-spaces", _count, "That many pieces stand between spaces. With our pattern the marks are tokens of "
+                "their own, and the line break separates."),
+        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no marks. "
+                "Read the second half of the pattern, after the `|`."),
         Mistake("marks-lost", _count, "That is the number of words alone. A mark is a token as well: `[^\\w\\s]`."),
-        Mistake("hyphen-inside", _count, "That is the count with 'well-made' kept whole. Inside a word the pattern "
-                "allows an apostrophe, but no hyphen."),
-        Mistake("marks-together", _count, "That is the count with '!!' as one token. `[^\\w\\s]` has no plus behind "
-                "it: one character each."),
-        Mistake("apostrophe-cut", _count, "That is the count with 'isn't' cut at its apostrophe. The pattern lets it "
-                "stand inside a word."),
-        Mistake("line-break-cut", _count, "That is the count with the parts of `<br />`. The pattern finds it as a "
-                "whole, outside the parentheses, and throws it away."),
+        Mistake("hyphen-inside", _count, "That is the count with 'well-made' kept whole. Inside a word the pattern allows "
+                "an apostrophe, but no hyphen."),
+        Mistake("marks-together", _count, "That is the count with '!!' as one token. `[^\\w\\s]` has no plus behind it: one "
+                "character each."),
+        Mistake("apostrophe-cut", _count, "That is the count with 'isn't' cut at its apostrophe. The pattern lets it stand "
+                "inside a word."),
+        Mistake("line-break-cut", _count, "That is the count with the parts of `<br />`. The pattern finds it as a whole, "
+                "outside the parentheses, and throws it away."),
         Mistake("line-break-kept", _count, "That is the count with `<br />` as one token. It is found, but outside the "
                 "parentheses: it separates, like a space."),
     ),
     properties=(
-        Property(lambda case: case.got[""] < 14, _count, "There are more. Write them down one by one, each mark as well."),
-        Property(lambda case: case.got[""] > 14, _count, "There are fewer. Write them down one by one and read the "
-                 "pattern again from the left."),
+        Property(lambda case: case.answer < 14, _count, "There are more. Write them down one by one, each mark as well."),
+        Property(lambda case: case.answer > 14, _count, "There are fewer. Write them down one by one and read the pattern "
+                 "again from the left."),
     ),
     hints=(
         "Three things need care: the hyphen, the apostrophe, and the line break.",
@@ -117,7 +114,7 @@ def _observe_ids(function, train, texts, min_freq):
 def _places(case: Case) -> list[tuple[str, int, int]]:
     """(word, the learner's id, the right id) for every word of the texts that the learner gives an id."""
     places = []
-    for text, got, right in zip(case.inputs[1], case.got["ids"].tolist(), case.right["ids"].tolist()):
+    for text, got, right in zip(case.inputs[1], case.ids.tolist(), case.right["ids"].tolist()):
         places += [(word, int(g), int(r)) for word, g, r in zip(text.split(), got, right)]
     return places
 
@@ -155,23 +152,19 @@ def _small(case: Case) -> bool:
 
 
 def _short(case: Case) -> str:
-    i = next(i for i, (a, b) in enumerate(zip(case.got["lengths"], case.right["lengths"])) if a != b)
-    right, got = int(case.right["lengths"][i]), int(case.got["lengths"][i])
+    i = next(i for i, (a, b) in enumerate(zip(case.lengths, case.right["lengths"])) if a != b)
+    right, got = int(case.right["lengths"][i]), int(case.lengths[i])
     return f"{case.inputs[1][i]!r} has {right} word{'' if right == 1 else 's'} and gets {got} id{'' if got == 1 else 's'}."
 
 
 VOCABULARY = Exercise(
-    id="2.2", title="Ids from the training texts", minutes=(10, 15), observe=_observe_ids, probes=_vocabulary_probes,
-    objective="Make the loop a function: count the words of the training texts, give ids to those that occur at least "
-    "min_freq times, and encode other texts with them. The most frequent word gets id 2, ties go by Python's "
-    "order of strings, and whatever has no id is 1. Cut the texts at spaces and leave capitals as they are: 'Film' and "
-    "'film' are two words here. An empty text gets an empty list.",
+    observe=_observe_ids, probes=_vocabulary_probes,
     signature="encode_texts(train (list of texts), texts (list of texts), min_freq) -> one list of ids for each of texts",
     mistakes=(
-        Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows "
-                "must stay unknown, or the unknown rate of new texts is zero by construction (section 4)."),
-        Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; the unknown word is there, and "
-                "has id 1. (A Counter gives 0 for whatever it doesn't hold.)"),
+        Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows must "
+                "stay unknown, or the unknown rate of new texts is zero by construction (section 4)."),
+        Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; the unknown word is there, and has "
+                "id 1. (A Counter gives 0 for whatever it doesn't hold.)"),
         Mistake("unknown-dropped", _short, "Words without an id were left out. They are part of the text: each becomes 1."),
         Mistake("ties-by-appearance", _wrong_id, "Words of equal count stand in the order in which they turned up "
                 "(most_common does that). Ties go by the alphabet, so that the order of the texts changes no id."),
@@ -179,16 +172,14 @@ VOCABULARY = Exercise(
                 "reverse=True turns both rules round; sort by (-count, word)."),
         Mistake("ties-without-capitals", _wrong_id, "Words of equal count were compared in small letters. Python's own "
                 "order of strings puts every capital before the small letters: sort by the word as it stands."),
-        Mistake("min_freq-ignored", _wrong_id, "min_freq has no effect: a word that occurs less often must not get an "
-                "id."),
-        Mistake("more-than-min_freq", _wrong_id, "A word that occurs exactly min_freq times must get an id: >= and not "
-                ">."),
-        Mistake("rarest-first", _wrong_id, "The rarest words stand first. The list must begin with the most frequent, "
-                "so that its beginning is a smaller vocabulary (section 5)."),
-        Mistake("alphabetical", _wrong_id, "The list follows the alphabet alone. It is sorted by count first; the "
-                "alphabet decides ties."),
-        Mistake("no-special-ids", _wrong_id, "The words begin at id 0. 0 and 1 are taken by `<pad>` and `<unk>`; the "
-                "first word has id 2."),
+        Mistake("min_freq-ignored", _wrong_id, "min_freq has no effect: a word that occurs less often must not get an id."),
+        Mistake("more-than-min_freq", _wrong_id, "A word that occurs exactly min_freq times must get an id: >= and not >."),
+        Mistake("rarest-first", _wrong_id, "The rarest words stand first. The list must begin with the most frequent, so "
+                "that its beginning is a smaller vocabulary (section 5)."),
+        Mistake("alphabetical", _wrong_id, "The list follows the alphabet alone. It is sorted by count first; the alphabet "
+                "decides ties."),
+        Mistake("no-special-ids", _wrong_id, "The words begin at id 0. 0 and 1 are taken by `<pad>` and `<unk>`; the first "
+                "word has id 2."),
         Mistake("texts-counted", _wrong_id, "You counted the texts in which a word occurs. Count every occurrence."),
         Mistake("lower-cased", _wrong_id, "Capitals were made small. Here 'Film' and 'film' are two words; exercise 2.3 "
                 "makes one of them."),
@@ -196,7 +187,7 @@ VOCABULARY = Exercise(
                 "gives no piece at all."),
     ),
     properties=(
-        Property(lambda case: (case.got["lengths"] != case.right["lengths"]).any(), _short, "Every word gives one id."),
+        Property(lambda case: (case.lengths != case.right["lengths"]).any(), _short, "Every word gives one id."),
         Property(_has_wrong(_new, _small), lambda case: _wrong_id(case, _new), "Only training texts are counted; any other "
                  "word is 1."),
         Property(_has_wrong(_rare, _small), lambda case: _wrong_id(case, _rare), "It occurs less than min_freq times, so it "
@@ -210,8 +201,8 @@ VOCABULARY = Exercise(
     hints=(
         "Three steps: count, sort and number, look up. Print what you have after each.",
         "A word that is missing: ids.get(word, 1).",
-        "Keep the words with counts[word] >= min_freq, sorted by key=lambda word: (-counts[word], word); number them "
-        "from 2.",
+        "Keep the words with counts[word] >= min_freq, sorted by key=lambda word: (-counts[word], word); number them from "
+        "2.",
     ),
 )
 
@@ -256,25 +247,25 @@ def _ids(rows: str) -> list[list[int]]:
 
 
 def _unknown_share(case: Case) -> str:
-    rows = _ids(case.got["training"])
+    rows = _ids(case.training)
     ids = sum(rows, [])
-    if "<unk>" not in case.got["back"]:
+    if "<unk>" not in case.back:
         text, row = next(((text, row) for text, row in zip(case.inputs[0], rows) if 1 in row), (case.inputs[0][0], rows[0]))
         return (f"{ids.count(1)} of {len(ids)} tokens of the training texts themselves get the id 1; {text!r} gets the "
                 f"ids {row}.")
     return (f"{ids.count(1)} of {len(ids)} tokens of the training texts themselves are unknown; {case.inputs[0][0]!r} "
-            f"comes back as {case.got['back']!r}.")
+            f"comes back as {case.back!r}.")
 
 
 def _two_spellings(case: Case) -> str:
-    for text, got, small in zip(case.inputs[1], _ids(case.got["new"]), _ids(case.got["small"])):
+    for text, got, small in zip(case.inputs[1], _ids(case.new), _ids(case.small)):
         if got != small:
             return f"{text!r} gets the ids {got}, and {text.lower()!r} {small}."
     return _back(case)
 
 
 def _new_ids(case: Case) -> str:
-    for text, got, right in zip([*case.inputs[0], *case.inputs[1]], _ids(case.got["training"] + "|" + case.got["new"]),
+    for text, got, right in zip([*case.inputs[0], *case.inputs[1]], _ids(case.training + "|" + case.new),
                                 _ids(case.right["training"] + "|" + case.right["new"])):
         if got != right:
             return f"{text!r} gets the ids {got}, expected {right}."
@@ -283,7 +274,7 @@ def _new_ids(case: Case) -> str:
 
 def _odd_length(case: Case) -> tuple | None:
     """The first text that gets too few or too many ids: the text, the ids, the right ids."""
-    rows = zip([*case.inputs[0], *case.inputs[1]], _ids(case.got["training"] + "|" + case.got["new"]),
+    rows = zip([*case.inputs[0], *case.inputs[1]], _ids(case.training + "|" + case.new),
                _ids(case.right["training"] + "|" + case.right["new"]))
     return next((row for row in rows if len(row[1]) != len(row[2])), None)
 
@@ -294,45 +285,40 @@ def _lengths(case: Case) -> str:
 
 
 def _back(case: Case) -> str:
-    return f"{case.inputs[0][0]!r} comes back as {case.got['back']!r}, expected {case.right['back']!r}."
+    return f"{case.inputs[0][0]!r} comes back as {case.back!r}, expected {case.right['back']!r}."
 
 
 CODER = Exercise(
-    id="2.3", title="There and back", minutes=(5, 10), given="encode-keeps-capitals",
-    observe=_observe_coder, probes=_coder_probes,
-    objective="Every word of a training text has an id, and yet some come back from this pair of functions as `<unk>`. "
-    "Find out which, and repair it so that 'Film' and 'film' stay one word.",
-    signature="make_coder(texts (list of texts)) -> encode (a text -> list of ids), decode (ids -> a text in small "
-    "letters)",
+    given="encode-keeps-capitals", observe=_observe_coder, probes=_coder_probes,
+    signature="make_coder(texts (list of texts)) -> encode (a text -> list of ids), decode (ids -> a text in small letters)",
     mistakes=(
-        Mistake("encode-keeps-capitals", _unknown_share, "The words were counted in small letters and are looked up as "
-                "they stand. Training and use must prepare a text in the same way."),
-        Mistake("capitals-everywhere", _two_spellings, "No training word is unknown any more, but 'Film' and 'film' "
-                "are two words now. Put the small letters back where words are counted, and use them in encode too."),
-        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. Capitals stand "
-                "in the middle of a text as well."),
-        Mistake("both-counted", _new_ids, "Words were counted as written and in small letters, both. So counts are "
-                "wrong, and spellings take up ids of their own."),
+        Mistake("encode-keeps-capitals", _unknown_share, "The words were counted in small letters and are looked up as they "
+                "stand. Training and use must prepare a text in the same way."),
+        Mistake("capitals-everywhere", _two_spellings, "No training word is unknown any more, but 'Film' and 'film' are two "
+                "words now. Put the small letters back where words are counted, and use them in encode too."),
+        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. Capitals stand in "
+                "the middle of a text as well."),
+        Mistake("both-counted", _new_ids, "Words were counted as written and in small letters, both. So counts are wrong, "
+                "and spellings take up ids of their own."),
         Mistake("lowered-after-counting", _new_ids, "The words were made small after they had been counted. 'Film' and "
                 "'film' were counted apart, and one of their two places in the list is lost."),
         Mistake("unknown-dropped", _new_ids, "A new word is left out. It is part of the text and must become 1."),
-        Mistake("encode-in-capitals", _unknown_share, "The vocabulary is in small letters, and encode looks up "
-                "capitals: they meet in the marks only."),
+        Mistake("encode-in-capitals", _unknown_share, "The vocabulary is in small letters, and encode looks up capitals: "
+                "they meet in the marks only."),
     ),
     properties=(
-        Property(lambda case: 1 in sum(_ids(case.got["training"]), []), _unknown_share,
-                 "Every word of the training texts was counted, so every one must have an id of its own, from 2 on."),
-        Property(lambda case: case.got["new"] != case.got["small"], _two_spellings, "'Film' and 'film' must be one word."),
+        Property(lambda case: 1 in sum(_ids(case.training), []), _unknown_share, "Every word of the training texts was "
+                 "counted, so every one must have an id of its own, from 2 on."),
+        Property(lambda case: case.new != case.small, _two_spellings, "'Film' and 'film' must be one word."),
         Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every mark gives one id, the last "
                  "mark of a text too: use `words` for counting and in encode."),
         Property(lambda case: any(case.got[name] != case.right[name] for name in ("new", "training")), _new_ids,
                  "Count small letters, the most frequent first, ties by the alphabet; a new word is 1."),
-        Property(lambda case: case.got["first"] != case.right["first"],
-                 lambda case: f"the ids 2 to 9 decode to {case.got['first']!r}, expected {case.right['first']!r}.",
-                 "decode was right as you got it: it gives the words and marks in small letters, one for each id, with a "
-                 "space between every two."),
-        Property(lambda case: case.got["back"] != case.right["back"], _back, "decode was right: words in small letters "
-                 "with a space between them."),
+        Property(lambda case: case.first != case.right["first"], lambda case: f"the ids 2 to 9 decode to {case.first!r}, "
+                 f"expected {case.right['first']!r}.", "decode was right as you got it: it gives the words and marks in "
+                 "small letters, one for each id, with a space between every two."),
+        Property(lambda case: case.back != case.right["back"], _back, "decode was right: words in small letters with a "
+                 "space between them."),
     ),
     hints=(
         "Run encode on one of the training texts. Which of its words get 1?",
@@ -391,7 +377,7 @@ def _rectangle(part, name: str) -> torch.Tensor:
 
 def _odd_values(case: Case) -> torch.Tensor:
     """What the learner's mask holds besides 0 and 1."""
-    mask = case.got["attention_mask"]
+    mask = case.attention_mask
     return mask[(mask != 0) & (mask != 1)]
 
 
@@ -406,57 +392,49 @@ def _row(case: Case, name: str) -> str:
 
 
 def _sums(case: Case) -> str:
-    return (f"your mask sums to {[int(n) for n in (case.got['attention_mask'] != 0).sum(dim=1)]} along its rows; the "
+    return (f"your mask sums to {[int(n) for n in (case.attention_mask != 0).sum(dim=1)]} along its rows; the "
             f"lengths are {[len(row) for row in case.inputs[0]]}.")
 
 
 PADDING = Exercise(
-    id="2.4", title="Padding on the left", minutes=(10, 15), observe=_observe_padding, probes=_padding_probes,
-    objective="A model that goes on writing a text needs the last word of each row in the last column, so it is padded "
-    "on the left. Write it, with its mask, True = real. A row may be empty, and pad_id may also be the id of a real "
-    "token: some models pad with their end mark.",
-    signature="pad_left(rows (list of lists of ids), pad_id) -> token_ids (batch, seq_len), attention_mask (batch, "
-    "seq_len)",
+    observe=_observe_padding, probes=_padding_probes,
+    signature="pad_left(rows (list of lists of ids), pad_id) -> token_ids (batch, seq_len), attention_mask (batch, seq_len)",
     mistakes=(
-        Mistake("padded-right", lambda case: _row(case, "token_ids"), "That is padding on the right, as in section 7. "
-                "Here the padding comes before the row."),
-        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids stand on the right, the mask "
-                "still marks the left: position < length is the rule for padding on the right. Which positions are "
-                "real here?"),
+        Mistake("padded-right", lambda case: _row(case, "token_ids"), "That is padding on the right, as in section 7. Here "
+                "the padding comes before the row."),
+        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids stand on the right, the mask still "
+                "marks the left: position < length is the rule for padding on the right. Which positions are real here?"),
         Mistake("inverted", _sums, "The mask is the other way round. True means real, so that a row sums to its length."),
         Mistake("not-zero", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= 0`. With another "
                 "pad_id that marks padding as real, and drops a word whose id is 0. Make it from the lengths."),
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
-        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All places of the empty row count as real. "
-                "[-n:] does that: for n = 0 it means all places, not none (section 8 shows the trap). Count from the "
-                "front: [seq_len - n:]."),
+        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All places of the empty row count as real. [-n:] "
+                "does that: for n = 0 it means all places, not none (section 8 shows the trap). Count from the front: "
+                "[seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
-        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding changes "
-                "its place."),
+        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding changes its "
+                "place."),
         Mistake("padded-with-zero", lambda case: _row(case, "token_ids"), "The fill is 0 whatever pad_id says."),
     ),
     properties=(
-        Property(lambda case: torch.equal(case.got["token_ids"], case.right["attention_mask"]),
-                 lambda case: f"your first tensor holds {int(case.got['token_ids'].sum())} ones and else zeros: it is "
-                     "the mask.",
+        Property(lambda case: torch.equal(case.token_ids, case.right["attention_mask"]), lambda case:
+                 f"your first tensor holds {int(case.token_ids.sum())} ones and else zeros: it is the mask.",
                  "Return token_ids first, then attention_mask."),
-        Property(lambda case: (case.got["token_ids"] != case.right["token_ids"]).any(), lambda case: _row(case,
-            "token_ids"),
+        Property(lambda case: (case.token_ids != case.right["token_ids"]).any(), lambda case: _row(case, "token_ids"),
                  "Each row ends with its own ids, in their order, with pad_id before them."),
-        Property(lambda case: len(_odd_values(case)) > 0,
-                 lambda case: f"your mask holds numbers such as {_odd_values(case)[0]:g}.",
-                 "It is to hold True and False, or 1 and 0, and nothing else."),
-        Property(lambda case: ((case.got["attention_mask"] != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums,
+        Property(lambda case: len(_odd_values(case)) > 0, lambda case: "your mask holds numbers such as "
+                 f"{_odd_values(case)[0]:g}.", "It is to hold True and False, or 1 and 0, and nothing else."),
+        Property(lambda case: ((case.attention_mask != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums,
                  "True means real, so each row of the mask sums to the length of the review."),
-        Property(lambda case: (case.got["attention_mask"] != case.right["attention_mask"]).any(),
-                 lambda case: _row(case, "attention_mask"), "It must be True exactly where the row's own ids stand."),
+        Property(lambda case: (case.attention_mask != case.right["attention_mask"]).any(), lambda case:
+                 _row(case, "attention_mask"), "It must be True exactly where the row's own ids stand."),
     ),
     hints=(
         "Make the mask from the lengths alone, before you look at any id.",
         "The last len(row) of seq_len columns are real. At which position do they begin?",
-        "torch.arange(seq_len) >= seq_len - lengths[:, None] is the mask; [pad_id] * (seq_len - len(row)) + row a row "
-        "of ids.",
+        "torch.arange(seq_len) >= seq_len - lengths[:, None] is the mask; [pad_id] * (seq_len - len(row)) + row a row of "
+        "ids.",
     ),
 )
 
@@ -473,21 +451,18 @@ LINES = (
 
 
 def _order(case: Case) -> str:
-    return f"in {case.got['']}"
+    return f"in {case.answer}"
 
 
 BATCH = Exercise(
-    id="2.5", title="From lists to a batch", kind="order", minutes=(3, 6), lines=LINES,
-    objective="These six lines make a batch of `rows`, lists of ids, of which some are longer than max_len. Put them "
-    "in an order that works and gives the right mask. There is more than one.",
-    signature="the six letters in order, such as \"A B C D E F\"",
+    kind="order", lines=LINES, signature="the six letters in order, such as \"A B C D E F\"",
     mistakes=(
-        Mistake("width-before-lengths", lambda case: f"{_order(case)}, E asks for the largest of the lengths before C "
-                "has counted them.", "Python stops with a NameError, or, worse, takes what an earlier cell left."),
+        Mistake("width-before-lengths", lambda case: f"{_order(case)}, E asks for the largest of the lengths before C has "
+                "counted them.", "Python stops with a NameError, or, worse, takes what an earlier cell left."),
         Mistake("padded-before-width", lambda case: f"{_order(case)}, A fills up to a width that E has not found yet.",
                 "Python stops with a NameError, or, worse, takes what an earlier cell left."),
-        Mistake("lengths-before-cut", lambda case: f"{_order(case)}, C counts the rows before D cuts them.", "It runs, "
-                "but lengths, width and mask are those of the long rows, and go beyond max_len."),
+        Mistake("lengths-before-cut", lambda case: f"{_order(case)}, C counts the rows before D cuts them.",
+                "It runs, but lengths, width and mask are those of the long rows, and go beyond max_len."),
         Mistake("tensor-before-padding", lambda case: f"{_order(case)}, B makes a tensor before A has filled the rows up.",
                 "A tensor is a rectangle; section 7 shows the error."),
         Mistake("mask-before-width", lambda case: f"{_order(case)}, F compares with a width that E has not found yet.",
@@ -552,71 +527,64 @@ def _corpus(case: Case) -> str:
 
 def _wrong_pair(case: Case) -> str:
     counts = _pair_counts(case)
-    got, right = case.got["pair"], case.right["pair"]
+    got, right = case.pair, case.right["pair"]
     return (f"in the corpus {_corpus(case)} you chose {got} (count {counts[got]}), expected {right} (count "
             f"{counts[right]}).")
 
 
 def _wrong_word(case: Case) -> str:
-    if case.got["pair"] != case.right["pair"]:
+    if case.pair != case.right["pair"]:
         return _wrong_pair(case)
-    for word, got, right in zip(case.inputs[0], case.got["pieces"].split(" | "), case.right["pieces"].split(" | ")):
+    for word, got, right in zip(case.inputs[0], case.pieces.split(" | "), case.right["pieces"].split(" | ")):
         if got != right:
-            return f"merging {case.got['pair']}, you turn '{' '.join(word)}' into '{got}', expected '{right}'."
-    return f"you return {len(case.got['pieces'].split(' | '))} words, expected {len(case.inputs[0])}."
+            return f"merging {case.pair}, you turn '{' '.join(word)}' into '{got}', expected '{right}'."
+    return f"you return {len(case.pieces.split(' | '))} words, expected {len(case.inputs[0])}."
 
 
 MERGE_STEP = Exercise(
-    id="2.6", title="A step of byte pair encoding", minutes=(20, 30), observe=_observe_merge, probes=_merge_probes,
-    objective="Write one step: find the pair of neighbours that is most frequent, counting every word as often as it "
-    "occurs and every place where the pair stands (in 'lll' the pair l, l stands twice), and merge it wherever it occurs, "
-    "in each word from the left, no piece used twice. Of equally frequent pairs take the one whose left piece comes first "
-    "in the alphabet, and of these the one with the first right piece, as Python compares tuples. Leave the given lists as "
-    "they are.",
-    signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of "
-    "two strings; the new pieces",
+    observe=_observe_merge, probes=_merge_probes,
+    signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of two "
+    "strings; the new pieces",
     mistakes=(
-        Mistake("times-ignored", _wrong_word, "Every word was counted once. Each stands for as many occurrences as "
-                "times says."),
+        Mistake("times-ignored", _wrong_word, "Every word was counted once. Each stands for as many occurrences as times "
+                "says."),
         Mistake("once-per-word", _wrong_word, "A pair that stands twice in a word was counted once. Every place counts."),
         Mistake("overlaps-once", _wrong_word, "Places of a pair that overlap were counted once. Counting comes before "
                 "merging: in three equal pieces in a row there are two pairs of neighbours."),
         Mistake("across-words", _wrong_word, "Pairs were counted across the border of two words. Count within each word."),
-        Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and the rule is: the first in the alphabet. "
-                "Here you took the other end."),
-        Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and "
-                "most_common do that). So the order of the words would decide; take the first in the alphabet."),
+        Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and the rule is: the first in the alphabet. Here "
+                "you took the other end."),
+        Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and most_common "
+                "do that). So the order of the words would decide; take the first in the alphabet."),
         Mistake("ties-by-text", _wrong_word, "Both are equally frequent, and you compared the two pieces joined into one "
                 "text. Compare the left pieces first, then the right ones, as tuples do."),
         Mistake("first-place-only", _wrong_word, "Only the first place in a word was merged; go on to its end."),
-        Mistake("overlap", _wrong_word, "A piece was used twice. After a merge go on behind both of its pieces: two "
-                "steps, not one."),
-        Mistake("from-the-right", _wrong_word, "You merged from the right. With three equal pieces in a row it shows: "
-                "the rule is from the left."),
-        Mistake("text-replaced", _wrong_word, "You joined the pieces to a text and replaced in it. The text does not "
-                "know where a piece begins; compare whole pieces."),
-        Mistake("letters-again", _wrong_word, "The word was cut into letters again, and earlier merges are lost. Go "
-                "through its pieces."),
+        Mistake("overlap", _wrong_word, "A piece was used twice. After a merge go on behind both of its pieces: two steps, "
+                "not one."),
+        Mistake("from-the-right", _wrong_word, "You merged from the right. With three equal pieces in a row it shows: the "
+                "rule is from the left."),
+        Mistake("text-replaced", _wrong_word, "You joined the pieces to a text and replaced in it. The text does not know "
+                "where a piece begins; compare whole pieces."),
+        Mistake("letters-again", _wrong_word, "The word was cut into letters again, and earlier merges are lost. Go through "
+                "its pieces."),
         Mistake("rarest", _wrong_word, "That is the rarest pair; take the most frequent."),
     ),
     properties=(
-        Property(lambda case: case.got["pair"] not in _pair_counts(case),
-                 lambda case: f"your pair {case.got['pair']} never stands side by side in {_corpus(case)}.",
-                 "Count neighbours within a word, left and right piece in this order."),
-        Property(lambda case: case.got["pair"] != case.right["pair"], _wrong_pair,
-                 "Add times for every place where a pair stands; of equal counts take the first in the alphabet."),
-        Property(lambda case: case.got["pieces"].replace(" ", "") != case.right["pieces"].replace(" ", ""), _wrong_word,
+        Property(lambda case: case.pair not in _pair_counts(case), lambda case: f"your pair {case.pair} never stands side "
+                 f"by side in {_corpus(case)}.", "Count neighbours within a word, left and right piece in this order."),
+        Property(lambda case: case.pair != case.right["pair"], _wrong_pair, "Add times for every place where a pair stands; "
+                 "of equal counts take the first in the alphabet."),
+        Property(lambda case: case.pieces.replace(" ", "") != case.right["pieces"].replace(" ", ""), _wrong_word,
                  "Joined again, the pieces must give the same words as before."),
-        Property(lambda case: case.got["pieces"] != case.right["pieces"], _wrong_word,
-                 "From the left: where the pair stands, one new piece for the two; else the piece as it was."),
+        Property(lambda case: case.pieces != case.right["pieces"], _wrong_word, "From the left: where the pair stands, one "
+                 "new piece for the two; else the piece as it was."),
     ),
     hints=(
         "Two jobs: a count over all neighbours, and a walk through each word. Test them apart, on 'dull' with ('l', 'l').",
         "zip(word, word[1:]) gives the neighbours of a word; add times of the word for each.",
-        "min(counts, key=lambda pair: (-counts[pair], pair)) is the most frequent, and of equals the first in the "
-        "alphabet.",
-        "Walk with while i < len(word): where word[i] and word[i + 1] are the pair, append both joined and go on by 2, "
-        "else append word[i] and go on by 1.",
+        "min(counts, key=lambda pair: (-counts[pair], pair)) is the most frequent, and of equals the first in the alphabet.",
+        "Walk with while i < len(word): where word[i] and word[i + 1] are the pair, append both joined and go on by 2, else "
+        "append word[i] and go on by 1.",
     ),
 )
 

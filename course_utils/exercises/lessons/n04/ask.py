@@ -18,41 +18,34 @@ from course_utils.exercises.lessons.common import (
 
 
 ROW = Exercise(
-    id="4.1", title="A row by hand", kind="number", minutes=(5, 10), tolerance=5.2e-3,
-    objective="Another word, 'bland' with the numbers (-2, 0, 0), asks the four words of section 3. Work out its four "
-    "weights, as the table for 'dull' does, with a pocket calculator. Two or three decimals are enough.",
-    signature="a list of four numbers: the weights on not, dull, but, moving",
+    kind="number", tolerance=5.2e-3, signature="a list of four numbers: the weights on not, dull, but, moving",
     mistakes=(
-        Mistake("scores", lambda case: f"{listed(case.got[''])}: these are the scores.", "They still have to go "
-                "through softmax: e to the power of each, then divide by their sum."),
-        Mistake("no-exponential", lambda case: f"{listed(case.got[''])} are the scores divided by the sum of their sizes.",
-            "Weights must not be negative; take e to the power of each score first."),
-        Mistake("not-divided", lambda case: f"your numbers sum to {case.got[''].sum():.3f}.", "Weights sum to one: "
-                "divide each exponential by the sum of all four."),
-        Mistake("scaled", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: the scores were divided by √3.",
+        Mistake("scores", lambda case: f"{listed(case.answer)}: these are the scores.", "They still have to go through "
+                "softmax: e to the power of each, then divide by their sum."),
+        Mistake("no-exponential", lambda case: f"{listed(case.answer)} are the scores divided by the sum of their sizes.",
+                "Weights must not be negative; take e to the power of each score first."),
+        Mistake("not-divided", lambda case: f"your numbers sum to {case.answer.sum():.3f}.", "Weights sum to one: divide "
+                "each exponential by the sum of all four."),
+        Mistake("scaled", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: the scores were divided by √3.",
                 "Section 3 does not scale yet; section 7 does, and says why."),
-        Mistake("wrong-sign", lambda case: f"'moving' gets {case.got[''][3]:.3f} and 'dull' {case.got[''][1]:.3f}: a "
-                "sign was lost.",
-                "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
-        Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.got[''][1]:.3f}: that is the row of 'dull' "
-                "from the table.",
-                "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
+        Mistake("wrong-sign", lambda case: f"'moving' gets {case.answer[3]:.3f} and 'dull' {case.answer[1]:.3f}: a sign was "
+                "lost.", "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
+        Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: that is the row of 'dull' from the "
+                "table.", "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""].sum() - 1) > 0.02,
-                 lambda case: f"the four numbers sum to {case.got[''].sum():.3f}.",
-                 "Weights sum to one."),
-        Property(lambda case: abs(case.got[""][0] - case.got[""][2]) > 2e-3,
-                 lambda case: f"the weights on 'not' and 'but' are {case.got[''][0]:.3f} and {case.got[''][2]:.3f}.",
-                 "'not' and 'but' have the same score, so they get the same weight."),
-        Property(lambda case: case.got[""][1] <= case.got[""][0] + 1e-6,
-                 lambda case: f"'dull' gets {case.got[''][1]:.3f} and 'not' {case.got[''][0]:.3f}.",
-                 "'bland' is most like 'dull', so 'dull' has the highest score and the largest weight."),
-        Property(lambda case: not 6.5 < case.got[""][1] / case.got[""][0] < 8.5,
-                 lambda case: f"the weights on 'dull' and 'not' are {case.got[''][1]:.3f} and {case.got[''][0]:.3f}.",
-                 "Their scores differ by 2, so one must be e² times the other."),
-        Property(lambda case: abs(case.got[""][3] - 0.0142) > 5e-3,
-                 lambda case: f"'moving' gets {case.got[''][3]:.3f}.",
+        Property(lambda case: abs(case.answer.sum() - 1) > 0.02, lambda case: "the four numbers sum to "
+                 f"{case.answer.sum():.3f}.", "Weights sum to one."),
+        Property(lambda case: abs(case.answer[0] - case.answer[2]) > 2e-3, lambda case: "the weights on 'not' and 'but' are "
+                 f"{case.answer[0]:.3f} and {case.answer[2]:.3f}.", "'not' and 'but' have the same score, so they get the "
+                 "same weight."),
+        Property(lambda case: case.answer[1] <= case.answer[0] + 1e-6, lambda case: f"'dull' gets {case.answer[1]:.3f} and "
+                 f"'not' {case.answer[0]:.3f}.", "'bland' is most like 'dull', so 'dull' has the highest score and the "
+                 "largest weight."),
+        Property(lambda case: not 6.5 < case.answer[1] / case.answer[0] < 8.5, lambda case: "the weights on 'dull' and "
+                 f"'not' are {case.answer[1]:.3f} and {case.answer[0]:.3f}.", "Their scores differ by 2, so one must be e² "
+                 "times the other."),
+        Property(lambda case: abs(case.answer[3] - 0.0142) > 5e-3, lambda case: f"'moving' gets {case.answer[3]:.3f}.",
                  "Its score is the lowest, -2, and e⁻² is small but not 0: divide it by the same sum as the others."),
     ),
     hints=(
@@ -100,23 +93,23 @@ def _observe_scaled(function, query, key, value):
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
-    return case.got["weights"].sum(dim=dim)
+    return case.weights.sum(dim=dim)
 
 
 def _weight_gap(case: Case) -> float:
-    return (case.got["weights"] - case.right["weights"]).abs().max().item()
+    return (case.weights - case.right["weights"]).abs().max().item()
 
 
 def _weights_off(case: Case) -> str:
-    at = tuple((case.got["weights"] - case.right["weights"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
+    at = tuple((case.weights - case.right["weights"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
     place = f"weights[{', '.join(str(i) for i in at)}]"
-    return (f"{place} is {case.got['weights'][at]:.3f}, expected {case.right['weights'][at]:.3f}; no other weight is "
+    return (f"{place} is {case.weights[at]:.3f}, expected {case.right['weights'][at]:.3f}; no other weight is "
             "further off.")
 
 
 def _context_off(case: Case) -> float:
     """How far the context is from weights @ value, with the learner's own weights."""
-    return (case.got["weights"] @ case.inputs[2].double() - case.got["context"]).abs().max().item()
+    return (case.weights @ case.inputs[2].double() - case.context).abs().max().item()
 
 
 def _small(number) -> str:
@@ -125,58 +118,50 @@ def _small(number) -> str:
 
 
 SCALED = Exercise(
-    id="4.2", title="Scaled dot-product attention", minutes=(10, 15),
-    objective="Write the formula of section 7 as a function, for any dimensions in front (batch, heads). Return both "
-    "the context and the weights, and let gradients through. Scores may be large, such as 160. Four or five lines, without "
-    "a function that does it all.",
-    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context "
-    "(..., query, d_value), weights (..., query, key)",
     probes=_attention_probes, observe=_observe_scaled, forbidden=FUNCTIONS,
+    signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context (..., "
+    "query, d_value), weights (..., query, key)",
     not_finite="exp of a large score overflows: take the largest score of each row off first, or call softmax.",
     mistakes=(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
                 "among the keys, so it must run over the last dimension."),
-        Mistake("no-scaling", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, with scaling it is "
+        Mistake("no-scaling", lambda case: f"your largest weight is {case.weights.max():.3f}, with scaling it is "
                 f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
                 "(section 7)."),
-        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
                 f"{case.right['weights'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
                 "its root: divide by √d_k."),
-        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
                 f"{case.right['weights'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
                 "of queries and keys: use query.shape[-1]."),
-        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
                 f"{case.right['weights'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
                 "scores large: use query.shape[-1]."),
-        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The division "
-                "stands after the softmax. It belongs to the scores, before."),
-        Mistake("multiplied", lambda case: f"your largest weight is {case.got['weights'].max():.3f}, expected "
+        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                "The division stands after the softmax. It belongs to the scores, before."),
+        Mistake("multiplied", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
                 f"{case.right['weights'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
-        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.got['weights'])}.", "These are scores. "
-                "Weights are positive and sum to one in each row: softmax is missing."),
-        Mistake("hard", lambda case: f"{int((case.got['weights'] == 1).sum())} of your weights are exactly 1.", "The best "
-                "key takes everything. That cannot be trained (section 2); use softmax."),
-        Mistake("keys-for-values", lambda case: f"your context is {case.got['context'].shape[-1]} wide, as the keys are.",
+        Mistake("no-softmax", lambda case: f"your weights go from {spread(case.weights)}.", "These are scores. Weights are "
+                "positive and sum to one in each row: softmax is missing."),
+        Mistake("hard", lambda case: f"{int((case.weights == 1).sum())} of your weights are exactly 1.",
+                "The best key takes everything. That cannot be trained (section 2); use softmax."),
+        Mistake("keys-for-values", lambda case: f"your context is {case.context.shape[-1]} wide, as the keys are.",
                 "The weights are multiplied with the keys. What is handed over are the values."),
-        Mistake("swapped", lambda case: f"you return shapes {tuple(case.got['context'].shape)} and "
-                f"{tuple(case.got['weights'].shape)}.",
+        Mistake("swapped", lambda case: f"you return shapes {tuple(case.context.shape)} and {tuple(case.weights.shape)}.",
                 "Context and weights stand the wrong way round: return context, weights."),
     ),
     properties=(
-        Property(lambda case: (case.got["weights"] < -1e-6).any(),
-                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
-                 "Weights come out of a softmax and are positive."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Each query's weights sum to one. Print weights.sum(dim=-1) after each step: right after a softmax over "
-                 "the last dimension it is one."),
-        Property(lambda case: _context_off(case) > 1e-3,
-                 lambda case: "your context is not the mean of the values with your own weights: it differs by up to "
-                     f"{_context_off(case):.3f}.",
-                 "context = weights @ value, with nothing in between."),
-        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
-                 "The rows sum to one, but they come from other scores than query · key / √d_k."),
+        Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
+                 "are negative.", "Weights come out of a softmax and are positive."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
+                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one. Print weights.sum(dim=-1) after each "
+                 "step: right after a softmax over the last dimension it is one."),
+        Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not the mean of the values with your "
+                 f"own weights: it differs by up to {_context_off(case):.3f}.", "context = weights @ value, with nothing in "
+                 "between."),
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off, "The rows sum to one, but they come from other scores "
+                 "than query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
@@ -223,13 +208,13 @@ def _observe_masked(function, query, key, value, mask):
 
 def _on_masked(case: Case) -> torch.Tensor:
     """The largest weight that a key got which the mask forbids."""
-    forbidden = ~case.inputs[3].expand(case.got["weights"].shape)
-    return case.got["weights"][forbidden].nan_to_num().abs().max()
+    forbidden = ~case.inputs[3].expand(case.weights.shape)
+    return case.weights[forbidden].nan_to_num().abs().max()
 
 
 def _on_allowed(case: Case) -> torch.Tensor:
     """The largest weight that a key got which the mask allows."""
-    return case.got["weights"][case.inputs[3].expand(case.got["weights"].shape)].nan_to_num().abs().max()
+    return case.weights[case.inputs[3].expand(case.weights.shape)].nan_to_num().abs().max()
 
 
 def _largest_score(case: Case) -> float:
@@ -238,55 +223,44 @@ def _largest_score(case: Case) -> float:
 
 
 MASKED = Exercise(
-    id="4.3", title="A mask that leaks", minutes=(10, 15), given="mask-after-softmax",
-    objective="This function runs, its outputs look reasonable, and it is wrong. Find what is wrong with the weights, "
-    "and repair it: a forbidden key gets a weight of exactly 0. Every query of these inputs has at least one key. Scores "
-    "may "
-    "be large.",
-    signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
-    "may attend) -> context (..., query, d_value), weights (..., query, key)",
-    probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
+    given="mask-after-softmax", probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
+    signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
+    "attend) -> context (..., query, d_value), weights (..., query, key)",
     not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
     "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
     "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "The mask is "
-                "applied after the softmax: forbidden keys have already taken their share of the sum. Put it on the "
-                "scores, before."),
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                "The mask is applied after the softmax: forbidden keys have already taken their share of the sum. Put it on "
+                "the scores, before."),
         Mistake("filled-with-zero", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-            "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
+                "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
         Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-            "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
-        Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed "
-                f"ones get {_on_allowed(case):.3f} at most.", "The mask is "
-                "the wrong way round: here True means may attend, so fill where it is False."),
-        Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.", "The mask has no "
-                "effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
+                "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
+        Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed ones "
+                f"get {_on_allowed(case):.3f} at most.", "The mask is the wrong way round: here True means may attend, so "
+                "fill where it is False."),
+        Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.",
+                "The mask has no effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
         Mistake("no-scaling", lambda case: "forbidden keys get nothing, which is right, but your largest weight is "
-                f"{case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}.", "The division by √d_k was "
-                "lost."),
-        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden "
-                "key gets "
-                f"{_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
+                f"{case.weights.max():.3f}, expected {case.right['weights'].max():.3f}.", "The division by √d_k was lost."),
+        Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden key "
+                f"gets {_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
     ),
     properties=(
-        Property(lambda case: _on_masked(case) > 0,
-                 lambda case: f"a forbidden key gets a weight of {_small(_on_masked(case))} where the largest of all "
-                     f"scores is {_largest_score(case):.1f}.",
+        Property(lambda case: _on_masked(case) > 0, lambda case: "a forbidden key gets a weight of "
+                 f"{_small(_on_masked(case))} where the largest of all scores is {_largest_score(case):.1f}.",
                  "Where the mask is False the weight must be exactly 0: put -inf on the score, before the softmax. A number "
                  "such as -100 is low enough only where the other scores lie far above it."),
-        Property(lambda case: _sums(case, -1).min() < 1e-5,
-                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+        Property(lambda case: _sums(case, -1).min() < 1e-5, lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
                  "Nothing is left for the allowed keys where a forbidden one scores far above them: the softmax gave it "
                  "all. Put -inf on the forbidden scores before the softmax; what comes after it can't bring the rest back."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Each query's weights sum to one, over the keys it may look at."),
-        Property(lambda case: _context_off(case) > 1e-3,
-                 lambda case: f"your context is not weights @ value: it differs by up to {_context_off(case):.3f}.",
-                 "The context must be made with the masked weights that you return."),
-        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off,
-                 "Forbidden keys get nothing and rows sum to one, but the scores are not query · key / √d_k."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
+                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one, over the keys it may look at."),
+        Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not weights @ value: it differs by "
+                 f"up to {_context_off(case):.3f}.", "The context must be made with the masked weights that you return."),
+        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off, "Forbidden keys get nothing and rows sum to one, but "
+                 "the scores are not query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
@@ -310,11 +284,11 @@ def _mask_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _allowed(case: Case) -> tuple[int, int]:
-    return int((case.got[""] != 0).sum()), int(case.right[""].sum())
+    return int((case.answer != 0).sum()), int(case.expected.sum())
 
 
 def _first_wrong(case: Case) -> str:
-    got, right = case.got[""], case.right[""]
+    got, right = case.answer, case.expected
     b, _, i, j = (got != right).nonzero()[0].tolist()
     rule = "comes later" if not right[b, 0, i, j] else "came before or is itself, and is real"
     if not case.inputs[0][b, j]:
@@ -329,46 +303,36 @@ def _count(case: Case) -> str:
 
 
 BOTH_MASKS = Exercise(
-    id="4.4", title="Two masks in one", minutes=(15, 25),
-    objective="A model that writes text in batches needs both masks at once: no word may look at what comes later, and "
-    "none at padding. The last query sees the last key (aligned at the bottom right), also where there are fewer "
-    "queries than keys. Build one mask, True = may attend (ones and zeros will do as well). Only keys are masked: a query "
-    "that is padding keeps its keys.",
+    probes=_mask_probes,
     signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
     "boolean",
-    probes=_mask_probes,
     mistakes=(
-        Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair "
-                "must be allowed by both: use &."),
+        Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair must "
+                "be allowed by both: use &."),
         Mistake("only-causal", lambda case: _first_wrong(case), "The padding has no effect; only the triangle is there."),
-        Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is "
-                "missing."),
+        Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is missing."),
         Mistake("without-itself", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle leaves out the "
                 "diagonal, so the first word has no key at all. A word may look at itself."),
-        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words "
-                "see what comes later and not what came before. Use tril."),
-        Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. "
-                "Here True means may attend."),
-        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is "
-                "the keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
+        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words see "
+                "what comes later and not what came before. Use tril."),
+        Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. Here "
+                "True means may attend."),
+        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is the "
+                "keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
         Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
-                f"{_first_wrong(case)}",
-                "The triangle is aligned at the top left. The queries are the last positions, so query i may see keys "
-                "up to i + key_len - query_len."),
-        Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too "
-                "far: each word sees the next one."),
-        Mistake("additive", lambda case: f"{int(case.got[''].isinf().sum())} entries are -inf and "
-                f"{int((case.got[''] == 0).sum())} are "
-                "0.", "That is a mask to be added to the scores, and its pairs are "
-            "the right ones. Asked for is the boolean one: True where yours has 0."),
+                f"{_first_wrong(case)}", "The triangle is aligned at the top left. The queries are the last positions, so "
+                "query i may see keys up to i + key_len - query_len."),
+        Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too far: "
+                "each word sees the next one."),
+        Mistake("additive", lambda case: f"{int(case.answer.isinf().sum())} entries are -inf and "
+                f"{int((case.answer == 0).sum())} are 0.", "That is a mask to be added to the scores, and its pairs are the "
+                "right ones. Asked for is the boolean one: True where yours has 0."),
     ),
     properties=(
-        Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(),
-                 lambda case: "your mask holds numbers other than 0 and 1, such as "
-                 f"{case.got[''][(case.got[''] != 0) & (case.got[''] != 1)][0]:.3g}.",
+        Property(lambda case: ((case.answer != 0) & (case.answer != 1)).any(), lambda case: "your mask holds numbers other "
+                 f"than 0 and 1, such as {case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3g}.",
                  "It must be boolean: True = may attend."),
-        Property(lambda case: (case.got[""] != case.right[""]).any(),
-                 lambda case: _first_wrong(case),
+        Property(lambda case: (case.answer != case.expected).any(), lambda case: _first_wrong(case),
                  "Write down by hand which keys this query may see, and compare."),
     ),
     hints=(
@@ -419,7 +383,7 @@ def _empty_row(case: Case) -> torch.Tensor:
     """The weights of the first query without a key, in the head where they are largest."""
     mask = case.inputs[3]
     batch, _, query = (~mask.any(-1)).nonzero()[0].tolist()
-    rows = case.got["weights"][batch, :, query]
+    rows = case.weights[batch, :, query]
     return rows[rows.abs().sum(-1).argmax()]
 
 
@@ -428,43 +392,34 @@ def _gap(case: Case, name: str) -> float:
 
 
 NO_KEY = Exercise(
-    id="4.5", title="A query with nothing to look at", minutes=(5, 10), given="nan",
-    objective="An empty review in a batch leaves its queries without a single key. Repair the function so that such a "
-    "query gets zeros, for weights and context, and so that the gradient which reaches the queries stays finite too. Scores "
-    "may be large, above zero or below.",
-    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = "
-    "may attend) -> context (..., query, d_value), weights (..., query, key)",
-    probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
+    given="nan", probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
+    signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
+    "attend) -> context (..., query, d_value), weights (..., query, key)",
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
     "large negative number, and call softmax.",
     mistakes=(
-        Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the "
-                "context are NaN.",
-                "A row of -inf has no largest number; its softmax is 0 divided by 0."),
+        Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the context "
+                "are NaN.", "A row of -inf has no largest number; its softmax is 0 divided by 0."),
         Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
-                f"{_empty_row(case)[0]:.3f}.",
-                "With one large negative number everywhere, softmax sees equal scores. Set the forbidden weights to "
-                "zero afterwards."),
+                f"{_empty_row(case)[0]:.3f}.", "With one large negative number everywhere, softmax sees equal scores. Set "
+                "the forbidden weights to zero afterwards."),
     ),
     properties=(
-        Property(lambda case: _bad(case, "gradient"),
-                 lambda case: f"{_bad(case, 'gradient')} numbers of the gradient are not finite.",
-                 "The outputs may look right; training would still break."),
-        Property(lambda case: _empty_row(case).abs().max() > 1e-6,
-                 lambda case: f"the query without a key has weights that sum to {_empty_row(case).sum():.3f}.",
-                 "It has nothing to look at: all its weights must be 0."),
-        Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
-                 lambda case: "the queries that have keys changed as well: their weights differ by up to "
-                     f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
-                 "Only the row without a key needs care. Softmax takes the largest score of a row off before exp; without "
-                 "that, exp of a large score overflows, and exp of a very low one is 0."),
-        Property(lambda case: _gap(case, "context") > 1e-3,
-                 lambda case: f"your weights are right, but your context is off by up to {_gap(case, 'context'):.3f}.",
-                 "Make the context from the weights that you return, after they were mended."),
-        Property(lambda case: _gap(case, "gradient") > 1e-3,
-                 lambda case: "weights and context are right, but the gradient at the queries is off by up to "
-                     f"{_gap(case, 'gradient'):.3f}.",
-                 "Something cuts it on its way back or changes it: look for detach(), no_grad() or .data."),
+        Property(lambda case: _bad(case, "gradient"), lambda case: f"{_bad(case, 'gradient')} numbers of the gradient are "
+                 "not finite.", "The outputs may look right; training would still break."),
+        Property(lambda case: _empty_row(case).abs().max() > 1e-6, lambda case: "the query without a key has weights that "
+                 f"sum to {_empty_row(case).sum():.3f}.", "It has nothing to look at: all its weights must be 0."),
+        Property(lambda case: (case.weights - case.right["weights"]).abs().max() > 1e-4, lambda case:
+                 "the queries that have keys changed as well: their weights differ by up to "
+                 f"{(case.weights - case.right['weights']).abs().max():.3f}.", "Only the row without a key needs care. "
+                 "Softmax takes the largest score of a row off before exp; without that, exp of a large score overflows, "
+                 "and exp of a very low one is 0."),
+        Property(lambda case: _gap(case, "context") > 1e-3, lambda case: "your weights are right, but your context is off "
+                 f"by up to {_gap(case, 'context'):.3f}.", "Make the context from the weights that you return, after they "
+                 "were mended."),
+        Property(lambda case: _gap(case, "gradient") > 1e-3, lambda case: "weights and context are right, but the gradient "
+                 f"at the queries is off by up to {_gap(case, 'gradient'):.3f}.", "Something cuts it on its way back or "
+                 "changes it: look for detach(), no_grad() or .data."),
     ),
     hints=(
         "What does softmax give for a row of -inf? Try torch.full((3,), -math.inf).softmax(dim=0).",

@@ -12,7 +12,7 @@ def _place(index) -> str:
 
 def _first_misplaced(case: Case, name: str = "out") -> str:
     """The first entry that is not where it must be, and where in the input it came from."""
-    got, right, given = case.got[""], case.right[""], case.inputs[0].double()
+    got, right, given = case.answer, case.expected, case.inputs[0].double()
     place = (got != right).nonzero()[0]
     wanted = (given == right[tuple(place)]).nonzero()[0]
     came = (given == got[tuple(place)]).nonzero()
@@ -21,7 +21,7 @@ def _first_misplaced(case: Case, name: str = "out") -> str:
 
 
 def _in_place(case: Case) -> str:
-    got, right = case.got[""], case.right[""]
+    got, right = case.answer, case.expected
     return f"{int((got == right).sum())} of {right.numel()} entries are where they belong."
 
 
@@ -47,34 +47,32 @@ def _observe_split(function, x, num_heads):
 
 
 SPLIT = Exercise(
-    id="5.1", title="Into heads", minutes=(5, 10),
-    objective="Complete the line: split the width of x into heads and make the heads a dimension of their own, so that "
-    "out[b, h, l, d] is x[b, l, h * d_head + d]. Don't call `split` of the course's class.",
-    signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
     probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
+    signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
     mistakes=(
-        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents "
-                "are not: view only cuts the row of numbers anew, and pieces of other words get into a head (the "
-                "figure above). Cut the last dimension in two first, then exchange two dimensions."),
-        Mistake("not-transposed", _shape, "The last dimension is cut rightly, but the heads still stand behind the "
-                "words. Attention would compare heads with heads: exchange dimensions 1 and 2."),
+        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents are "
+                "not: view only cuts the row of numbers anew, and pieces of other words get into a head (the figure above). "
+                "Cut the last dimension in two first, then exchange two dimensions."),
+        Mistake("not-transposed", _shape, "The last dimension is cut rightly, but the heads still stand behind the words. "
+                "Attention would compare heads with heads: exchange dimensions 1 and 2."),
         Mistake("interleaved", _first_misplaced, "Your head h takes every num_heads-th column. Here a head owns "
                 "neighbouring columns, h * d_head to (h + 1) * d_head: the head comes before the column when the last "
                 "dimension is cut."),
-        Mistake("transposed-first", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Words and columns are "
-                "exchanged before the cut, and what is cut then are words. Cut the last dimension first."),
+        Mistake("transposed-first", lambda case: f"{_first_misplaced(case)} {_in_place(case)}",
+                "Words and columns are exchanged before the cut, and what is cut then are words. Cut the last dimension "
+                "first."),
         Mistake("last-two-swapped", _shape, "Words and columns have changed places. Inside a head the words are rows: "
                 "(length, d_head)."),
         Mistake("heads-in-front", _shape, "The heads stand before the batch. Everything later expects (batch, heads, "
                 "length, d_head): stack or move them to dimension 1."),
-        Mistake("folded", _shape, "Heads and texts share one dimension. That can work too, but a mask that belongs to "
-                "a text no longer fits: keep batch and heads apart."),
-        Mistake("sizes-swapped", _shape, "You made d_head heads of width num_heads. The width of one head is "
-                "x.shape[-1] // num_heads."),
+        Mistake("folded", _shape, "Heads and texts share one dimension. That can work too, but a mask that belongs to a "
+                "text no longer fits: keep batch and heads apart."),
+        Mistake("sizes-swapped", _shape, "You made d_head heads of width num_heads. The width of one head is x.shape[-1] // "
+                "num_heads."),
     ),
     properties=(
-        Property(lambda case: (case.got[""] != case.right[""]).any(), _first_misplaced,
-                 "Try it on torch.arange(12).view(1, 3, 4), where you can see which word each number came from."),
+        Property(lambda case: (case.answer != case.expected).any(), _first_misplaced, "Try it on torch.arange(12).view(1, "
+                 "3, 4), where you can see which word each number came from."),
         *reaches("x"),
     ),
     hints=(
@@ -102,36 +100,32 @@ def _observe_merge(function, x):
 
 
 MERGE = Exercise(
-    id="5.2", title="The way back", minutes=(5, 10), given="view",
-    objective="Here `x.transpose(1, 2).view(…)` raised an error about strides, so somebody took the transpose out. Now "
-    "nothing is raised. Repair the function: out[b, l, h * d_head + d] must be x[b, h, l, d]. Don't call `merge` of the "
-    "course's class.",
+    given="view", probes=_merge_probes, observe=_observe_merge,
+    forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
-    probes=_merge_probes, observe=_observe_merge, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
     mistakes=(
-        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of "
-                "one word is filled from several words of one head. Put the transpose back; view cannot follow it, but "
-                "reshape and flatten can."),
+        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of one "
+                "word is filled from several words of one head. Put the transpose back; view cannot follow it, but reshape "
+                "and flatten can."),
         Mistake("wrong-pair", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Dimensions 2 and 3 are "
                 "exchanged, words with columns. The heads must come to stand beside their columns: exchange 1 and 2."),
-        Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each "
-                "head keeps its columns together: the order before flattening is (batch, length, heads, d_head)."),
-        Mistake("averaged", lambda case: f"your vectors are {case.got[''].shape[-1]} wide, expected "
-                f"{case.right[''].shape[-1]}.", "The heads are averaged. What one head found is then lost in the mean, "
-                "as in section 1; put them side by side."),
-        Mistake("summed", lambda case: f"your vectors are {case.got[''].shape[-1]} wide, expected "
-                f"{case.right[''].shape[-1]}.", "The heads are added up, so that nobody can tell any more which head "
-                "found what. Put them side by side; adding is left to the output projection."),
-        Mistake("below", _shape, "The heads lie one below the other, as if the text had more words. They must stand "
-                "side by side, in the last dimension."),
+        Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each head "
+                "keeps its columns together: the order before flattening is (batch, length, heads, d_head)."),
+        Mistake("averaged", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
+                f"{case.expected.shape[-1]}.", "The heads are averaged. What one head found is then lost in the mean, as in "
+                "section 1; put them side by side."),
+        Mistake("summed", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}.",
+                "The heads are added up, so that nobody can tell any more which head found what. Put them side by side; "
+                "adding is left to the output projection."),
+        Mistake("below", _shape, "The heads lie one below the other, as if the text had more words. They must stand side by "
+                "side, in the last dimension."),
         Mistake("rows-of-heads", _shape, "Words and heads were flattened into one dimension. It is the heads and their "
                 "columns that belong together: the last two dimensions."),
-        Mistake("not-flattened", _shape, "The dimensions are in the right order. What is left: make one of the last "
-                "two."),
+        Mistake("not-flattened", _shape, "The dimensions are in the right order. What is left: make one of the last two."),
     ),
     properties=(
-        Property(lambda case: (case.got[""] != case.right[""]).any(), _first_misplaced,
-                 "Each word keeps its own numbers, head 0 first: write down the row of one word by hand."),
+        Property(lambda case: (case.answer != case.expected).any(), _first_misplaced, "Each word keeps its own numbers, "
+                 "head 0 first: write down the row of one word by hand."),
         *reaches("x"),
     ),
     hints=(
@@ -148,51 +142,48 @@ ONE_MAP = 512 * 512 + 512
 
 
 def _count(case: Case) -> str:
-    return f"{case.got[''].item():,.0f}"
+    return f"{case.answer.item():,.0f}"
 
 
 def _maps(case: Case) -> float:
-    return case.got[""].item() / ONE_MAP
+    return case.answer.item() / ONE_MAP
 
 
 def _left_over(case: Case) -> float:
-    return case.got[""].item() - round(_maps(case)) * ONE_MAP
+    return case.answer.item() - round(_maps(case)) * ONE_MAP
 
 
 COUNT = Exercise(
-    id="5.3", title="How many parameters?", kind="number", minutes=(5, 10), tolerance=1e-7,
-    objective="A layer is 512 wide and has 8 heads. Count its parameters, weights and biases, without building it.",
-    signature="one whole number, such as 123_456",
+    kind="number", tolerance=1e-7, signature="one whole number, such as 123_456",
     mistakes=(
-        Mistake("no-biases", lambda case: f"{_count(case)} are the weights alone.", "Each of the maps also adds a "
-                "vector of biases, one number for each column that comes out."),
+        Mistake("no-biases", lambda case: f"{_count(case)} are the weights alone.", "Each of the maps also adds a vector of "
+                "biases, one number for each column that comes out."),
         Mistake("no-output", lambda case: f"{_count(case)} are {_maps(case):.0f} maps: those of query, key and value.",
                 "What the heads bring goes through one more learned map (section 5)."),
-        Mistake("one-map", lambda case: f"{_count(case)} is one map of 512 × 512 with its biases.", "Query, key, value "
-                "and output have a map each."),
-        Mistake("one-bias", lambda case: f"{_count(case)} holds all weights, but a bias for one map only.", "Every map "
-                "has its own 512 biases."),
-        Mistake("eight-layers", lambda case: f"{_count(case)} are {_maps(case):.0f} maps of 512 × 512.", "You gave "
-                "each head the whole width. The heads share it: each has 512 / 8 columns."),
-        Mistake("wide-heads", lambda case: f"{_count(case)} are {_maps(case):.0f} maps of 512 × 512.", "You gave each "
-                "head three maps of the whole width. Each head reads all 512 columns but writes only 512 / 8."),
-        Mistake("one-head", lambda case: f"{_count(case)} is what belongs to one head, {_maps(case):.2f} of a map of "
-                "512 × 512.", "That is the share of one of the eight; together they fill the whole width."),
-        Mistake("narrow-maps", lambda case: f"{_count(case)}: your maps are 64 × 64.", "A head writes 64 columns, but "
-                "it reads the whole vector of a word, 512 numbers: its part of a map is 512 × 64."),
+        Mistake("one-map", lambda case: f"{_count(case)} is one map of 512 × 512 with its biases.",
+                "Query, key, value and output have a map each."),
+        Mistake("one-bias", lambda case: f"{_count(case)} holds all weights, but a bias for one map only.",
+                "Every map has its own 512 biases."),
+        Mistake("eight-layers", lambda case: f"{_count(case)} are {_maps(case):.0f} maps of 512 × 512.",
+                "You gave each head the whole width. The heads share it: each has 512 / 8 columns."),
+        Mistake("wide-heads", lambda case: f"{_count(case)} are {_maps(case):.0f} maps of 512 × 512.",
+                "You gave each head three maps of the whole width. Each head reads all 512 columns but writes only 512 / "
+                "8."),
+        Mistake("one-head", lambda case: f"{_count(case)} is what belongs to one head, {_maps(case):.2f} of a map of 512 × "
+                "512.", "That is the share of one of the eight; together they fill the whole width."),
+        Mistake("narrow-maps", lambda case: f"{_count(case)}: your maps are 64 × 64.", "A head writes 64 columns, but it "
+                "reads the whole vector of a word, 512 numbers: its part of a map is 512 × 64."),
     ),
     properties=(
-        Property(lambda case: case.got[""].item() % 512 != 0,
-                 lambda case: f"{_count(case)} is no multiple of 512.",
+        Property(lambda case: case.answer.item() % 512 != 0, lambda case: f"{_count(case)} is no multiple of 512.",
                  "A map holds 512 rows of 512 weights, and 512 biases: a multiple, and so is the sum of several."),
-        Property(lambda case: abs(_maps(case) - round(_maps(case))) > 1e-9,
-                 lambda case: f"{_count(case)} is {abs(_left_over(case)):,.0f} "
-                     f"{'more' if _left_over(case) > 0 else 'less'} than {round(_maps(case))} maps of 512 × 512 with "
-                     "biases.",
-                 "The layer consists of whole maps, each with its 512 biases, and of nothing else."),
-        Property(lambda case: abs(_maps(case) - 4) > 1e-9,
-                 lambda case: f"{_count(case)} is as much as {_maps(case):.0f} maps of 512 × 512 with biases.",
-                 "List the learned maps of the class in section 4, and ask what the heads do to their size."),
+        Property(lambda case: abs(_maps(case) - round(_maps(case))) > 1e-9, lambda case: f"{_count(case)} is "
+                 f"{abs(_left_over(case)):,.0f} {'more' if _left_over(case) > 0 else 'less'} than {round(_maps(case))} maps "
+                 "of 512 × 512 with biases.", "The layer consists of whole maps, each with its 512 biases, and of nothing "
+                 "else."),
+        Property(lambda case: abs(_maps(case) - 4) > 1e-9, lambda case: f"{_count(case)} is as much as {_maps(case):.0f} "
+                 "maps of 512 × 512 with biases.", "List the learned maps of the class in section 4, and ask what the heads "
+                 "do to their size."),
     ),
     hints=(
         "Take one map first. How many numbers does nn.Linear(512, 512) hold?",
@@ -242,7 +233,7 @@ def _observe_heads(function, x, W_query, W_key, W_value, W_output, num_heads, at
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
-    return case.got["weights"].sum(dim=dim)
+    return case.weights.sum(dim=dim)
 
 
 def _padding(case: Case) -> torch.Tensor:
@@ -252,15 +243,15 @@ def _padding(case: Case) -> torch.Tensor:
 
 def _on_padding(case: Case) -> float:
     """The largest weight that a padded key gets."""
-    return case.got["weights"][_padding(case)].nan_to_num().abs().max().item()
+    return case.weights[_padding(case)].nan_to_num().abs().max().item()
 
 
 def _largest(case: Case) -> str:
-    return f"your largest weight is {case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}."
+    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
 
 
 def _context_gap(case: Case) -> str:
-    gap = (case.got["context"] - case.right["context"]).abs().max()
+    gap = (case.context - case.right["context"]).abs().max()
     return f"your weights are right, but your context is off by up to {gap:.3f}."
 
 
@@ -268,104 +259,94 @@ def _from_own_weights(case: Case) -> torch.Tensor:
     """How far the context is from weights @ value, merged and projected, with the learner's own weights."""
     text, _, _, W_value, W_output, num_heads, _ = case.inputs
     value = (text @ W_value).double().unflatten(-1, (num_heads, -1)).transpose(1, 2)
-    context = (case.got["weights"] @ value).transpose(1, 2).flatten(-2) @ W_output.double()
-    return (case.got["context"] - context).abs().max()
+    context = (case.weights @ value).transpose(1, 2).flatten(-2) @ W_output.double()
+    return (case.context - context).abs().max()
 
 
 def _gap_of_real_words(case: Case) -> torch.Tensor:
-    return (case.got["context"] - case.right["context"])[case.inputs[6]].abs().max()
+    return (case.context - case.right["context"])[case.inputs[6]].abs().max()
 
 
 def _first_wrong_head(case: Case) -> int:
-    gaps = (case.got["weights"] - case.right["weights"]).abs().amax(dim=(0, 2, 3))
+    gaps = (case.weights - case.right["weights"]).abs().amax(dim=(0, 2, 3))
     return int((gaps > 1e-4).nonzero()[0])
 
 
 HEADS = Exercise(
-    id="5.4", title="Multi-head attention from its parts", minutes=(20, 35),
-    objective="Write the whole layer as one function, from four given matrices without biases: project (x @ W_query "
-    "and so on), split, attend under the mask, merge, project. Every text has at least one word. Only keys are masked. "
-    "Scores may be large, such as 160 or -160. Return context and weights, and let gradients through.",
-    signature="attention_in_heads(x (batch, length, d_model), W_query, W_key, W_value, W_output (d_model, d_model "
-    "each), num_heads, attention_mask (batch, length), True = real word) -> context (batch, length, d_model), weights "
-    "(batch, heads, query, key)",
-    probes=_heads_probes, observe=_observe_heads,
+    probes=_heads_probes, observe=_observe_heads, forbidden=("course_utils.multi_head_attention.MultiHeadAttention",
+    "torch.nn.functional.multi_head_attention_forward"),
+    signature="attention_in_heads(x (batch, length, d_model), W_query, W_key, W_value, W_output (d_model, d_model each), "
+    "num_heads, attention_mask (batch, length), True = real word) -> context (batch, length, d_model), weights (batch, "
+    "heads, query, key)",
     not_finite="exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
     "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
-    forbidden=("course_utils.multi_head_attention.MultiHeadAttention", "torch.nn.functional.multi_head_attention_forward"),
     mistakes=(
         Mistake("views", _largest, "Split and merge by view undo each other, so the shapes are right; between them the "
                 "heads see pieces of several words (section 3). Test both on arange."),
-        Mistake("view-split", _largest, "The split by view gives each head pieces of several words (section 3); the "
-                "merge is right. Test the split on arange."),
+        Mistake("view-split", _largest, "The split by view gives each head pieces of several words (section 3); the merge "
+                "is right. Test the split on arange."),
         Mistake("view-merge", _context_gap, "The heads were merged without transposing back, so a word receives what "
                 "belongs to others (section 3)."),
-        Mistake("scaled-by-d_model", _largest, "The scores are divided by √d_model. A dot product inside a head is a "
-                "sum of d_head terms: divide by √d_head. With one head you would not notice."),
-        Mistake("no-scaling", _largest, "The scores are not divided at all: divide by √d_head, as in notebook 04, or "
-                "the rows are too sharp."),
-        Mistake("shared-projection", _largest, "One matrix made query, key and value. What a word looks for and how it "
-                "is found are then the same vector; each has its own matrix."),
-        Mistake("no-output", _context_gap, "W_output is never used: changing it changes nothing. It lets a head write "
-                "into every column (section 5)."),
-        Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all "
-                "blocks of columns are equal before W_output. Put the heads side by side."),
-        Mistake("mask-inverted", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.", "All weight "
-                "lies on the padding. Here True means a real word; nn.MultiheadAttention means the opposite (section "
-                "7)."),
-        Mistake("mask-ignored", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.", "The mask has "
-                "no effect. If you used masked_fill, keep what it returns."),
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.", "Padding was taken "
-                "away after the softmax, when it had already taken its share. Mask the scores, before."),
-        Mistake("queries-masked", lambda case: f"{int(case.got['weights'].isnan().sum())} of "
-                f"{case.got['weights'].numel()} weights are not numbers.", "The mask was put on the queries: rows of "
-                "padding have no key left, and real words still look at padding. It belongs to the keys: "
-                "attention_mask[:, None, None, :]."),
+        Mistake("scaled-by-d_model", _largest, "The scores are divided by √d_model. A dot product inside a head is a sum of "
+                "d_head terms: divide by √d_head. With one head you would not notice."),
+        Mistake("no-scaling", _largest, "The scores are not divided at all: divide by √d_head, as in notebook 04, or the "
+                "rows are too sharp."),
+        Mistake("shared-projection", _largest, "One matrix made query, key and value. What a word looks for and how it is "
+                "found are then the same vector; each has its own matrix."),
+        Mistake("no-output", _context_gap, "W_output is never used: changing it changes nothing. It lets a head write into "
+                "every column (section 5)."),
+        Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all blocks of "
+                "columns are equal before W_output. Put the heads side by side."),
+        Mistake("mask-inverted", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.",
+                "All weight lies on the padding. Here True means a real word; nn.MultiheadAttention means the opposite "
+                "(section 7)."),
+        Mistake("mask-ignored", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.",
+                "The mask has no effect. If you used masked_fill, keep what it returns."),
+        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
+                "Padding was taken away after the softmax, when it had already taken its share. Mask the scores, before."),
+        Mistake("queries-masked", lambda case: f"{int(case.weights.isnan().sum())} of {case.weights.numel()} weights are "
+                "not numbers.", "The mask was put on the queries: rows of padding have no key left, and real words still "
+                "look at padding. It belongs to the keys: attention_mask[:, None, None, :]."),
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
                 "among the keys: the last dimension."),
-        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.got['weights'].isnan().sum())} weights are not "
-                "numbers: all those of padded keys, whole columns.", "The softmax runs over the queries, where the column "
-                "of a padded key holds nothing but -inf. Each query shares out its attention among the keys: the last "
-                "dimension."),
-        Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The "
-                "ones given here are used as x @ W."),
-        Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.got['weights'].shape)}, expected "
+        Mistake("softmax-over-queries-nan", lambda case: f"{int(case.weights.isnan().sum())} weights are not numbers: all "
+                "those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a padded "
+                "key holds nothing but -inf. Each query shares out its attention among the keys: the last dimension."),
+        Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The ones "
+                "given here are used as x @ W."),
+        Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.weights.shape)}, expected "
                 f"{tuple(case.right['weights'].shape)}.", "All columns were compared at once: one wide head. Split query, "
                 "key and value into num_heads heads first."),
     ),
     properties=(
-        Property(lambda case: (case.got["weights"] < -1e-6).any(),
-                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
-                 "Weights come out of a softmax and are positive."),
-        Property(lambda case: _on_padding(case) > 1e-5,
-                 lambda case: f"a padded key gets a weight of {_on_padding(case):.2g}.",
-                 "Where attention_mask is False the key must get nothing, in every head and for every query: put -inf on "
-                 "its scores, before the softmax. A number such as -100 isn't low enough where other scores are low too."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3,
-                 lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Each query's weights sum to one in each head. Print weights.sum(dim=-1) after each step: right after a "
-                 "softmax over the last dimension it is one."),
-        Property(lambda case: (case.got["weights"] - case.right["weights"]).abs().max() > 1e-4,
-                 lambda case: f"the weights of head {_first_wrong_head(case)} differ by up to "
-                     f"{(case.got['weights'] - case.right['weights']).abs().max():.3f}.",
-                 "They are weights, but not the softmax of query · key / √d_head on this head's columns: check "
-                 "projections, split and divisor one by one."),
-        Property(lambda case: _gap_of_real_words(case) < 1e-4 < _from_own_weights(case),
-                 lambda case: "the context of the real words is right; that of padded ones is off by up to "
-                     f"{_from_own_weights(case):.3f}.",
-                 "Only keys are masked. What a padded word finds is not asked for later; leave it as it comes out."),
-        Property(lambda case: _from_own_weights(case) > 1e-3,
-                 lambda case: f"your weights are right, but your context is off by up to {_from_own_weights(case):.3f}.",
-                 "Three things are left to check: value is x @ W_value, split as the others are; the merge; @ W_output "
-                 "at the end, and nothing after it."),
+        Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
+                 "are negative.", "Weights come out of a softmax and are positive."),
+        Property(lambda case: _on_padding(case) > 1e-5, lambda case: "a padded key gets a weight of "
+                 f"{_on_padding(case):.2g}.", "Where attention_mask is False the key must get nothing, in every head and "
+                 "for every query: put -inf on its scores, before the softmax. A number such as -100 isn't low enough where "
+                 "other scores are low too."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
+                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one in each head. Print weights.sum(dim=-1) "
+                 "after each step: right after a softmax over the last dimension it is one."),
+        Property(lambda case: (case.weights - case.right["weights"]).abs().max() > 1e-4, lambda case:
+                 f"the weights of head {_first_wrong_head(case)} differ by up to "
+                 f"{(case.weights - case.right['weights']).abs().max():.3f}.", "They are weights, but not the softmax of "
+                 "query · key / √d_head on this head's columns: check projections, split and divisor one by one."),
+        Property(lambda case: _gap_of_real_words(case) < 1e-4 < _from_own_weights(case), lambda case:
+                 "the context of the real words is right; that of padded ones is off by up to "
+                 f"{_from_own_weights(case):.3f}.", "Only keys are masked. What a padded word finds is not asked for later; "
+                 "leave it as it comes out."),
+        Property(lambda case: _from_own_weights(case) > 1e-3, lambda case: "your weights are right, but your context is off "
+                 f"by up to {_from_own_weights(case):.3f}.", "Three things are left to check: value is x @ W_value, split "
+                 "as the others are; the merge; @ W_output at the end, and nothing after it."),
         *reaches("x", "W_query", "W_key", "W_value", "W_output"),
     ),
     hints=(
         "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",
         "The split is exercise 5.1 and the merge 5.2. Only query, key and value are split, with one and the same rule.",
-        "scores = query @ key.transpose(-2, -1) / d_head**0.5 is (batch, heads, query, key). The mask must become "
-        "(batch, 1, 1, key).",
+        "scores = query @ key.transpose(-2, -1) / d_head**0.5 is (batch, heads, query, key). The mask must become (batch, "
+        "1, 1, key).",
         "Masked scores get -inf, then softmax over the last dimension. Merge weights @ value, and end with @ W_output.",
     ),
 )
@@ -374,39 +355,34 @@ HEADS = Exercise(
 
 
 def _value(case: Case) -> str:
-    return f"{case.got[''].item():.3f}"
+    return f"{case.answer.item():.3f}"
 
 
 BLIND = Exercise(
-    id="5.5", title="Two blind heads", kind="number", minutes=(5, 10), tolerance=5e-3,
-    objective="Two heads are as sharp as can be: each puts all its weight on one word. Which word, each draws blindly, "
-    "one of five with equal chance. Work out their difference D, in bits, on average.",
-    signature="one number",
+    kind="number", tolerance=5e-3, signature="one number",
     mistakes=(
-        Mistake("always-apart", lambda case: f"{_value(case)} would be right if they never met.", "Sometimes both draw "
-                "the same word; their rows are then equal, and D is 0."),
-        Mistake("same", lambda case: f"{_value(case)} is how often they draw the same word.", "In these cases D is 0. "
-                "What is it in the others?"),
-        Mistake("one-word", lambda case: f"you took {1 - case.got[''].item():.2f} for the chance that they meet.",
+        Mistake("always-apart", lambda case: f"{_value(case)} would be right if they never met.",
+                "Sometimes both draw the same word; their rows are then equal, and D is 0."),
+        Mistake("same", lambda case: f"{_value(case)} is how often they draw the same word.", "In these cases D is 0. What "
+                "is it in the others?"),
+        Mistake("one-word", lambda case: f"you took {1 - case.answer.item():.2f} for the chance that they meet.",
                 "That is the chance that both draw one certain word. They may meet on any of the five."),
-        Mistake("nats", lambda case: f"{_value(case)} is the average before the division by ln 2.", "D counts in bits, "
-                "so that rows without a common word have D = 1 (the formula above)."),
-        Mistake("without-return", lambda case: f"{_value(case)} leaves one word out.", "The two heads draw "
-                "independently: the second has all five words to draw from, the first one's as well."),
-        Mistake("never-apart", lambda case: f"{_value(case)} would mean that the rows are always equal.", "Blind heads "
-                "have learned nothing about each other, but that does not make them alike: what is D when they draw "
-                "two different words?"),
+        Mistake("nats", lambda case: f"{_value(case)} is the average before the division by ln 2.",
+                "D counts in bits, so that rows without a common word have D = 1 (the formula above)."),
+        Mistake("without-return", lambda case: f"{_value(case)} leaves one word out.", "The two heads draw independently: "
+                "the second has all five words to draw from, the first one's as well."),
+        Mistake("never-apart", lambda case: f"{_value(case)} would mean that the rows are always equal.",
+                "Blind heads have learned nothing about each other, but that does not make them alike: what is D when they "
+                "draw two different words?"),
         Mistake("per-cent", lambda case: f"{_value(case)} looks like a percentage.", "D runs from 0 to 1: give it as a "
                 "fraction of one."),
     ),
     properties=(
-        Property(lambda case: not 0 <= case.got[""].item() <= 1,
-                 lambda case: f"{_value(case)} is outside the range from 0 to 1.",
-                 "D is 0 for equal rows and 1 for rows without a common word; an average lies between."),
-        Property(lambda case: abs(case.got[""].item() - 0.8) > 5e-3,
-                 lambda case: f"{_value(case)} would be right if they drew the same word in "
-                     f"{100 * (1 - case.got[''].item()):.1f} of 100 cases.",
-                 "D is 0 in these cases and 1 in the others. How often do two of five possible draws agree?"),
+        Property(lambda case: not 0 <= case.answer.item() <= 1, lambda case: f"{_value(case)} is outside the range from 0 "
+                 "to 1.", "D is 0 for equal rows and 1 for rows without a common word; an average lies between."),
+        Property(lambda case: abs(case.answer.item() - 0.8) > 5e-3, lambda case: f"{_value(case)} would be right if they "
+                 f"drew the same word in {100 * (1 - case.answer.item()):.1f} of 100 cases.", "D is 0 in these cases and 1 "
+                 "in the others. How often do two of five possible draws agree?"),
     ),
     hints=(
         "There are two cases only: they draw the same word, or they do not. What is D in each?",

@@ -11,43 +11,39 @@ from course_utils.exercises.lessons.common import listed, no_module, not_contigu
 
 def _led_to(case: Case) -> float:
     """The new opinion that the learner's own hidden units lead to."""
-    first, second, _ = case.got[""].tolist()
+    first, second, _ = case.answer.tolist()
     return 2 - 2 * first + 2 * second
 
 
 HIDDEN = Exercise(
-    id="7.1", title="Praise said twice as strongly", kind="number", minutes=(5, 10), tolerance=1e-3,
-    objective="The two hidden units were made for opinions of +1 and -1. Now a word comes with opinion +2, not "
-    "negated. Work out h_1, h_2 and the new opinion.",
-    signature="a list of three numbers: h_1, h_2 and the new opinion",
+    kind="number", tolerance=1e-3, signature="a list of three numbers: h_1, h_2 and the new opinion",
     mistakes=(
-        Mistake("unchanged", lambda case: f"{listed(case.got[''], 'g')} is what one would wish for.", "But h_1 does "
-                "not only fire for negated praise: put opinion 2 and negated 0 into its formula."),
-        Mistake("no-relu", lambda case: f"your h_2 is {case.got[''][1]:g}.", "relu keeps nothing below zero: a hidden "
-                "unit is 0 or positive. h_2 goes into the new opinion after that."),
-        Mistake("no-residual", lambda case: f"{listed(case.got[''], 'g')}: the last number is the change alone.", "The "
-                "hidden units are right. conclude returns x + …: the change is added to the opinion that was there."),
-        Mistake("as-negated", lambda case: f"your h_1 is {case.got[''][0]:g}, as for a negated word.", "This one is "
-                "not negated, and the - 1 stays: opinion + 0 - 1."),
-        Mistake("wrong-way", lambda case: f"your h_1 is {case.got[''][0]:g}, and the opinion went up to "
-                f"{case.got[''][2]:g}.", "The hidden units are right, but where h_1 fires, 2 is taken away (W_2 has -2 "
-                "there)."),
-        Mistake("other-unit", lambda case: f"{listed(case.got[''], 'g')}: the wrong unit fires.", "h_1 begins with + "
-                "opinion, h_2 with - opinion. For a positive opinion only h_1 can fire here."),
-        Mistake("once", lambda case: f"{listed(case.got[''], 'g')}: h_1 was taken away once.", "The hidden units are "
-                "right; in W_2 stands -2, so twice h_1 is taken away."),
-        Mistake("opinion-of-one", lambda case: f"{listed(case.got[''], 'g')} is right for opinion +1, not negated.", "Here "
-                "the opinion is +2."),
+        Mistake("unchanged", lambda case: f"{listed(case.answer, 'g')} is what one would wish for.",
+                "But h_1 does not only fire for negated praise: put opinion 2 and negated 0 into its formula."),
+        Mistake("no-relu", lambda case: f"your h_2 is {case.answer[1]:g}.", "relu keeps nothing below zero: a hidden unit "
+                "is 0 or positive. h_2 goes into the new opinion after that."),
+        Mistake("no-residual", lambda case: f"{listed(case.answer, 'g')}: the last number is the change alone.",
+                "The hidden units are right. conclude returns x + …: the change is added to the opinion that was there."),
+        Mistake("as-negated", lambda case: f"your h_1 is {case.answer[0]:g}, as for a negated word.",
+                "This one is not negated, and the - 1 stays: opinion + 0 - 1."),
+        Mistake("wrong-way", lambda case: f"your h_1 is {case.answer[0]:g}, and the opinion went up to {case.answer[2]:g}.",
+                "The hidden units are right, but where h_1 fires, 2 is taken away (W_2 has -2 there)."),
+        Mistake("other-unit", lambda case: f"{listed(case.answer, 'g')}: the wrong unit fires.",
+                "h_1 begins with + opinion, h_2 with - opinion. For a positive opinion only h_1 can fire here."),
+        Mistake("once", lambda case: f"{listed(case.answer, 'g')}: h_1 was taken away once.", "The hidden units are right; "
+                "in W_2 stands -2, so twice h_1 is taken away."),
+        Mistake("opinion-of-one", lambda case: f"{listed(case.answer, 'g')} is right for opinion +1, not negated.",
+                "Here the opinion is +2."),
     ),
     properties=(
-        Property(lambda case: (case.got[""][:2] < 0).any(),
-                 lambda case: f"one of your hidden units is {case.got[''][:2].min():g}.", "relu keeps nothing below zero."),
-        Property(lambda case: abs(_led_to(case) - case.got[""][2].item()) > 1e-3,
-                 lambda case: "with your h_1 and h_2 the new opinion would be 2 - 2 · h_1 + 2 · h_2 = "
-                     f"{_led_to(case):g}, and you have {case.got[''][2]:g}.", "The change is added to the opinion."),
-        Property(lambda case: abs(case.got[""][0].item() - 1) > 1e-3 or abs(case.got[""][1].item()) > 1e-3,
-                 lambda case: f"from your h_1 and h_2, {case.got[''][0]:g} and {case.got[''][1]:g}, the new opinion "
-                     "follows rightly.", "But they are not what the two formulas give for opinion 2 and negated 0."),
+        Property(lambda case: (case.answer[:2] < 0).any(), lambda case: "one of your hidden units is "
+                 f"{case.answer[:2].min():g}.", "relu keeps nothing below zero."),
+        Property(lambda case: abs(_led_to(case) - case.answer[2].item()) > 1e-3, lambda case: "with your h_1 and h_2 the "
+                 f"new opinion would be 2 - 2 · h_1 + 2 · h_2 = {_led_to(case):g}, and you have {case.answer[2]:g}.",
+                 "The change is added to the opinion."),
+        Property(lambda case: abs(case.answer[0].item() - 1) > 1e-3 or abs(case.answer[1].item()) > 1e-3, lambda case:
+                 f"from your h_1 and h_2, {case.answer[0]:g} and {case.answer[1]:g}, the new opinion follows rightly.",
+                 "But they are not what the two formulas give for opinion 2 and negated 0."),
     ),
     hints=(
         "h_1 = relu(opinion + negated - 1) and h_2 = relu(-opinion + negated - 1), with opinion 2 and negated 0.",
@@ -121,62 +117,56 @@ def _moments(case: Case) -> str:
 
 
 def _raw(case: Case) -> str:
-    got, right = case.got[""][0, 0], case.right[""][0, 0]
+    got, right = case.answer[0, 0], case.expected[0, 0]
     return f"the first word begins with {got[0]:.3f} and {got[1]:.3f}, expected {right[0]:.3f} and {right[1]:.3f}."
 
 
 NORM = Exercise(
-    id="7.2", title="Layer norm", minutes=(10, 15),
-    objective="Write the formula of section 4 as a function for x with any dimensions in front, without nn.LayerNorm: "
-    "each word's vector to mean 0 and variance 1, then scale and shift. The mean may be large, such as 3,000. Let "
-    "gradients through. Three or four lines.",
+    probes=_norm_probes, observe=_observe_norm, forbidden=("course_utils.transformer_blocks.layer_norm",
+    "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"),
     signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
-    probes=_norm_probes, observe=_observe_norm,
-    forbidden=("course_utils.transformer_blocks.layer_norm", "torch.nn.functional.layer_norm", "torch.layer_norm",
-               "torch.native_layer_norm"),
     mistakes=(
-        Mistake("over-words", _moments, "You normalise over the words (dim 1). Then a word's numbers depend on the "
-                "other words of its text, and on padding (section 5). The features are the last dimension."),
-        Mistake("over-text", _moments, "You normalise over words and features together. A word's numbers then depend "
-                "on the rest of its text (section 5). Each word has a mean and a variance of its own."),
+        Mistake("over-words", _moments, "You normalise over the words (dim 1). Then a word's numbers depend on the other "
+                "words of its text, and on padding (section 5). The features are the last dimension."),
+        Mistake("over-text", _moments, "You normalise over words and features together. A word's numbers then depend on the "
+                "rest of its text (section 5). Each word has a mean and a variance of its own."),
         Mistake("over-words-from-the-end", _moments, "You normalise over the last dimension but one, the words. Then a "
-                "word's numbers depend on the other words of its text, and on padding (section 5). The features are "
-                "the last dimension."),
+                "word's numbers depend on the other words of its text, and on padding (section 5). The features are the "
+                "last dimension."),
         Mistake("over-text-from-the-end", _moments, "You normalise over the last two dimensions together, words and "
                 "features. A word's numbers then depend on the rest of its text (section 5). The features are the last "
                 "dimension alone."),
-        Mistake("third-dimension", _moments, "With three dimensions all is right, for there dim 2 is the last one. x "
-                "may have any dimensions in front: count from the end, dim=-1."),
-        Mistake("over-batch", _moments, "You normalise over the texts (dim 0): what a model says of one review would "
-                "depend on the others in its batch (section 5). The features are the last dimension."),
+        Mistake("third-dimension", _moments, "With three dimensions all is right, for there dim 2 is the last one. x may "
+                "have any dimensions in front: count from the end, dim=-1."),
+        Mistake("over-batch", _moments, "You normalise over the texts (dim 0): what a model says of one review would depend "
+                "on the others in its batch (section 5). The features are the last dimension."),
         Mistake("d-minus-1", _moments, "The squares were divided by d - 1, as torch.var and torch.std do unless told "
                 "otherwise. Layer norm divides by d: take the mean of the squares, or correction=0."),
         Mistake("eps-outside", _moments, "eps was added to the root. It belongs under it: √(variance + eps)."),
-        Mistake("std-plus-eps", _moments, "Two things differ: x.std() divides by d - 1 and not by d, and eps was added "
-                "to the root instead of under it."),
+        Mistake("std-plus-eps", _moments, "Two things differ: x.std() divides by d - 1 and not by d, and eps was added to "
+                "the root instead of under it."),
         Mistake("no-eps", _moments, "The eps that is handed over has no effect. It stands under the root, √(variance + "
                 "eps), and keeps a word of equal numbers from a division by zero."),
         Mistake("no-root", _moments, "You divide by the variance. Divide by its root, so that the variance becomes 1."),
-        Mistake("not-centred", _moments, "The mean was never taken away: you divide by the root of the mean square. "
-                "That is another norm, RMSNorm; layer norm subtracts the mean first."),
-        Mistake("squares-of-x", _moments, "The mean was taken away above the line but not below it: the variance is "
-                "the mean square of the deviations, not of x."),
-        Mistake("no-scale-no-shift", _raw, "The vector is normalised rightly, and there it ends: multiply by weight "
-                "and add bias, feature by feature."),
+        Mistake("not-centred", _moments, "The mean was never taken away: you divide by the root of the mean square. That is "
+                "another norm, RMSNorm; layer norm subtracts the mean first."),
+        Mistake("squares-of-x", _moments, "The mean was taken away above the line but not below it: the variance is the "
+                "mean square of the deviations, not of x."),
+        Mistake("no-scale-no-shift", _raw, "The vector is normalised rightly, and there it ends: multiply by weight and add "
+                "bias, feature by feature."),
         Mistake("no-shift", _raw, "Normalised and scaled rightly; bias was not added."),
         Mistake("no-scale", _raw, "Normalised rightly and shifted, but never multiplied by weight."),
-        Mistake("shift-first", _raw, "The bias was added before the multiplication by weight, so it is scaled too. "
-                "First scale, then shift."),
+        Mistake("shift-first", _raw, "The bias was added before the multiplication by weight, so it is scaled too. First "
+                "scale, then shift."),
     ),
     properties=(
-        Property(lambda case: _other_eps(case) is not None,
-                 lambda case: f"{_moments(case)[:-1]}, and your numbers are close to those of eps = {_other_eps(case):.3g}.",
-                 "The eps that is handed over has no effect here: it must stand under the root, √(variance + eps), in place "
-                 "of a number of your own."),
+        Property(lambda case: _other_eps(case) is not None, lambda case: f"{_moments(case)[:-1]}, and your numbers are "
+                 f"close to those of eps = {_other_eps(case):.3g}.", "The eps that is handed over has no effect here: it "
+                 "must stand under the root, √(variance + eps), in place of a number of your own."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3
-                 and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments,
-                 "Check two things apart: that each word's own mean is subtracted, over the last dimension; and that "
-                 "weight and bias come after that, in this order."),
+                 and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments, "Check two things apart: that each "
+                 "word's own mean is subtracted, over the last dimension; and that weight and bias come after that, in this "
+                 "order."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3, _moments,
                  "The means are right. Compare the variance: the mean of the squared deviations, and eps under the root."),
         *reaches("x", "weight", "bias"),
@@ -193,12 +183,12 @@ NORM = Exercise(
 
 
 def _order(case: Case) -> str:
-    return f"your order is {case.got['']}."
+    return f"your order is {case.answer}."
 
 
 def _step(letter: str):
     """Where a line stands in the learner's order, from 1."""
-    return lambda case: case.got[""].split().index(letter) + 1
+    return lambda case: case.answer.split().index(letter) + 1
 
 
 def _steps(one: str, other: str):
@@ -206,34 +196,26 @@ def _steps(one: str, other: str):
 
 
 POST_NORM = Exercise(
-    id="7.3", title="A post-norm block in order", kind="order", minutes=(5, 10),
-    objective="Put the six lines of a post-norm block in order: attention first, then the feed-forward layer.",
+    kind="order", lines=("x = norm_2(x)", "x = x + change", "transformed = feed_forward(x)", "x = norm_1(x)",
+    "change = attention(x).context", "x = x + transformed",),
     signature='a text such as "A B C D E F"',
-    lines=(
-        "x = norm_2(x)",
-        "x = x + change",
-        "transformed = feed_forward(x)",
-        "x = norm_1(x)",
-        "change = attention(x).context",
-        "x = x + transformed",
-    ),
     mistakes=(
         Mistake("unknown-change", _steps("B", "E"), "B adds what attention brought, so E has to run before it."),
-        Mistake("unknown-transformed", _steps("F", "C"), "F adds what the feed-forward layer made, so C has to run "
-                "before it."),
-        Mistake("feed-forward-first", _steps("C", "E"), "Here the feed-forward layer works before attention. It "
-                "concludes from what attention has collected, so attention comes first."),
-        Mistake("norm-before-attention", _steps("D", "E"), "x is normalised before attention sees it. That is neither "
-                "of the two orders: since x is overwritten, the residual starts from the norm as well. Post-norm: "
-                "after the sum."),
+        Mistake("unknown-transformed", _steps("F", "C"), "F adds what the feed-forward layer made, so C has to run before "
+                "it."),
+        Mistake("feed-forward-first", _steps("C", "E"), "Here the feed-forward layer works before attention. It concludes "
+                "from what attention has collected, so attention comes first."),
+        Mistake("norm-before-attention", _steps("D", "E"), "x is normalised before attention sees it. That is neither of "
+                "the two orders: since x is overwritten, the residual starts from the norm as well. Post-norm: after the "
+                "sum."),
         Mistake("norm-before-sum", _steps("D", "B"), "norm_1 comes before attention's change has been added. Post-norm "
                 "normalises the sum, LN(x + f(x))."),
-        Mistake("side-by-side", _steps("C", "B"), "The feed-forward layer reads x before the change of attention is in "
-                "it. First the sum, then the next sublayer."),
-        Mistake("norms-swapped", _steps("A", "D"), "norm_2 belongs to the feed-forward layer and ends the block; "
-                "norm_1 ends the attention part."),
-        Mistake("norm-too-late", _steps("D", "C"), "The feed-forward layer reads the sum before norm_1 has normalised "
-                "it. In post-norm each half ends with its norm."),
+        Mistake("side-by-side", _steps("C", "B"), "The feed-forward layer reads x before the change of attention is in it. "
+                "First the sum, then the next sublayer."),
+        Mistake("norms-swapped", _steps("A", "D"), "norm_2 belongs to the feed-forward layer and ends the block; norm_1 "
+                "ends the attention part."),
+        Mistake("norm-too-late", _steps("D", "C"), "The feed-forward layer reads the sum before norm_1 has normalised it. "
+                "In post-norm each half ends with its norm."),
         Mistake("last-norm-too-early", _steps("A", "F"), "norm_2 comes before the feed-forward layer's change has been "
                 "added. Post-norm normalises the sum, and a norm is the last line."),
     ),
@@ -324,50 +306,45 @@ def _loud(case: Case) -> str:
 
 
 STACK = Exercise(
-    id="7.4", title="A pre-norm stack from its parts", minutes=(8, 15),
-    objective="Write a whole pre-norm stack as one function, from given parts. Each entry of layers is a tuple "
-    "(attention, feed_forward, norm_1, norm_2) of functions; here attention(x, mask) returns a tensor. After the last "
-    "layer comes last_norm, which is all that is left of a stack without layers.",
-    signature="pre_norm_stack(x (batch, seq_len, d_model), layers, last_norm, mask (batch, 1, seq_len), True = may "
-    "attend) -> (batch, seq_len, d_model)",
     probes=_stack_probes, observe=_observe_stack,
+    signature="pre_norm_stack(x (batch, seq_len, d_model), layers, last_norm, mask (batch, 1, seq_len), True = may attend) "
+    "-> (batch, seq_len, d_model)",
     mistakes=(
-        Mistake("post-norm", _silent, "Each norm stands after its sum: that is post-norm, LN(x + f(x)). In pre-norm "
-                "the norms stand inside, x + f(LN(x)), and nothing but sums lies on the way of x (section 7)."),
-        Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalised "
-                "x. Only what goes into the sublayer is normalised."),
-        Mistake("no-residual", _silent, "Neither sublayer adds its input: what it returns replaces x. Section 9 shows "
-                "where that leads: x = x + …, twice in each layer."),
-        Mistake("attention-replaces", _silent, "What attention returns replaces x; the residual past the feed-forward "
-                "layer is there. Add x there too."),
+        Mistake("post-norm", _silent, "Each norm stands after its sum: that is post-norm, LN(x + f(x)). In pre-norm the "
+                "norms stand inside, x + f(LN(x)), and nothing but sums lies on the way of x (section 7)."),
+        Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalised x. "
+                "Only what goes into the sublayer is normalised."),
+        Mistake("no-residual", _silent, "Neither sublayer adds its input: what it returns replaces x. Section 9 shows where "
+                "that leads: x = x + …, twice in each layer."),
+        Mistake("attention-replaces", _silent, "What attention returns replaces x; the residual past the feed-forward layer "
+                "is there. Add x there too."),
         Mistake("feed-forward-replaces", _silent, "What the feed-forward layer returns replaces x; the residual past "
                 "attention is there. Add x there too."),
         Mistake("no-norms", _loud, "Neither norm_1 nor norm_2 is used: the sublayers get x as it is. Zeros cannot show "
                 "that."),
         Mistake("attention-not-normed", _loud, "Attention gets x as it is, without norm_1."),
         Mistake("feed-forward-not-normed", _loud, "The feed-forward layer gets x as it is, without norm_2."),
-        Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each has a scale and a shift of its "
-                "own; before training they are equal, and nobody would notice."),
+        Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each has a scale and a shift of its own; "
+                "before training they are equal, and nobody would notice."),
         Mistake("no-last-norm", _silent, "The last norm is missing. After the last sum nothing holds the size of the "
                 "vectors (section 10)."),
-        Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it lies on the way of x. It "
-                "comes once, after the loop."),
+        Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it lies on the way of x. It comes "
+                "once, after the loop."),
         Mistake("first-layer-again", _loud, "Every round uses the parts of layers[0]. Each layer has weights of its own."),
-        Mistake("no-mask", lambda case: "when the padding changes, real words move by up to "
-                f"{case.got['moved'].item():.3f}.", "The mask does not reach attention. Hand it over in every layer."),
-        Mistake("no-feed-forward", _loud, "The feed-forward layers are missing: a word collects, but draws no "
-                "conclusion (section 1)."),
-        Mistake("feed-forward-first", _loud, "The feed-forward layer comes before attention. Attention first, as in "
-                "the bare block."),
+        Mistake("no-mask", lambda case: f"when the padding changes, real words move by up to {case.moved.item():.3f}.",
+                "The mask does not reach attention. Hand it over in every layer."),
+        Mistake("no-feed-forward", _loud, "The feed-forward layers are missing: a word collects, but draws no conclusion "
+                "(section 1)."),
+        Mistake("feed-forward-first", _loud, "The feed-forward layer comes before attention. Attention first, as in the "
+                "bare block."),
         Mistake("side-by-side", _loud, "Both sublayers read the same x, and their changes are added together. The "
                 "feed-forward layer must see what attention has added."),
     ),
     properties=(
         Property(lambda case: case.inputs[1] and _gap(case, "output with silent sublayers") > 1e-3, _silent,
                  "Only the residuals and last_norm are left then. What else touches x on its way, or what is missing?"),
-        Property(lambda case: case.got["moved"].item() > 1e-4,
-                 lambda case: f"when the padding changes, real words move by up to {case.got['moved'].item():.3f}.",
-                 "attention(x, mask) needs the mask as it is given, in every layer."),
+        Property(lambda case: case.moved.item() > 1e-4, lambda case: "when the padding changes, real words move by up to "
+                 f"{case.moved.item():.3f}.", "attention(x, mask) needs the mask as it is given, in every layer."),
         Property(lambda case: case.inputs[1] and _gap(case) > 1e-4, _loud, "Look at what each sublayer gets (which norm, of "
                  "which x, of which layer), and at what its result is added to."),
         Property(lambda case: _gap(case) > 1e-4, lambda case: "stacks of one, two and three layers are right. With no "
@@ -426,13 +403,13 @@ def _observe_depth(answer, num_layers, make_block, x):
 
 
 def _count(case: Case) -> str:
-    return (f"a stack of {case.inputs[0]} blocks has {case.got['parameters'].item():.0f} parameters, expected "
+    return (f"a stack of {case.inputs[0]} blocks has {case.parameters.item():.0f} parameters, expected "
             f"{case.right['parameters'].item():.0f}.")
 
 
 def _blocks(case: Case) -> float:
     """How many blocks' worth of parameters there are."""
-    return case.got["parameters"].item() / (case.right["parameters"].item() / case.inputs[0])
+    return case.parameters.item() / (case.right["parameters"].item() / case.inputs[0])
 
 
 def _output(case: Case) -> str:
@@ -440,59 +417,53 @@ def _output(case: Case) -> str:
 
 
 DEPTH = Exercise(
-    id="7.5", title="A stack that does not grow", minutes=(5, 10), given="as-given",
-    objective="This stack runs, and its output has the right shape. But the number of its parameters does not grow "
-    "with num_layers. Two things are wrong in one line; repair it. make_block() makes a new block each time it is "
-    "called. Deep copies of one block count too: they start with equal weights, as in PyTorch's nn.TransformerEncoder, and "
-    "are trained apart.",
-    signature="BlockStack(num_layers, make_block) -> a module that maps x (batch, seq_len, d_model) to the same shape, "
-    "one block after another",
-    probes=_depth_probes, observe=_observe_depth,
+    given="as-given", probes=_depth_probes, observe=_observe_depth,
+    signature="BlockStack(num_layers, make_block) -> a module that maps x (batch, seq_len, d_model) to the same shape, one "
+    "block after another",
     mistakes=(
-        Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of list "
-                "(section 8)? And how many times is make_block called?"),
-        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: "
-                "no optimiser would train them and no file would keep them. See section 8."),
+        Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of list (section "
+                "8)? And how many times is make_block called?"),
+        Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: no "
+                "optimiser would train them and no file would keep them. See section 8."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
                 f"{case.got['second pass'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
         Mistake("repeated-block", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs "
-                f"{case.inputs[0]} times.", "PyTorch sees it now, but it is the same block each time: [block] * n "
-                "repeats one block. Call make_block anew for each."),
+                f"{case.inputs[0]} times.", "PyTorch sees it now, but it is the same block each time: [block] * n repeats "
+                "one block. Call make_block anew for each."),
         Mistake("overwritten", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs once.",
-            "Keep num_layers of them. If each new block gets the name of the one before, only the last is left."),
-        Mistake("one-too-few", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.", "One is missing: "
-                "range(n) already gives n numbers, from 0 to n - 1."),
-        Mistake("one-too-many", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.", "One too many: "
-                "range(n) gives n numbers, from 0 to n - 1."),
-        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what the "
-                "others make is lost, if they run at all. Each must work on what the one before has made."),
-        Mistake("only-first", _output, "All blocks are kept but only the first one runs: the others would never "
-                "receive a gradient. If `return` stands inside the loop, move it out."),
-        Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. "
-                "That trains as well; but a file of weights that was saved with the usual order would be read the "
-                "wrong way round.", convention=True),
-        Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the "
-                "blocks: here x = block(x) is all."),
-        Mistake("cut-off", lambda case: "numbers and output are right, but a gradient reaches "
-                f"{case.got['trained'].item():.0f} of {case.right['trained'].item():.0f} parameters.", "no_grad(), "
-                "detach(), .data or requires_grad_(False) keeps all of it away. No optimiser could train the stack."),
+                "Keep num_layers of them. If each new block gets the name of the one before, only the last is left."),
+        Mistake("one-too-few", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.",
+                "One is missing: range(n) already gives n numbers, from 0 to n - 1."),
+        Mistake("one-too-many", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.",
+                "One too many: range(n) gives n numbers, from 0 to n - 1."),
+        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what the others "
+                "make is lost, if they run at all. Each must work on what the one before has made."),
+        Mistake("only-first", _output, "All blocks are kept but only the first one runs: the others would never receive a "
+                "gradient. If `return` stands inside the loop, move it out."),
+        Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. That "
+                "trains as well; but a file of weights that was saved with the usual order would be read the wrong way "
+                "round.", convention=True),
+        Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the blocks: "
+                "here x = block(x) is all."),
+        Mistake("cut-off", lambda case: f"numbers and output are right, but a gradient reaches {case.trained.item():.0f} of "
+                f"{case.right['trained'].item():.0f} parameters.", "no_grad(), detach(), .data or requires_grad_(False) "
+                "keeps all of it away. No optimiser could train the stack."),
     ),
     properties=(
-        Property(lambda case: case.got["parameters"].item() != case.right["parameters"].item(), _count,
+        Property(lambda case: case.parameters.item() != case.right["parameters"].item(), _count,
                  "There must be num_layers blocks, each a new one, all where PyTorch can see them."),
-        Property(lambda case: case.got["saved"].item() != case.right["saved"].item(),
-                 lambda case: f"state_dict() holds {case.got['saved'].item():.0f} numbers, expected "
-                     f"{case.right['saved'].item():.0f}.", "What a file keeps must be the weights of all blocks, once."),
-        Property(lambda case: case.got["second pass"].item() > 1e-6,
-                 lambda case: f"two passes over the same text differ by up to {case.got['second pass'].item():.3f}.",
-                 "Nothing here should be random once the stack is made."),
+        Property(lambda case: case.saved.item() != case.right["saved"].item(), lambda case: "state_dict() holds "
+                 f"{case.saved.item():.0f} numbers, expected {case.right['saved'].item():.0f}.",
+                 "What a file keeps must be the weights of all blocks, once."),
+        Property(lambda case: case.got["second pass"].item() > 1e-6, lambda case: "two passes over the same text differ by "
+                 f"up to {case.got['second pass'].item():.3f}.", "Nothing here should be random once the stack is made."),
         Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks that PyTorch sees must run one after "
                  "another, each once, on what the one before has made, and nothing else may run."),
-        Property(lambda case: case.got["trained"].item() != case.right["trained"].item(),
-                 lambda case: f"numbers and output are right, but a gradient reaches {case.got['trained'].item():.0f} "
-                     f"of {case.right['trained'].item():.0f} parameters.", "Something "
-                     "between the blocks cuts it off: detach(), .data or no_grad()."),
+        Property(lambda case: case.trained.item() != case.right["trained"].item(), lambda case:
+                 f"numbers and output are right, but a gradient reaches {case.trained.item():.0f} of "
+                 f"{case.right['trained'].item():.0f} parameters.", "Something between the blocks cuts it off: detach(), "
+                 ".data or no_grad()."),
         *reaches("x"),
     ),
     hints=(

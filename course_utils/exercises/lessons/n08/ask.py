@@ -55,13 +55,13 @@ def _observe_pooling(function, queries, x, attention_mask):
 
 def _on_padding(case: Case) -> torch.Tensor:
     """The largest weight on a place that is not real."""
-    forbidden = ~case.inputs[2][:, None, :].expand(case.got["weights"].shape)
-    return case.got["weights"][forbidden].abs().max()
+    forbidden = ~case.inputs[2][:, None, :].expand(case.weights.shape)
+    return case.weights[forbidden].abs().max()
 
 
 def _sums(case: Case) -> torch.Tensor:
     """The sum of each query's weights, in the reviews that have a token."""
-    return case.got["weights"].sum(dim=-1)[case.inputs[2].any(dim=1)]
+    return case.weights.sum(dim=-1)[case.inputs[2].any(dim=1)]
 
 
 def _empty(case: Case) -> torch.Tensor:
@@ -69,11 +69,11 @@ def _empty(case: Case) -> torch.Tensor:
 
 
 def _largest(case: Case) -> str:
-    return f"your largest weight is {case.got['weights'].max():.3f}, expected {case.right['weights'].max():.3f}."
+    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
 
 
 def _weight_off(case: Case) -> str:
-    got, right = case.got["weights"], case.right["weights"]
+    got, right = case.weights, case.right["weights"]
     place = (got - right).abs().flatten().argmax().item()
     review, rest = divmod(place, got.shape[1] * got.shape[2])
     query, word = divmod(rest, got.shape[2])
@@ -86,7 +86,7 @@ def _leak(case: Case) -> str:
 
 
 def _own_pooled(case: Case) -> torch.Tensor:
-    return (case.got["weights"] @ case.inputs[1].double()).flatten(1)
+    return (case.weights @ case.inputs[1].double()).flatten(1)
 
 
 def _shape(case: Case, name: str) -> str:
@@ -110,93 +110,84 @@ def _gradient(name: str):
 
 
 QUERIES = Exercise(
-    id="8.1", title="Several queries", minutes=(20, 40),
-    objective="One query can look for one thing. Lin et al. (2017) use several, and put their pooled vectors side by "
-    "side: first all numbers of query 0, then those of query 1, and so on. Write it with softmax and products. A "
-    "review without a token gives zeros, for weights and pooled vectors; the queries must be trainable, and no "
-    "gradient may be NaN. Scores may be large, such as 80 or -160.",
+    probes=_query_probes, observe=_observe_pooling, forbidden=("course_utils.attention.scaled_dot_product_attention",
+    "course_utils.classifier.AttentionPooling", "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward"),
     signature="pool_with_queries(queries (num_queries, d_model), x (batch, seq_len, d_model), attention_mask (batch, "
     "seq_len), True = real) -> pooled (batch, num_queries * d_model), weights (batch, num_queries, seq_len)",
-    probes=_query_probes, observe=_observe_pooling,
-    forbidden=("course_utils.attention.scaled_dot_product_attention", "course_utils.classifier.AttentionPooling",
-               "torch.nn.functional.scaled_dot_product_attention", "torch.nn.functional.multi_head_attention_forward"),
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows, or a sum of "
     "0 to divide by. Fill with a large negative number, call softmax, and set the weights of the padding to 0 after it.",
     mistakes=(
-        Mistake("nan", _unfit, "A review without a token has a row of -inf, and its softmax is 0 divided by 0. All "
-                "other reviews are right. Fill with the lowest finite number, and look at what that row holds then."),
-        Mistake("uniform", _leak, "It is the review without a token: with one low number everywhere, softmax sees "
-                "equal scores. All other reviews are right. Set the weights of the padding to zero afterwards as "
-                "well."),
+        Mistake("nan", _unfit, "A review without a token has a row of -inf, and its softmax is 0 divided by 0. All other "
+                "reviews are right. Fill with the lowest finite number, and look at what that row holds then."),
+        Mistake("uniform", _leak, "It is the review without a token: with one low number everywhere, softmax sees equal "
+                "scores. All other reviews are right. Set the weights of the padding to zero afterwards as well."),
         Mistake("ignored", _leak, "The mask has no effect. If you call masked_fill, keep what it returns."),
-        Mistake("mask-after-softmax", lambda case: f"the weights of a review sum to {spread(_sums(case))}.", "The mask "
-                "comes after the softmax, when padding has taken its share. It belongs on the scores, before."),
+        Mistake("mask-after-softmax", lambda case: f"the weights of a review sum to {spread(_sums(case))}.",
+                "The mask comes after the softmax, when padding has taken its share. It belongs on the scores, before."),
         Mistake("filled-with-zero", _leak, "The padding's score is 0, and e⁰ = 1 is as much as an indifferent word has "
                 "(section 1). Its score must be far below all others."),
-        Mistake("zero-then-removed", lambda case: f"the weights of a review sum to {spread(_sums(case))}.", "The "
-                "padding's score is set to 0, takes its share of the softmax (e⁰ = 1), and is removed afterwards. Put "
+        Mistake("zero-then-removed", lambda case: f"the weights of a review sum to {spread(_sums(case))}.",
+                "The padding's score is set to 0, takes its share of the softmax (e⁰ = 1), and is removed afterwards. Put "
                 "-inf or a number like -1e9 in place of the 0."),
         Mistake("inverted", lambda case: f"{_leak(case)} Real words get "
-                f"{case.got['weights'][case.inputs[2][:, None].expand(case.got['weights'].shape)].max():.3f} at most.",
+                f"{case.weights[case.inputs[2][:, None].expand(case.weights.shape)].max():.3f} at most.",
                 "The mask is the wrong way round: True means real, so fill where it is False."),
         Mistake("no-scaling", _largest, "The scores are not divided by √d_model."),
         Mistake("divided-by-d", _largest, "The scores are divided by d_model itself; it is its root."),
-        Mistake("scaled-by-length", _largest, "The root is taken of the number of words. It is the width of the "
-                "vectors that makes scores large (notebook 04, section 7)."),
+        Mistake("scaled-by-length", _largest, "The root is taken of the number of words. It is the width of the vectors "
+                "that makes scores large (notebook 04, section 7)."),
         Mistake("softmax-over-queries", lambda case: f"the weights of one query sum to {spread(_sums(case))} over the "
-                f"words, and those of one word to {spread(case.got['weights'].sum(dim=1))} over the queries.", "The "
-            "softmax runs over the queries. Each query shares out one whole among the words: the last dimension."),
-        Mistake("averaged", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are averaged.", "What each "
-                "query found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
-        Mistake("summed", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are added.", "What each query "
-                "found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
+                f"words, and those of one word to {spread(case.weights.sum(dim=1))} over the queries.",
+                "The softmax runs over the queries. Each query shares out one whole among the words: the last dimension."),
+        Mistake("averaged", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are averaged.",
+                "What each query found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
+        Mistake("summed", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are added.",
+                "What each query found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
         Mistake("not-joined", lambda case: f"{_shape(case, 'pooled')}, expected {tuple(case.right['pooled'].shape)}.",
-            "All numbers are right. The output layer wants one vector for each review: join the last two dimensions."),
-        Mistake("interleaved", lambda case: "the second number of your first pooled vector is "
-                f"{case.got['pooled'][0, 1]:.3f}, expected {case.right['pooled'][0, 1]:.3f}.", "The numbers are right "
-                "and stand in another order: first column of all queries, second column of all queries, … Each query's "
-                "vector should stay in one piece."),
+                "All numbers are right. The output layer wants one vector for each review: join the last two dimensions."),
+        Mistake("interleaved", lambda case: f"the second number of your first pooled vector is {case.pooled[0, 1]:.3f}, "
+                f"expected {case.right['pooled'][0, 1]:.3f}.", "The numbers are right and stand in another order: first "
+                "column of all queries, second column of all queries, … Each query's vector should stay in one piece."),
         Mistake("plain-means", _largest, "Each query gives all words the same weight. Where do the scores enter?"),
-        Mistake("detached", _gradient("gradient for the queries"), "The weights are cut off from the queries, by "
-                "detach(), .data, no_grad() or numpy. The queries would never be trained."),
-        Mistake("swapped", lambda case: f"you return the shapes {tuple(case.got['pooled'].shape)} and "
-                f"{tuple(case.got['weights'].shape)}.", "The two stand the wrong way round: return pooled, weights."),
+        Mistake("detached", _gradient("gradient for the queries"), "The weights are cut off from the queries, by detach(), "
+                ".data, no_grad() or numpy. The queries would never be trained."),
+        Mistake("swapped", lambda case: f"you return the shapes {tuple(case.pooled.shape)} and {tuple(case.weights.shape)}.",
+                "The two stand the wrong way round: return pooled, weights."),
     ),
     properties=(
-        Property(lambda case: (case.got["weights"] < -1e-6).any(),
-                 lambda case: f"{int((case.got['weights'] < 0).sum())} of your weights are negative.",
-                 "Weights come out of a softmax and are positive."),
+        Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
+                 "are negative.", "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5, _leak, "Places where the mask is False get nothing, in every "
                  "review, the empty one included."),
-        Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5,
-                 lambda case: f"the weights of one query sum to {spread(_sums(case))} in reviews that have tokens.",
-                 "Nothing is left for the real words where their scores are very low, or far below those of the padding. "
-                 "softmax copes with both, if the padding's scores are masked before it."),
-        Property(lambda case: (_sums(case) - 1).abs().max() > 1e-3,
-                 lambda case: f"the weights of one query sum to {spread(_sums(case))} in reviews that have tokens.",
-                 "They sum to one over the real words. Print weights.sum(dim=-1) after each step: right after a softmax "
-                 "over the last dimension it is one, and taking padding away must not change it."),
-        Property(lambda case: _empty(case).any() and case.got["pooled"][_empty(case)].abs().max() > 1e-5,
-                 lambda case: "the review without a token is pooled to numbers up to "
-                     f"{case.got['pooled'][_empty(case)].abs().max():.3f}.", "There is nothing in it: zeros."),
-        Property(_off("weights"), _weight_off, "Rows sum to one and padding gets nothing, but the weights do not come "
-                 "from query · word / √d_model, each query's own."),
-        Property(lambda case: (_own_pooled(case) - case.got["pooled"]).abs().max() > 1e-3,
-                 lambda case: "the weights are right. Your pooled vectors are not the means of x with these weights, "
-                     "query after query: they differ by up to "
-                     f"{(_own_pooled(case) - case.got['pooled']).abs().max():.3f}.",
-                 "pooled = weights @ x, and then only the shape changes."),
-        Property(_off("gradient for the queries"), _gradient("gradient for the queries"), "Something on the way from "
-                 "the queries to the result is cut off (detach, .data, no_grad, numpy) or computed twice."),
+        Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5, lambda case: "the weights of one query sum to "
+                 f"{spread(_sums(case))} in reviews that have tokens.", "Nothing is left for the real words where their "
+                 "scores are very low, or far below those of the padding. softmax copes with both, if the padding's scores "
+                 "are masked before it."),
+        Property(lambda case: (_sums(case) - 1).abs().max() > 1e-3, lambda case: "the weights of one query sum to "
+                 f"{spread(_sums(case))} in reviews that have tokens.", "They sum to one over the real words. Print "
+                 "weights.sum(dim=-1) after each step: right after a softmax over the last dimension it is one, and taking "
+                 "padding away must not change it."),
+        Property(lambda case: _empty(case).any() and case.pooled[_empty(case)].abs().max() > 1e-5, lambda case:
+                 f"the review without a token is pooled to numbers up to {case.pooled[_empty(case)].abs().max():.3f}.",
+                 "There is nothing in it: zeros."),
+        Property(_off("weights"), _weight_off, "Rows sum to one and padding gets nothing, but the weights do not come from "
+                 "query · word / √d_model, each query's own."),
+        Property(lambda case: (_own_pooled(case) - case.pooled).abs().max() > 1e-3, lambda case:
+                 "the weights are right. Your pooled vectors are not the means of x with these weights, query after query: "
+                 f"they differ by up to {(_own_pooled(case) - case.pooled).abs().max():.3f}.", "pooled = weights @ x, and "
+                 "then only the shape changes."),
+        Property(_off("gradient for the queries"), _gradient("gradient for the queries"), "Something on the way from the "
+                 "queries to the result is cut off (detach, .data, no_grad, numpy) or computed twice."),
         Property(_off("gradient for x"), _gradient("gradient for x"), "The words enter twice, in the scores and in the "
                  "means; one of the two ways is cut off."),
     ),
     hints=(
         "Name the shapes first: scores and weights are (batch, num_queries, seq_len). Which product gives that?",
-        "queries @ x.transpose(1, 2) has the right shape by broadcasting; the mask needs a dimension in the middle, as "
-        "in section 1.",
-        "-inf makes NaN of a review without tokens. Fill with torch.finfo(scores.dtype).min, take the softmax, and set "
-        "the weights of the padding to 0.",
+        "queries @ x.transpose(1, 2) has the right shape by broadcasting; the mask needs a dimension in the middle, as in "
+        "section 1.",
+        "-inf makes NaN of a review without tokens. Fill with torch.finfo(scores.dtype).min, take the softmax, and set the "
+        "weights of the padding to 0.",
         "weights @ x is (batch, num_queries, d_model). flatten(start_dim=1) puts the queries side by side.",
     ),
 )
@@ -205,7 +196,7 @@ QUERIES = Exercise(
 
 
 def _batches_of(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    return case.got[""][:3], case.got[""][3:]
+    return case.answer[:3], case.answer[3:]
 
 
 def _norm(case: Case) -> str:
@@ -218,7 +209,7 @@ def _second(case: Case) -> str:
 
 def _signs(case: Case) -> int:
     """How many of the six numbers have another sign than the gradient had."""
-    return int((case.got[""].sign() != case.right[""].sign()).sum())
+    return int((case.answer.sign() != case.expected.sign()).sum())
 
 
 def _ratio(case: Case) -> tuple[float, float]:
@@ -227,41 +218,38 @@ def _ratio(case: Case) -> tuple[float, float]:
 
 
 CLIPPING = Exercise(
-    id="8.2", title="Clipping by hand", kind="number", minutes=(5, 10), tolerance=4e-3,
-    objective="A model has a weight of two numbers and a bias of one, and max_norm is 2.6. A first batch gives the "
-    "gradients (3, -4) and 12, a second one (0.3, -0.4) and 1.2. Work out what the six numbers become, each batch "
-    "clipped by itself.",
+    kind="number", tolerance=4e-3,
     signature="a list of six numbers: weight, weight, bias of the first batch, then of the second",
     mistakes=(
-        Mistake("each-parameter", _norm, "The weight and the bias are clipped each by itself, so the gradient now "
-                "points elsewhere. One norm is taken over all parameters together."),
-        Mistake("each-number", _norm, "Each number is cut off at 2.6. That changes the direction, and the norm can "
-                "still be too large. Multiply all of them by one factor."),
-        Mistake("always-scaled", _second, "Its norm was 1.3, below the limit, and you scaled it up to 2.6. Clipping "
-                "only makes large gradients smaller."),
+        Mistake("each-parameter", _norm, "The weight and the bias are clipped each by itself, so the gradient now points "
+                "elsewhere. One norm is taken over all parameters together."),
+        Mistake("each-number", _norm, "Each number is cut off at 2.6. That changes the direction, and the norm can still be "
+                "too large. Multiply all of them by one factor."),
+        Mistake("always-scaled", _second, "Its norm was 1.3, below the limit, and you scaled it up to 2.6. Clipping only "
+                "makes large gradients smaller."),
         Mistake("to-norm-one", _norm, "In the example above the limit is 1; here it is 2.6."),
         Mistake("summed", _norm, "You divided by the sum of the sizes. The norm is the root of the sum of squares."),
         Mistake("largest", _norm, "You divided by the largest number. The norm is the root of the sum of all squares."),
         Mistake("squared", _norm, "You divided by the sum of squares. Its root is missing."),
-        Mistake("divided-by-the-norm", _norm, "That is the direction alone, with norm 1. Multiply by the limit: the "
-                "norm afterwards should be 2.6."),
+        Mistake("divided-by-the-norm", _norm, "That is the direction alone, with norm 1. Multiply by the limit: the norm "
+                "afterwards should be 2.6."),
         Mistake("divided-by-the-limit", _norm, "You divided by 2.6. The factor is the limit divided by the norm."),
-        Mistake("same-factor", _second, "Both batches were multiplied by the same factor, or nearly. Each batch is "
-                "clipped by itself, with its own norm, and only if that is above the limit."),
-        Mistake("signs-lost", lambda case: f"{int((case.got[''] < 0).sum())} of your six numbers are negative, and two "
-                "of the gradients are.", "The sizes are right. Clipping keeps the direction, so it keeps the signs."),
+        Mistake("same-factor", _second, "Both batches were multiplied by the same factor, or nearly. Each batch is clipped "
+                "by itself, with its own norm, and only if that is above the limit."),
+        Mistake("signs-lost", lambda case: f"{int((case.answer < 0).sum())} of your six numbers are negative, and two of "
+                "the gradients are.", "The sizes are right. Clipping keeps the direction, so it keeps the signs."),
     ),
     properties=(
         Property(_signs, lambda case: f"signs that are not those of the gradient: {_signs(case)} of 6.",
                  "Clipping makes a gradient shorter, and keeps its direction."),
-        Property(lambda case: abs(_ratio(case)[0] + 4 / 3) > 0.02 or abs(_ratio(case)[1] - 4) > 0.06,
-                 lambda case: f"in your first batch the second number is {_ratio(case)[0]:.2f} times the first and the "
-                     f"third {_ratio(case)[1]:.2f} times.", "Before clipping it was -1.33 and 4 times. The direction "
-                     "stays, so these stay."),
-        Property(lambda case: abs(_batches_of(case)[0].norm() - 2.6) > 0.02, _norm, "The proportions are right. "
-                 "Afterwards the norm should be the limit, 2.6."),
-        Property(lambda case: (_batches_of(case)[1] - torch.tensor([0.3, -0.4, 1.2])).abs().max() > 0.01, _second, "The "
-                 "first batch is right. What is the norm of the second, and is that too much?"),
+        Property(lambda case: abs(_ratio(case)[0] + 4 / 3) > 0.02 or abs(_ratio(case)[1] - 4) > 0.06, lambda case:
+                 f"in your first batch the second number is {_ratio(case)[0]:.2f} times the first and the third "
+                 f"{_ratio(case)[1]:.2f} times.", "Before clipping it was -1.33 and 4 times. The direction stays, so these "
+                 "stay."),
+        Property(lambda case: abs(_batches_of(case)[0].norm() - 2.6) > 0.02, _norm, "The proportions are right. Afterwards "
+                 "the norm should be the limit, 2.6."),
+        Property(lambda case: (_batches_of(case)[1] - torch.tensor([0.3, -0.4, 1.2])).abs().max() > 0.01, _second,
+                 "The first batch is right. What is the norm of the second, and is that too much?"),
     ),
     hints=(
         "One norm for each batch, over its three numbers: the root of the sum of their squares.",
@@ -300,7 +288,7 @@ def _observe_loss(function, logits, labels):
 
 
 def _loss_seen(case: Case) -> str:
-    return f"your loss is {case.got['loss'].item():.4f}, expected {case.right['loss'].item():.4f}."
+    return f"your loss is {case.loss.item():.4f}, expected {case.right['loss'].item():.4f}."
 
 
 def _gradient_off(case: Case) -> str:
@@ -312,64 +300,57 @@ def _gradient_off(case: Case) -> str:
 
 
 def _row_sums(case: Case) -> str:
-    return f"a row of your probabilities sums to {case.got['probabilities'].sum(dim=-1)[0]:.3f}."
+    return f"a row of your probabilities sums to {case.probabilities.sum(dim=-1)[0]:.3f}."
 
 
 LOSS = Exercise(
-    id="8.3", title="A loss that cannot come near zero", minutes=(5, 10), given="softmax-first",
-    objective="A model with two classes is trained with this function. It learns, slowly; in the end every review is "
-    "right, and surely so, but the mean loss stays above 0.31. Repair it. Both results are wanted: the loss to train "
-    "with, and the probabilities to show.",
+    given="softmax-first", probes=_loss_probes, observe=_observe_loss,
     signature="loss_and_probabilities(logits (batch, num_classes), labels (batch)) -> mean loss, probabilities (batch, "
     "num_classes)",
-    probes=_loss_probes, observe=_observe_loss,
     not_finite="A very small probability is rounded to 0, and its logarithm is -inf. Start from the logits: log_softmax or "
     "cross_entropy never forms that 0.",
     mistakes=(
-        Mistake("softmax-first", _loss_seen, "cross_entropy takes logits and does its own softmax. It gets "
-                "probabilities here: numbers from 0 to 1, too close together for it ever to be sure."),
-        Mistake("no-probabilities", lambda case: f"the loss is right, but {_row_sums(case)}", "You return the logits "
-                "as they are. Probabilities are their softmax; only cross_entropy must not get them."),
-        Mistake("logarithms-returned", lambda case: f"the loss is right, but {_row_sums(case)}", "You return the "
-                "logarithms of the probabilities; take exp, or softmax in place of log_softmax."),
-        Mistake("softmax-over-reviews", lambda case: f"the loss is right, but {_row_sums(case)}", "The softmax runs "
-                "over the reviews of the batch. Each review's classes share out one whole: dim=-1."),
-        Mistake("nll-of-probabilities", _loss_seen, "nll_loss takes logarithms of probabilities. Given probabilities, "
-                "it returns minus the mean probability of the right label, which is no logarithm at all."),
+        Mistake("softmax-first", _loss_seen, "cross_entropy takes logits and does its own softmax. It gets probabilities "
+                "here: numbers from 0 to 1, too close together for it ever to be sure."),
+        Mistake("no-probabilities", lambda case: f"the loss is right, but {_row_sums(case)}", "You return the logits as "
+                "they are. Probabilities are their softmax; only cross_entropy must not get them."),
+        Mistake("logarithms-returned", lambda case: f"the loss is right, but {_row_sums(case)}",
+                "You return the logarithms of the probabilities; take exp, or softmax in place of log_softmax."),
+        Mistake("softmax-over-reviews", lambda case: f"the loss is right, but {_row_sums(case)}",
+                "The softmax runs over the reviews of the batch. Each review's classes share out one whole: dim=-1."),
+        Mistake("nll-of-probabilities", _loss_seen, "nll_loss takes logarithms of probabilities. Given probabilities, it "
+                "returns minus the mean probability of the right label, which is no logarithm at all."),
         Mistake("nll-of-logits", _loss_seen, "nll_loss takes logarithms of probabilities, and gets logits here. "
                 "cross_entropy is the one that takes logits."),
-        Mistake("summed", _loss_seen, "That is the sum over the batch. A mean is asked for; with a sum, the step would "
-                "grow with the batch."),
+        Mistake("summed", _loss_seen, "That is the sum over the batch. A mean is asked for; with a sum, the step would grow "
+                "with the batch."),
         Mistake("cut", lambda case: "both results are right, but the largest number of the gradient for the logits is "
-                f"{case.got['gradient for the logits'].abs().max():.3f}.", "The loss is cut off from the model, by "
-                "item(), detach() or no_grad(). Return it as cross_entropy gave it; call item() where it is printed."),
+                f"{case.got['gradient for the logits'].abs().max():.3f}.", "The loss is cut off from the model, by item(), "
+                "detach() or no_grad(). Return it as cross_entropy gave it; call item() where it is printed."),
         Mistake("softmax-twice-returned", lambda case: "the loss is right; your largest probability is "
-                f"{case.got['probabilities'].max():.3f}, expected {case.right['probabilities'].max():.3f}.", "The "
-            "probabilities went through softmax twice."),
+                f"{case.probabilities.max():.3f}, expected {case.right['probabilities'].max():.3f}.",
+                "The probabilities went through softmax twice."),
         Mistake("sigmoid", lambda case: f"the loss is right, but {_row_sums(case)}", "A sigmoid looks at each class by "
                 "itself. The classes exclude each other: softmax."),
-        Mistake("swapped", lambda case: f"your first result has the shape {tuple(case.got['loss'].shape)}.", "The two "
-                "stand the wrong way round: the loss first, then the probabilities."),
+        Mistake("swapped", lambda case: f"your first result has the shape {tuple(case.loss.shape)}.",
+                "The two stand the wrong way round: the loss first, then the probabilities."),
     ),
     properties=(
-        Property(lambda case: case.right["loss"] < 20 and (case.got["loss"] - case.right["loss"]).abs() > 1e-3,
-                 _loss_seen, "It should be minus "
-                 "the logarithm of the right label's probability, averaged over the reviews (notebook 03, section 5)."),
-        Property(lambda case: case.got["loss"] < 0.9 * case.right["loss"], _loss_seen, "Other losses are right; this is "
-                         "that of a "
-                 "review where the model is sure of the wrong class. A small number added before the logarithm, or a "
-                 "clamp, puts "
-                 "an upper limit on the loss. Take it from the logits: cross_entropy, or log_softmax and nll_loss."),
-        Property(lambda case: (case.got["loss"] - case.right["loss"]).abs() > 1e-3, _loss_seen, "The other losses are "
-                         "right. Here "
+        Property(lambda case: case.right["loss"] < 20 and (case.loss - case.right["loss"]).abs() > 1e-3, _loss_seen,
+                 "It should be minus the logarithm of the right label's probability, averaged over the reviews (notebook "
+                 "03, section 5)."),
+        Property(lambda case: case.loss < 0.9 * case.right["loss"], _loss_seen, "Other losses are right; this is that of a "
+                 "review where the model is sure of the wrong class. A small number added before the logarithm, or a clamp, "
+                 "puts an upper limit on the loss. Take it from the logits: cross_entropy, or log_softmax and nll_loss."),
+        Property(lambda case: (case.loss - case.right["loss"]).abs() > 1e-3, _loss_seen, "The other losses are right. Here "
                  "the model is sure of the wrong class: take the loss from the logits."),
-        Property(lambda case: (case.got["probabilities"].sum(dim=-1) - 1).abs().max() > 1e-3,
-                 lambda case: f"the loss is right, but {_row_sums(case)}", "Each review's probabilities sum to one."),
-        Property(lambda case: (case.got["probabilities"] - case.right["probabilities"]).abs().max() > 1e-3,
-                 lambda case: f"the loss is right; your largest probability is {case.got['probabilities'].max():.3f}, "
-                     f"expected {case.right['probabilities'].max():.3f}.", "They are the softmax of the logits."),
-        Property(_off("gradient for the logits"), _gradient_off, "Part of the way from the logits to the loss is cut "
-                 "off (detach, .data, no_grad, item) or counted twice."),
+        Property(lambda case: (case.probabilities.sum(dim=-1) - 1).abs().max() > 1e-3, lambda case:
+                 f"the loss is right, but {_row_sums(case)}", "Each review's probabilities sum to one."),
+        Property(lambda case: (case.probabilities - case.right["probabilities"]).abs().max() > 1e-3, lambda case:
+                 f"the loss is right; your largest probability is {case.probabilities.max():.3f}, expected "
+                 f"{case.right['probabilities'].max():.3f}.", "They are the softmax of the logits."),
+        Property(_off("gradient for the logits"), _gradient_off, "Part of the way from the logits to the loss is cut off "
+                 "(detach, .data, no_grad, item) or counted twice."),
     ),
     hints=(
         "Between which two numbers lies everything that cross_entropy gets here? What is its loss at best?",
@@ -382,52 +363,49 @@ LOSS = Exercise(
 
 
 def _value(case: Case) -> str:
-    return f"{case.got[''].item():.4g}:"
+    return f"{case.answer.item():.4g}:"
 
 
 SURE = Exercise(
-    id="8.4", title="Sure and wrong", kind="number", minutes=(5, 10), tolerance=4e-3,
-    objective="How can a model that is right more often than a coin have a larger loss than a coin? Take a model that "
-    "always gives the class it chooses the probability 0.9, and that is right on 55 of 100 reviews. Work out its mean "
-    "loss, to two or three decimals.",
+    kind="number", tolerance=4e-3,
     signature="a number: the mean cross-entropy over the 100 reviews, with the natural logarithm",
     mistakes=(
-        Mistake("swapped", lambda case: f"{_value(case)} you have 45 right and 55 wrong.", "It is the other way round: "
-                "55 reviews have the right class at 0.9."),
-        Mistake("only-wrong-ones", lambda case: f"{_value(case)} that is the part of the wrong reviews.", "The right "
-                "ones cost little, but not nothing: minus ln 0.9 each."),
-        Mistake("only-right-ones", lambda case: f"{_value(case)} that is the part of the reviews that are right.", "The "
-                "other 45 pay too, and much more: what probability did their true class get?"),
+        Mistake("swapped", lambda case: f"{_value(case)} you have 45 right and 55 wrong.", "It is the other way round: 55 "
+                "reviews have the right class at 0.9."),
+        Mistake("only-wrong-ones", lambda case: f"{_value(case)} that is the part of the wrong reviews.",
+                "The right ones cost little, but not nothing: minus ln 0.9 each."),
+        Mistake("only-right-ones", lambda case: f"{_value(case)} that is the part of the reviews that are right.",
+                "The other 45 pay too, and much more: what probability did their true class get?"),
         Mistake("not-weighted", lambda case: f"{_value(case)} that is the middle between a right and a wrong review.",
-            "There are 55 of one and 45 of the other."),
+                "There are 55 of one and 45 of the other."),
         Mistake("mean-first", lambda case: f"{_value(case)} you averaged the probabilities and then took the logarithm.",
-            "The loss is the mean of the logarithms. That is what makes a sure mistake so expensive: it is not evened "
-            "out first."),
-        Mistake("accuracy-as-probability", lambda case: f"{_value(case)} that is minus ln 0.55.", "0.55 is how often "
-                "it is right. The loss asks what probability it gave to the true class: 0.9 or 0.1."),
-        Mistake("sure-of-the-right-one", lambda case: f"{_value(case)} that is one review that it gets right.", "The "
-                "45 that it gets wrong cost more. Take the mean over all 100."),
-        Mistake("one-wrong-review", lambda case: f"{_value(case)} that is one review that it gets wrong.", "Take the "
-                "mean over all 100."),
+                "The loss is the mean of the logarithms. That is what makes a sure mistake so expensive: it is not evened "
+                "out first."),
+        Mistake("accuracy-as-probability", lambda case: f"{_value(case)} that is minus ln 0.55.",
+                "0.55 is how often it is right. The loss asks what probability it gave to the true class: 0.9 or 0.1."),
+        Mistake("sure-of-the-right-one", lambda case: f"{_value(case)} that is one review that it gets right.",
+                "The 45 that it gets wrong cost more. Take the mean over all 100."),
+        Mistake("one-wrong-review", lambda case: f"{_value(case)} that is one review that it gets wrong.",
+                "Take the mean over all 100."),
         Mistake("base-two", lambda case: f"{_value(case)} that is in bits, with the logarithm to base 2.",
-            "cross_entropy uses the natural logarithm: the coin has 0.693 and not 1."),
-        Mistake("base-ten", lambda case: f"{_value(case)} that is with the logarithm to base 10.", "cross_entropy uses "
-                "the natural logarithm, ln: the coin has 0.693 and not 0.301."),
+                "cross_entropy uses the natural logarithm: the coin has 0.693 and not 1."),
+        Mistake("base-ten", lambda case: f"{_value(case)} that is with the logarithm to base 10.",
+                "cross_entropy uses the natural logarithm, ln: the coin has 0.693 and not 0.301."),
         Mistake("not-divided", lambda case: f"{_value(case)} that is the sum over 100 reviews.", "Divide by 100."),
         Mistake("minus", lambda case: f"{_value(case)} the sign is missing.", "Logarithms of numbers below one are "
                 "negative; the loss is minus that."),
-        Mistake("coin", lambda case: f"{_value(case)} that is ln 2, the coin's loss.", "A coin gives each class 0.5. "
-                "This model gives 0.9 to one of them, also where it is wrong."),
+        Mistake("coin", lambda case: f"{_value(case)} that is ln 2, the coin's loss.", "A coin gives each class 0.5. This "
+                "model gives 0.9 to one of them, also where it is wrong."),
     ),
     properties=(
-        Property(lambda case: case.got[""] < 0, lambda case: f"{_value(case)} it is below zero.", "A loss of this kind "
-                 "never is: minus the logarithm of a number below one."),
-        Property(lambda case: case.got[""] > 2.31, lambda case: f"{_value(case)} that is more than a single wrong "
-                 "review costs, minus ln 0.1.", "A mean cannot exceed its largest part."),
-        Property(lambda case: case.got[""] < 0.105, lambda case: f"{_value(case)} that is less than a single right "
-                 "review costs, minus ln 0.9.", "A mean cannot be below its smallest part."),
-        Property(lambda case: abs(case.got[""] - case.right[""]) < 0.03, lambda case: f"{_value(case)} that is close.",
-            "Keep three decimals on the way, and round at the end."),
+        Property(lambda case: case.answer < 0, lambda case: f"{_value(case)} it is below zero.",
+                 "A loss of this kind never is: minus the logarithm of a number below one."),
+        Property(lambda case: case.answer > 2.31, lambda case: f"{_value(case)} that is more than a single wrong review "
+                 "costs, minus ln 0.1.", "A mean cannot exceed its largest part."),
+        Property(lambda case: case.answer < 0.105, lambda case: f"{_value(case)} that is less than a single right review "
+                 "costs, minus ln 0.9.", "A mean cannot be below its smallest part."),
+        Property(lambda case: abs(case.answer - case.expected) < 0.03, lambda case: f"{_value(case)} that is close.",
+                 "Keep three decimals on the way, and round at the end."),
     ),
     hints=(
         "There are two kinds of review: in one the true class has the probability 0.9, in the other 0.1.",
@@ -521,7 +499,7 @@ def _percent(case: Case, name: str) -> str:
 
 
 def _shares(case: Case) -> str:
-    return f"you report {case.got['share'].item():.4f}, and {case.right['share'].item():.4f} of the reviews are right."
+    return f"you report {case.share.item():.4f}, and {case.right['share'].item():.4f} of the reviews are right."
 
 
 def _mode_left(case: Case) -> str:
@@ -536,45 +514,38 @@ def _is(name: str, value: float):
 
 
 SHARE = Exercise(
-    id="8.5", title="An honest score", minutes=(10, 20), given="as-given",
-    objective="This function scores a model between two epochs of training. It raises no error, and four things are "
-    "wrong: one with the number, three with how the model is treated. Repair it. Afterwards the model must be in the "
-    "mode in which it came, whichever that was.",
+    given="as-given", probes=_share_probes, observe=_observe_share,
     signature="share_right(model, several) -> share of the reviews that are right, from 0 to 1; `several` is a list of "
     "batches with token_ids, attention_mask and labels",
-    probes=_share_probes, observe=_observe_share,
     mistakes=(
         Mistake("as-given", _shares, "Begin with the mode: what does dropout do to a score? Then the gradients, which "
                 "nobody needs here; then the mean; then how the model is left."),
-        Mistake("training-mode", lambda case: f"{_percent(case, 'in training mode')} ran in training mode.", "Dropout "
-                "and word dropout were active, so the same review can get two verdicts. model.eval() switches all "
+        Mistake("training-mode", lambda case: f"{_percent(case, 'in training mode')} ran in training mode.",
+                "Dropout and word dropout were active, so the same review can get two verdicts. model.eval() switches all "
                 "layers; no_grad() does not."),
-        Mistake("gradients", lambda case: f"{_percent(case, 'with gradients')} recorded gradients.", "The score is "
-                "right. But everything is kept for a backward that never comes, which costs memory and time. eval() "
-                "does not switch that off; torch.no_grad() does."),
-        Mistake("batch-means", _shares, "You average the shares of the batches. The last batch is shorter, so each of "
-                "its reviews counts for more. Count right answers over all reviews and divide once (notebook 03, "
-                "section 6)."),
-        Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say "
-                "so. Remember model.training at the start, and put it back."),
-        Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. "
-                "Whoever scores a finished model and then predicts gets dropout. Remember model.training at the start, "
-                "and put that back."),
-        Mistake("gradients-left-off", lambda case: "the score is right, but afterwards gradients are off: the switch "
-                f"stands at {case.got['gradients left on'].item():.0f}, expected "
-                "1.", "torch.set_grad_enabled(False) stays until "
+        Mistake("gradients", lambda case: f"{_percent(case, 'with gradients')} recorded gradients.",
+                "The score is right. But everything is kept for a backward that never comes, which costs memory and time. "
+                "eval() does not switch that off; torch.no_grad() does."),
+        Mistake("batch-means", _shares, "You average the shares of the batches. The last batch is shorter, so each of its "
+                "reviews counts for more. Count right answers over all reviews and divide once (notebook 03, section 6)."),
+        Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say so. "
+                "Remember model.training at the start, and put it back."),
+        Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. Whoever "
+                "scores a finished model and then predicts gets dropout. Remember model.training at the start, and put that "
+                "back."),
+        Mistake("gradients-left-off", lambda case: "the score is right, but afterwards gradients are off: the switch stands "
+                f"at {case.got['gradients left on'].item():.0f}, expected 1.", "torch.set_grad_enabled(False) stays until "
                 "someone turns it back, so the next backward() would fail. `with torch.no_grad():` ends by itself."),
-        Mistake("frozen", lambda case: "the score is right, but afterwards parameters of the model have requires_grad "
-                "False (all trainable: "
-                f"{case.got['trainable'].item():.0f}).", "The next epoch could not train it. Use `with "
+        Mistake("frozen", lambda case: "the score is right, but afterwards parameters of the model have requires_grad False "
+                f"(all trainable: {case.trainable.item():.0f}).", "The next epoch could not train it. Use `with "
                 "torch.no_grad():`, which leaves the parameters alone."),
-        Mistake("per-batch", lambda case: f"you report {case.got['share'].item():.4f}.", "You counted right answers "
-                "and divided by the number of batches. Divide by the number of reviews."),
-        Mistake("count", lambda case: f"you report {case.got['share'].item():.4g}.", "That is how many are right. "
-                "Divide by the number of reviews."),
+        Mistake("per-batch", lambda case: f"you report {case.share.item():.4f}.", "You counted right answers and divided by "
+                "the number of batches. Divide by the number of reviews."),
+        Mistake("count", lambda case: f"you report {case.share.item():.4g}.", "That is how many are right. Divide by the "
+                "number of reviews."),
         Mistake("share-wrong", _shares, "Yours is the share that is wrong."),
-        Mistake("percent", lambda case: f"you report {case.got['share'].item():.4g}.", "That is in per cent. A share "
-                "is a number from 0 to 1: leave out the 100."),
+        Mistake("percent", lambda case: f"you report {case.share.item():.4g}.", "That is in per cent. A share is a number "
+                "from 0 to 1: leave out the 100."),
         Mistake("last-batch", _shares, "Yours is the share in the last batch alone. Count over all batches."),
     ),
     properties=(
@@ -584,18 +555,16 @@ SHARE = Exercise(
                  "Nobody calls backward here. Switch it off: with torch.no_grad()."),
         Property(lambda case: case.got["left in training mode"] != case.right["left in training mode"], _mode_left,
                  "Remember model.training before you change it, and put that back at the end."),
-        Property(_is("weights moved", 0),
-                 lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers of the model are not as before.",
-                 "A score looks at a model and does not train it: no step, no new weights."),
+        Property(_is("weights moved", 0), lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers of the "
+                 "model are not as before.", "A score looks at a model and does not train it: no step, no new weights."),
         Property(_is("gradients left on", 1), lambda case: "afterwards gradients are off: the switch stands at "
                  f"{case.got['gradients left on'].item():.0f}, expected 1.", "Use with torch.no_grad(), which ends by "
                  "itself."),
         Property(_is("trainable", 1), lambda case: "afterwards not all parameters are trainable "
-                 f"({case.got['trainable'].item():.0f}, expected 1).", "Leave requires_grad of the parameters alone."),
-        Property(lambda case: (case.got["share"] - case.right["share"]).abs() > 1e-4, _shares, "How the passes ran and "
-                 "how the model is left are right. So it is the number: in each review the class with the largest "
-                 "logit, with the mask handed over; right answers over all reviews, divided by how many reviews there "
-                 "are."),
+                 f"({case.trainable.item():.0f}, expected 1).", "Leave requires_grad of the parameters alone."),
+        Property(lambda case: (case.share - case.right["share"]).abs() > 1e-4, _shares, "How the passes ran and how the "
+                 "model is left are right. So it is the number: in each review the class with the largest logit, with the "
+                 "mask handed over; right answers over all reviews, divided by how many reviews there are."),
     ),
     hints=(
         "Two different switches: one for layers such as dropout, one for recording gradients. Neither does the other's "

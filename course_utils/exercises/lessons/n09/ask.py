@@ -8,45 +8,42 @@ from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 
 def _one(case: Case) -> str:
-    return f"{case.got[''].item():.3f}"
+    return f"{case.answer.item():.3f}"
 
 
 TFIDF = Exercise(
-    id="9.2", title="One entry by hand", kind="number", minutes=(5, 10), tolerance=2e-3,
-    objective="A fifth review, 'dull dull but moving', is read with the idf of section 6. Work out its entry for "
-    "'dull', to two or three decimals.",
-    signature="a number between 0 and 1: the entry for 'dull'",
+    kind="number", tolerance=2e-3, signature="a number between 0 and 1: the entry for 'dull'",
     mistakes=(
         Mistake("counted-once", lambda case: f"{_one(case)}: the word was counted once.", "'dull' stands twice in this "
                 "review, so its tf is 2."),
         Mistake("not-divided", lambda case: f"{_one(case)} is tf times idf.", "The row still has to be divided by its "
                 "length, so that no entry is above one."),
-        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with "
-                "the idf of its word before the row is divided by its length."),
-        Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.", "The "
-                "length of a row is the root of the sum of the squares."),
-        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 6 it is "
-                "ln((1 + n) / (1 + df)) + 1; without the 1, a word of every review would count for nothing."),
-        Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' "
-                "occurs twice."),
+        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with the idf "
+                "of its word before the row is divided by its length."),
+        Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.",
+                "The length of a row is the root of the sum of the squares."),
+        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 6 it is ln((1 + "
+                "n) / (1 + df)) + 1; without the 1, a word of every review would count for nothing."),
+        Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' occurs "
+                "twice."),
         Mistake("new-idf", lambda case: f"{_one(case)}: the idf was worked out anew, with the fifth review among the "
                 "others.", "It is read with the idf that the first four have given."),
-        Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.", "The length "
-                "of a row is the root of that."),
+        Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.",
+                "The length of a row is the root of that."),
         Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
-        Mistake("logarithm-of-tf", lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.", "That is another usual way "
-                "(sublinear tf). Here tf is the count itself, 2."),
-        Mistake("not-smoothed", lambda case: f"{_one(case)}: the idf was taken as ln(n / df) + 1.", "In section 6 one is "
-                "added to n and to df: ln((1 + n) / (1 + df)) + 1."),
-        Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.", "It is "
-                "the natural one, ln."),
-        Mistake("other-review", lambda case: f"{_one(case)} is the entry in 'not dull but moving'.", "The fifth review has "
-                "'dull' twice, and no 'not'."),
+        Mistake("logarithm-of-tf", lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.",
+                "That is another usual way (sublinear tf). Here tf is the count itself, 2."),
+        Mistake("not-smoothed", lambda case: f"{_one(case)}: the idf was taken as ln(n / df) + 1.",
+                "In section 6 one is added to n and to df: ln((1 + n) / (1 + df)) + 1."),
+        Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.",
+                "It is the natural one, ln."),
+        Mistake("other-review", lambda case: f"{_one(case)} is the entry in 'not dull but moving'.",
+                "The fifth review has 'dull' twice, and no 'not'."),
     ),
     properties=(
-        Property(lambda case: not 0 <= case.got[""] <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
+        Property(lambda case: not 0 <= case.answer <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
                  "A row has length one, so none of its entries is above one."),
-        Property(lambda case: case.got[""] < 0.444, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
+        Property(lambda case: case.answer < 0.444, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
                  "Here 'dull' stands twice among four words, so it weighs more."),
     ),
     hints=(
@@ -68,53 +65,49 @@ def _interval_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _half(case: Case) -> str:
-    return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}"
+    return f"half the interval is {100 * case.answer[1]:.3f} points, expected {100 * case.expected[1]:.3f}"
 
 
 def _both(case: Case) -> str:
-    return f"you return {case.got[''][0]:.4f} and {case.got[''][1]:.4f}."
+    return f"you return {case.answer[0]:.4f} and {case.answer[1]:.4f}."
 
 
 INTERVAL = Exercise(
-    id="9.1", title="An interval over seeds", minutes=(10, 20),
-    objective="Section 2 adds two variances: that of the reviews that were drawn, mean · (1 − mean) / reviews, and that of "
-    "the mean over the seeds, the variance between seeds (divided by the number of seeds less one) over their number. Write "
-    "the function that returns the mean accuracy and half of its 95 per cent interval, without calling the course's.",
-    signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of "
-    "the interval",
     probes=_interval_probes, tolerance=1e-4, forbidden=("course_utils.experiments.results.interval",),
+    signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
+    "interval",
     mistakes=(
         Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
                 "counted."),
-        Mistake("only-seeds", lambda case: f"{_half(case)}.", "The reviews are missing: only the spread between the "
-                "seeds is counted."),
+        Mistake("only-seeds", lambda case: f"{_half(case)}.", "The reviews are missing: only the spread between the seeds "
+                "is counted."),
         Mistake("divided-by-seeds", lambda case: f"{_half(case)}.", "The variance between seeds was divided by their "
                 "number. With the mean taken from the same values it is divided by one less."),
-        Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of "
-                "several varies less: divide its variance by their number."),
+        Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of several "
+                "varies less: divide its variance by their number."),
         Mistake("standard-deviations-added", lambda case: f"{_half(case)}.", "Two standard deviations were added. "
                 "Independent chances add their variances: add the squares, then take the root."),
-        Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 of 100 draws "
-                "lie within 1.96 of them."),
-        Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width; asked is half, the number "
-                "after ±."),
-        Mistake("reviews-times-seeds", lambda case: f"{_half(case)}.", "All seeds were scored on the same reviews, so "
-                "more seeds do not make more reviews: divide by `reviews`, not by reviews times seeds."),
+        Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 of 100 draws lie "
+                "within 1.96 of them."),
+        Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width; asked is half, the number after "
+                "±."),
+        Mistake("reviews-times-seeds", lambda case: f"{_half(case)}.", "All seeds were scored on the same reviews, so more "
+                "seeds do not make more reviews: divide by `reviews`, not by reviews times seeds."),
         Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval is made of its root."),
-        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half "
-                "of its width."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half of its "
+                "width."),
         Mistake("swapped", _both, "The two stand the wrong way round: the mean first."),
         Mistake("percent", _both, "The accuracies come as shares, from 0 to 1. Leave both results like that."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 2e-4,
-                 lambda case: f"your first result is {case.got[''][0]:.4f}, expected {case.right[''][0]:.4f}, the mean.",
-                 "Add the accuracies, and divide by how many there are."),
-        Property(lambda case: case.got[""][1] < 0, lambda case: f"half the interval is {case.got[''][1]:.4f}.", "A "
-                 "width is positive."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the mean is right, but "
-                 f"{_half(case)}.",
-                 "Work out the two variances apart and compare each with section 2. The factor before the root is 1.96."),
+        Property(lambda case: abs(case.answer[0] - case.expected[0]) > 2e-4, lambda case: "your first result is "
+                 f"{case.answer[0]:.4f}, expected {case.expected[0]:.4f}, the mean.", "Add the accuracies, and divide by "
+                 "how many there are."),
+        Property(lambda case: case.answer[1] < 0, lambda case: f"half the interval is {case.answer[1]:.4f}.",
+                 "A width is positive."),
+        Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case:
+                 f"the mean is right, but {_half(case)}.", "Work out the two variances apart and compare each with section "
+                 "2. The factor before the root is 1.96."),
     ),
     hints=(
         "Two variances: mean · (1 − mean) / reviews, and the variance between seeds divided by the number of seeds.",
@@ -196,67 +189,55 @@ def _often(count: int) -> float:
 
 
 SHUFFLE = Exercise(
-    id="9.4", title="Shuffle the words, not the padding", minutes=(15, 30), given="columns",
-    objective="The test of section 8 needs the words of each review in random order, with the padding left at the end. "
-    "This function shuffles something else. Find out what, and repair it. Every order of a row's words must be possible at "
-    "each call; whether two rows get the same order doesn't matter. Only the mask says which tokens are words: a word may "
-    "have the id 0, and padding another one.",
-    signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> "
-    "token_ids (batch, seq_len)",
-    probes=_shuffle_probes, observe=_observe_shuffle,
+    given="columns", probes=_shuffle_probes, observe=_observe_shuffle,
+    signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> token_ids "
+    "(batch, seq_len)",
     mistakes=(
-        Mistake("columns", lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is "
-                "padding between the "
-                "words.", "All positions were shuffled, padding included. Then the mask no longer says which tokens "
-                "are words."),
-        Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have "
-                "their own words.",
-                "The reviews were exchanged, not their words: the labels now belong to other reviews."),
-        Mistake("reversed", lambda case: f"in {CALLS} calls your first row came out in one order only.", "Turning a review "
-                "round is not shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving not'."),
+        Mistake("columns", lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
+                "between the words.", "All positions were shuffled, padding included. Then the mask no longer says which "
+                "tokens are words."),
+        Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have their "
+                "own words.", "The reviews were exchanged, not their words: the labels now belong to other reviews."),
+        Mistake("reversed", lambda case: f"in {CALLS} calls your first row came out in one order only.",
+                "Turning a review round is not shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving "
+                "not'."),
         Mistake("sorted", lambda case: f"in {CALLS} calls your first row came out in one and the same order, sorted.",
-            "Sorted ids are no random order: frequent words have small ids, so the model sees a new regularity."),
-        Mistake("unchanged", lambda case: f"your first row came out as it went in, in each of {CALLS} calls.", "Nothing is "
-                "shuffled. If you shuffle a copy of a row, write it back."),
-        Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows "
-                "still have all of their "
-                "words.", "Words are drawn with replacement, so some occur twice and some are lost. Use a "
+                "Sorted ids are no random order: frequent words have small ids, so the model sees a new regularity."),
+        Mistake("unchanged", lambda case: f"your first row came out as it went in, in each of {CALLS} calls.",
+                "Nothing is shuffled. If you shuffle a copy of a row, write it back."),
+        Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still "
+                "have all of their words.", "Words are drawn with replacement, so some occur twice and some are lost. Use a "
                 "permutation: torch.randperm."),
     ),
     properties=(
-        Property(lambda case: case.got["rows with their words at the end"] > 0,
-                 lambda case: "your rows have their own words at the end and the padding before them.",
-                 "The mask still says that the first places hold the words, so the padding must stay behind them."),
-        Property(lambda case: case.got["rows with their own words"] < 1,
-                 lambda case: f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
+        Property(lambda case: case.got["rows with their words at the end"] > 0, lambda case: "your rows have their own "
+                 "words at the end and the padding before them.", "The mask still says that the first places hold the "
+                 "words, so the padding must stay behind them."),
+        Property(lambda case: case.got["rows with their own words"] < 1, lambda case:
+                 f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
                  "Each row must keep exactly its own real words, at its beginning."),
-        Property(lambda case: case.got["rows with padding inside"] > 0,
-                 lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
-                     "between the words.",
+        Property(lambda case: case.got["rows with padding inside"] > 0, lambda case: "in "
+                 f"{100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding between the words.",
                  "Padding stays at the end."),
-        Property(lambda case: case.got["rows with their padding"] < 1,
-                 lambda case: f"in {100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after "
-                     "the words no longer hold what they held.", "Where the mask is False, everything stays as it is."),
-        Property(lambda case: case.got["unmoved"] > 0, lambda case: "your first row often comes out as it went in.",
+        Property(lambda case: case.got["rows with their padding"] < 1, lambda case: "in "
+                 f"{100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after the words no longer "
+                 "hold what they held.", "Where the mask is False, everything stays as it is."),
+        Property(lambda case: case.unmoved > 0, lambda case: "your first row often comes out as it went in.",
                  "With seven words that should happen once in five thousand times."),
-        Property(lambda case: case.got["orders"] < 3, lambda case: f"in {CALLS} calls your first row came out in "
-                 f"{'one order' if case.got['orders'] == 1 else 'a few orders'} only.", "Each call needs a fresh "
-                 "random order, and all orders must be possible."),
+        Property(lambda case: case.orders < 3, lambda case: f"in {CALLS} calls your first row came out in "
+                 f"{'one order' if case.orders == 1 else 'a few orders'} only.", "Each call needs a fresh random order, and "
+                 "all orders must be possible."),
         Property(lambda case: case.got["few words move"] > 0, lambda case: "on average more than two of the seven words of "
                  "your first row stay where they were.", "Of a random order only one word stays on average. Exchanging two "
                  "words, or a part of them, is not enough: every order must be possible, torch.randperm(n)."),
         Property(lambda case: case.got["orders of three words"] < 6, lambda case: f"in {CALLS} calls the three words of "
-                         f"your "
-                 f"second row came out in {case.got['orders of three words']:.0f} of their 6 orders.", "Every order must be "
-                 "possible, the given one included."),
+                 f"your second row came out in {case.got['orders of three words']:.0f} of their 6 orders.",
+                 "Every order must be possible, the given one included."),
         Property(lambda case: case.got["stuck rows"] > 0, lambda case: f"in {CALLS} calls some words never came to some "
-                 f"places, in {case.got['stuck rows']:.0f} of 4 "
-                 "rows.", "In every row each of its words must be able to come "
-                 "to each of its places, the first and the last included."),
-        Property(lambda case: case.got["sorted"] > 0 or case.got["turned round"] > 0, lambda case: "your first row "
-                 "often comes out "
-                 f"{'sorted' if case.got['sorted'] > 0 else 'turned round'}.", "All orders should be equally "
-                 "likely."),
+                 f"places, in {case.got['stuck rows']:.0f} of 4 rows.", "In every row each of its words must be able to "
+                 "come to each of its places, the first and the last included."),
+        Property(lambda case: case.sorted > 0 or case.got["turned round"] > 0, lambda case: "your first row often comes out "
+                 f"{'sorted' if case.sorted > 0 else 'turned round'}.", "All orders should be equally likely."),
     ),
     hints=(
         "Look at one row before and after. Where is the padding?",
@@ -275,11 +256,11 @@ def _paired_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _gap(case: Case) -> str:
-    return f"your difference is {100 * case.got[''][0]:.3f} points, expected {100 * case.right[''][0]:.3f}"
+    return f"your difference is {100 * case.answer[0]:.3f} points, expected {100 * case.expected[0]:.3f}"
 
 
 def _width(case: Case) -> str:
-    return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}"
+    return f"half the interval is {100 * case.answer[1]:.3f} points, expected {100 * case.expected[1]:.3f}"
 
 
 def _differ(case: Case) -> float:
@@ -293,29 +274,24 @@ def _only_first(case: Case) -> float:
 
 
 PAIRED = Exercise(
-    id="9.3", title="Two models on the same reviews", minutes=(10, 20),
-    objective="Section 7 compares two models review by review. For each review the difference is +1 if only the first "
-    "is right, -1 if only the second is, else 0. Return the mean of these differences and half of its 95 per cent "
-    "interval: 1.96 times their standard deviation, divided by the root of n. Whether the variance is divided by n or by "
-    "n − 1 makes no difference here that counts.",
-    signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     probes=_paired_probes, tolerance=1e-4,
+    signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     mistakes=(
         Mistake("unpaired", lambda case: f"{_width(case)}.", "This is the interval for models scored on *different* "
                 "reviews. Here most reviews are judged alike and say nothing about the difference."),
         Mistake("turned-round", lambda case: f"{_gap(case)}.", "The sign is turned round: +1 is for the first model."),
-        Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. "
-                "Who is right gives the sign."),
-        Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they "
-                "differ. Asked is the difference in accuracy: divide by all reviews."),
-        Mistake("counted-not-shared", lambda case: f"your difference is {case.got[''][0]:.0f} reviews.", "Divide by "
-                "the number of reviews: a difference in accuracy is a share."),
-        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws "
-                "lie within 1.96."),
+        Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. Who is "
+                "right gives the sign."),
+        Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they differ. "
+                "Asked is the difference in accuracy: divide by all reviews."),
+        Mistake("counted-not-shared", lambda case: f"your difference is {case.answer[0]:.0f} reviews.",
+                "Divide by the number of reviews: a difference in accuracy is a share."),
+        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws lie "
+                "within 1.96."),
         Mistake("no-root-of-n", lambda case: f"{_width(case)}.", "This is how much single reviews vary. The mean of n "
                 "varies less, by the root of n."),
-        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the "
-                "variance the squared mean is taken away from it."),
+        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the variance "
+                "the squared mean is taken away from it."),
         Mistake("no-root", lambda case: f"{_width(case)}.", "The variance of the differences is used. The standard "
                 "deviation is its root."),
         Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are the difference and half of the "
@@ -323,20 +299,19 @@ PAIRED = Exercise(
         Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""][0]) > 1, lambda case: f"{_gap(case)}.", "The mean of numbers from -1 to 1 "
+        Property(lambda case: abs(case.answer[0]) > 1, lambda case: f"{_gap(case)}.", "The mean of numbers from -1 to 1 "
                  "can't be that large. In uint8 there is no -1: 0 - 1 gives 255. Make both float first."),
-        Property(lambda case: _differ(case) > 0 and abs(case.got[""][0] - _differ(case)) < 1e-4,
-                 lambda case: f"{_gap(case)}.", "This counts every review on which they differ, whoever is right: the -1 "
-                 "have lost their sign, as with ^, != or abs."),
-        Property(lambda case: abs(case.got[""][0] - _only_first(case)) < 1e-4 < _differ(case) - _only_first(case),
+        Property(lambda case: _differ(case) > 0 and abs(case.answer[0] - _differ(case)) < 1e-4, lambda case:
+                 f"{_gap(case)}.", "This counts every review on which they differ, whoever is right: the -1 have lost their "
+                 "sign, as with ^, != or abs."),
+        Property(lambda case: abs(case.answer[0] - _only_first(case)) < 1e-4 < _differ(case) - _only_first(case),
                  lambda case: f"{_gap(case)}.", "This counts the reviews that only the first has right, as +1. Those that "
                  "only the second has right count as -1."),
-        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
+        Property(lambda case: abs(case.answer[0] - case.expected[0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
                  "It is the accuracy of the first less the accuracy of the second."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4, lambda case: "the difference is right, "
-                 f"but {_width(case)}.",
-                 "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the root of n, and "
-                 "multiply by 1.96."),
+        Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case: "the difference is right, but "
+                 f"{_width(case)}.", "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the "
+                 "root of n, and multiply by 1.96."),
     ),
     hints=(
         "Turn both into numbers: first_right.float() - second_right.float() holds +1, 0 and -1.",

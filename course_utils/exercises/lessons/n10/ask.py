@@ -9,52 +9,51 @@ from course_utils.exercises.lessons.common import listed, one_tensor, reached, r
 
 
 def _one(case: Case) -> str:
-    return f"{case.got[''].item():.3f}"
+    return f"{case.answer.item():.3f}"
 
 
 DISTANCE = Exercise(
-    id="10.1", title="How far does a row look?", kind="number", minutes=(3, 6), tolerance=1e-3,
-    objective="In 'not dull but moving .' the word 'moving' has the weights 0.40, 0.10, 0.25, 0.05, 0.20 on the five "
-    "keys, in the order of the text. Work out its attention distance: the mean of |query − key| under these weights.",
-    signature="one number: how many words away, on average",
+    kind="number", tolerance=1e-3, signature="one number: how many words away, on average",
     mistakes=(
-        Mistake("signed", lambda case: f"{_one(case)} is the mean with signs.", "Words before and words after cancel "
-                "each other. A distance has no sign: take |query − key| of each key first."),
-        Mistake("signed-forward", lambda case: f"{_one(case)} is below zero, and no distance is.", "Words before count "
-                "minus here, words after plus. Take |query − key| of each key first."),
-        Mistake("mean-position", lambda case: f"{_one(case)} is the mean place of the keys.", "It says where the row "
-                "looks. Asked is how far from its own place, 3, that is."),
-        Mistake("unweighted", lambda case: f"{_one(case)} counts all five keys alike.", "That is what a row with the "
-                "weight 0.2 everywhere would give. Multiply each distance with its weight."),
+        Mistake("signed", lambda case: f"{_one(case)} is the mean with signs.", "Words before and words after cancel each "
+                "other. A distance has no sign: take |query − key| of each key first."),
+        Mistake("signed-forward", lambda case: f"{_one(case)} is below zero, and no distance is.",
+                "Words before count minus here, words after plus. Take |query − key| of each key first."),
+        Mistake("mean-position", lambda case: f"{_one(case)} is the mean place of the keys.", "It says where the row looks. "
+                "Asked is how far from its own place, 3, that is."),
+        Mistake("unweighted", lambda case: f"{_one(case)} counts all five keys alike.", "That is what a row with the weight "
+                "0.2 everywhere would give. Multiply each distance with its weight."),
         Mistake("largest-key", lambda case: f"{_one(case)} is the distance of one key, the one with the largest weight.",
                 "The other keys have 0.60 of the weight between them; the mean counts them too."),
-        Mistake("query-too-far", lambda case: f"{_one(case)} puts the query one place too far right.", "Count queries "
-                "and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is 0."),
-        Mistake("query-too-near", lambda case: f"{_one(case)} puts the query one place too far left.", "Count queries "
-                "and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is 0."),
+        Mistake("query-too-far", lambda case: f"{_one(case)} puts the query one place too far right.",
+                "Count queries and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is "
+                "0."),
+        Mistake("query-too-near", lambda case: f"{_one(case)} puts the query one place too far left.",
+                "Count queries and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is "
+                "0."),
         Mistake("squared", lambda case: f"{_one(case)} is the mean of the squared distances.", "The far keys count too "
                 "much: |query − key|, without the square."),
-        Mistake("root-of-squares", lambda case: f"{_one(case)} is the root of the mean square.", "That is another kind "
-                "of mean, in which far keys count more. Asked is the plain one, of |query − key|."),
-        Mistake("divided-by-keys", lambda case: f"{_one(case)} was divided by the number of keys.", "The weights already "
-                "sum to one, so the weighted sum is the mean."),
-        Mistake("divided-by-longest", lambda case: f"{_one(case)} is a share of the longest distance.", "Asked are "
-                "words: do not divide."),
-        Mistake("words-between", lambda case: f"{_one(case)} counts the words between query and key.", "A neighbour has "
-                "no word between, but its distance is 1: the difference of the two places."),
-        Mistake("own-left-out", lambda case: f"{_one(case)} leaves out the weight on the word itself.", "The key "
-                "'moving' belongs to the row, with distance 0 and weight 0.05; the weights are not rescaled."),
-        Mistake("only-before", lambda case: f"{_one(case)} counts only the keys before the query.", "This row also looks "
-                "at the full stop after it: distance 1, weight 0.20."),
+        Mistake("root-of-squares", lambda case: f"{_one(case)} is the root of the mean square.",
+                "That is another kind of mean, in which far keys count more. Asked is the plain one, of |query − key|."),
+        Mistake("divided-by-keys", lambda case: f"{_one(case)} was divided by the number of keys.",
+                "The weights already sum to one, so the weighted sum is the mean."),
+        Mistake("divided-by-longest", lambda case: f"{_one(case)} is a share of the longest distance.",
+                "Asked are words: do not divide."),
+        Mistake("words-between", lambda case: f"{_one(case)} counts the words between query and key.",
+                "A neighbour has no word between, but its distance is 1: the difference of the two places."),
+        Mistake("own-left-out", lambda case: f"{_one(case)} leaves out the weight on the word itself.",
+                "The key 'moving' belongs to the row, with distance 0 and weight 0.05; the weights are not rescaled."),
+        Mistake("only-before", lambda case: f"{_one(case)} counts only the keys before the query.",
+                "This row also looks at the full stop after it: distance 1, weight 0.20."),
         Mistake("counted-from-one", lambda case: f"{_one(case)}: here a word is one place away from itself.",
                 "|query − key| is 0 for the word itself and 1 for its neighbours."),
     ),
     properties=(
-        Property(lambda case: case.got[""] < 0, lambda case: f"{_one(case)} is below zero.", "No distance is."),
-        Property(lambda case: case.got[""] > 3, lambda case: f"{_one(case)} is more than 3.", "The farthest key, 'not', "
-                 "is 3 words away, and a mean lies between the smallest distance and the largest."),
-        Property(lambda case: case.got[""] < 1.2, lambda case: f"{_one(case)} is less than 1.2.", "The key 'not' alone "
-                 "brings 0.40 · 3 into the sum, and no key brings less than nothing."),
+        Property(lambda case: case.answer < 0, lambda case: f"{_one(case)} is below zero.", "No distance is."),
+        Property(lambda case: case.answer > 3, lambda case: f"{_one(case)} is more than 3.", "The farthest key, 'not', is 3 "
+                 "words away, and a mean lies between the smallest distance and the largest."),
+        Property(lambda case: case.answer < 1.2, lambda case: f"{_one(case)} is less than 1.2.",
+                 "The key 'not' alone brings 0.40 · 3 into the sum, and no key brings less than nothing."),
     ),
     hints=(
         "Write the distance of 'moving' to each key under its weight. To itself it is 0.",
@@ -75,11 +74,11 @@ def _previous_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _scores(case: Case) -> str:
-    return f"you give {listed(case.got[''])}, expected {listed(case.right[''])}."
+    return f"you give {listed(case.answer)}, expected {listed(case.expected)}."
 
 
 def _got_shape(case: Case) -> str:
-    return f"your shape is {tuple(case.got[''].shape)}, expected {tuple(case.right[''].shape)}."
+    return f"your shape is {tuple(case.answer.shape)}, expected {tuple(case.expected.shape)}."
 
 
 def _previous_weights(case: Case, head: int) -> torch.Tensor:
@@ -88,7 +87,7 @@ def _previous_weights(case: Case, head: int) -> torch.Tensor:
 
 def _head_outside(case: Case) -> int | None:
     """The first head whose score is no mean of its weights at the key before."""
-    for head, score in enumerate(case.got[""].tolist()):
+    for head, score in enumerate(case.answer.tolist()):
         there = _previous_weights(case, head)
         if not there.min() - 1e-4 <= score <= there.max() + 1e-4:
             return head
@@ -99,56 +98,50 @@ def _outside(case: Case) -> str:
     head = _head_outside(case)
     there = _previous_weights(case, head)
     known = f"lie between {there.min():.3f} and {there.max():.3f}" if len(there) > 1 else f"are {there[0]:.3f} alone"
-    return f"head {head} gets {case.got[''][head]:.3f}, but its weights at the key before {known}."
+    return f"head {head} gets {case.answer[head]:.3f}, but its weights at the key before {known}."
 
 
 PREVIOUS = Exercise(
-    id="10.2", title="A score for previous-token heads", minutes=(8, 15),
-    objective="For each head, take the weight that a query gives to the key directly before it, and return the mean over "
-    "all queries that have such a key. The maps are of one text of at least two words, without padding.",
-    signature="previous_token_score(weights (heads, query, key)) -> scores (heads,)",
-    probes=_previous_probes,
+    probes=_previous_probes, signature="previous_token_score(weights (heads, query, key)) -> scores (heads,)",
     mistakes=(
-        Mistake("first-counted", _scores, "The first query was counted as well. It has no key before it, so it cannot "
-                "have missed it: divide by one less than the number of queries."),
-        Mistake("next", _scores, "This is the weight on the key after the query: a next-token score. Row = query, column "
-                "= key: before means column = row − 1, below the diagonal."),
+        Mistake("first-counted", _scores, "The first query was counted as well. It has no key before it, so it cannot have "
+                "missed it: divide by one less than the number of queries."),
+        Mistake("next", _scores, "This is the weight on the key after the query: a next-token score. Row = query, column = "
+                "key: before means column = row − 1, below the diagonal."),
         Mistake("itself", _scores, "This is the main diagonal: what each word gives to itself. The key before lies one "
                 "column to the left."),
         Mistake("two-before", _scores, "This is the key two places before the query. The one directly before lies one "
                 "column left of the diagonal."),
-        Mistake("wrapped", _scores, "For the first query the key before has the number −1, and in Python that is the "
-                "last key. Start with the second query."),
-        Mistake("heads-averaged", lambda case: f"you return one number, {case.got[''].item():.3f}, for "
-                f"{len(case.right[''])} heads.", "The mean ran over the heads too. One positional head among many would "
-                "vanish in it: keep the heads apart."),
-        Mistake("not-averaged", _got_shape, "These are the weights themselves, one for each query. Take their mean, "
-                "query by query within a head."),
-        Mistake("queries-kept", _got_shape, "The mean was taken over the heads, and the queries are left. It is the "
-                "other way round: one number for each head."),
-        Mistake("summed", _scores, "The weights were added, not averaged, so a long text would score more than a short "
-                "one. Divide by the number of queries that have a key before them."),
-        Mistake("largest-of-row", _scores, "You counted how often the key before has the largest weight of its row. That "
-                "is a fair score, but another: asked is how much weight it gets."),
-        Mistake("all-before", _scores, "All keys before the query were added. Only the one directly before counts; a "
-                "head that looks back far is no previous-token head."),
-        Mistake("whole-square", _scores, "The cut is right, but then all its entries were averaged. The key before "
-                "stands on the diagonal of the cut square."),
-        Mistake("wrong-dimensions", lambda case: f"you return {len(case.got[''])} numbers for {len(case.right[''])} "
-            f"heads.",
-                "torch.diagonal takes dimensions 0 and 1 unless it is told otherwise, heads and queries here. Queries "
-                "and keys are dimensions 1 and 2."),
+        Mistake("wrapped", _scores, "For the first query the key before has the number −1, and in Python that is the last "
+                "key. Start with the second query."),
+        Mistake("heads-averaged", lambda case: f"you return one number, {case.answer.item():.3f}, for {len(case.expected)} "
+                "heads.", "The mean ran over the heads too. One positional head among many would vanish in it: keep the "
+                "heads apart."),
+        Mistake("not-averaged", _got_shape, "These are the weights themselves, one for each query. Take their mean, query "
+                "by query within a head."),
+        Mistake("queries-kept", _got_shape, "The mean was taken over the heads, and the queries are left. It is the other "
+                "way round: one number for each head."),
+        Mistake("summed", _scores, "The weights were added, not averaged, so a long text would score more than a short one. "
+                "Divide by the number of queries that have a key before them."),
+        Mistake("largest-of-row", _scores, "You counted how often the key before has the largest weight of its row. That is "
+                "a fair score, but another: asked is how much weight it gets."),
+        Mistake("all-before", _scores, "All keys before the query were added. Only the one directly before counts; a head "
+                "that looks back far is no previous-token head."),
+        Mistake("whole-square", _scores, "The cut is right, but then all its entries were averaged. The key before stands "
+                "on the diagonal of the cut square."),
+        Mistake("wrong-dimensions", lambda case: f"you return {len(case.answer)} numbers for {len(case.expected)} heads.",
+                "torch.diagonal takes dimensions 0 and 1 unless it is told otherwise, heads and queries here. Queries and "
+                "keys are dimensions 1 and 2."),
         Mistake("maximum", _scores, "The largest weight was taken. One query that looks back is no habit: take the mean."),
     ),
     properties=(
-        Property(lambda case: (case.got[""] < 0).any() or (case.got[""] > 1).any(),
-                 lambda case: f"your scores are {listed(case.got[''])}.",
-                 "A mean of weights lies between 0 and 1."),
-        Property(lambda case: _head_outside(case) is not None, _outside, "A mean lies between the smallest and the "
-                 "largest: print which row and which column you take."),
-        Property(lambda case: (case.got[""] - case.right[""]).abs().max() > 1e-4, _scores, "Each of your scores lies "
-                 "between the weights it should be the mean of, but is not their mean. Does every query but the first "
-                 "count, each as much as the others?"),
+        Property(lambda case: (case.answer < 0).any() or (case.answer > 1).any(), lambda case:
+                 f"your scores are {listed(case.answer)}.", "A mean of weights lies between 0 and 1."),
+        Property(lambda case: _head_outside(case) is not None, _outside, "A mean lies between the smallest and the largest: "
+                 "print which row and which column you take."),
+        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _scores, "Each of your scores lies between "
+                 "the weights it should be the mean of, but is not their mean. Does every query but the first count, each "
+                 "as much as the others?"),
     ),
     hints=(
         "On paper: in a map of four words, mark the entries 'query 1, key 0', 'query 2, key 1', 'query 3, key 2'.",
@@ -170,14 +163,14 @@ def _rest_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _sums(case: Case) -> str:
-    got = case.got[""].nan_to_num().sum(dim=-1)
+    got = case.answer.nan_to_num().sum(dim=-1)
     return f"your rows sum to {spread(got)}, those of the given map to {spread(case.inputs[0].sum(dim=-1))}."
 
 
 def _rest_of(case: Case) -> str:
     """The first row whose rest is wrong."""
     weights, head, tail = case.inputs
-    got, right = case.got[""][:, head], case.right[""][:, head]
+    got, right = case.answer[:, head], case.expected[:, head]
     row = int(((got - right).abs() > 1e-4).nonzero()[0])
     return (f"the rest of row {row} is {got[row]:.3f}; the {weights.shape[1] - head - tail} keys between sum to "
             f"{right[row]:.3f}.")
@@ -194,31 +187,27 @@ def _shown(case: Case) -> torch.Tensor:
 
 
 def _first_shown(case: Case) -> str:
-    gap = ((case.got[""] - case.right[""]).abs() > 1e-4) & _shown(case)
+    gap = ((case.answer - case.expected).abs() > 1e-4) & _shown(case)
     row, column = gap.nonzero()[0].tolist()
     _, head, tail = case.inputs
-    return (f"with head = {head} and tail = {tail}, out[{row}, {column}] is {case.got[''][row, column]:.3f}, expected "
-            f"{case.right[''][row, column]:.3f}.")
+    return (f"with head = {head} and tail = {tail}, out[{row}, {column}] is {case.answer[row, column]:.3f}, expected "
+            f"{case.expected[row, column]:.3f}.")
 
 
 def _with_sizes(case: Case) -> str:
     weights, head, tail = case.inputs
-    return (f"with {weights.shape[1]} keys, head = {head} and tail = {tail} your shape is {tuple(case.got[''].shape)}, "
-            f"expected {tuple(case.right[''].shape)}.")
+    return (f"with {weights.shape[1]} keys, head = {head} and tail = {tail} your shape is {tuple(case.answer.shape)}, "
+            f"expected {tuple(case.expected.shape)}.")
 
 
 def _between_is_wrong(case: Case) -> bool:
     _, head, _ = case.inputs
-    return bool(((case.got[""] - case.right[""])[:, head].abs() > 1e-4).any())
+    return bool(((case.answer - case.expected)[:, head].abs() > 1e-4).any())
 
 
 REST = Exercise(
-    id="10.3", title="Head, rest and tail", minutes=(8, 15),
-    objective="Shorten a map for a long text: the first `head` keys and the last `tail` keys as they are, and between "
-    "them one column with the sum of all others, so that each row keeps its sum, whatever it is. head and tail may be 0, "
-    "and together they are at most the number of keys; if nothing lies between, the column holds zeros.",
-    signature="rest_column(weights (query, key), head, tail) -> (query, head + 1 + tail)",
     probes=_rest_probes, tolerance=1e-4,
+    signature="rest_column(weights (query, key), head, tail) -> (query, head + 1 + tail)",
     mistakes=(
         Mistake("mean", _rest_of, "The rest is a mean. Then a hundred keys look like one, and the row loses its sum: add "
                 "them."),
@@ -226,45 +215,46 @@ REST = Exercise(
                 "all."),
         Mistake("rest-last", _first_shown, "The rest stands at the end. Then the order of the columns is no longer the "
                 "order of the text: it belongs between head and tail."),
-        Mistake("rest-first", _first_shown, "The rest stands at the beginning. Then the order of the columns is no "
-                "longer the order of the text: it belongs between head and tail."),
+        Mistake("rest-first", _first_shown, "The rest stands at the beginning. Then the order of the columns is no longer "
+                "the order of the text: it belongs between head and tail."),
         Mistake("renormalised", _sums, "The rows were rescaled to sum to one. Whoever reads the map must see what was "
                 "given, also in a row that does not sum to one."),
         Mistake("one-minus", _sums, "The rest is what is missing to one. That is right only for rows that sum to one; a "
                 "query without keys has a row of zeros, and must keep it. Add what lies between."),
-        Mistake("dropped", _with_sizes, "The keys between were left out, without a column for them. The row would look "
-                "as if all its weight were shown."),
+        Mistake("dropped", _with_sizes, "The keys between were left out, without a column for them. The row would look as "
+                "if all its weight were shown."),
         Mistake("empty-rest", _rest_of, "The column is there, but nothing was added up in it."),
         Mistake("all-in-rest", _rest_and_sums, "All keys were added up, those that are shown too, so these count twice."),
-        Mistake("tail-twice", _rest_and_sums, "The keys of the tail are in the rest as well as behind it. End the sum "
-                "where the tail begins."),
+        Mistake("tail-twice", _rest_and_sums, "The keys of the tail are in the rest as well as behind it. End the sum where "
+                "the tail begins."),
         Mistake("head-twice", _rest_and_sums, "The keys of the head are in the rest as well as before it. Begin the sum "
                 "after the head."),
-        Mistake("one-lost", _rest_of, "The first key after the head is missing in the sum. Keys count from 0: the head "
-                "has 0 to head − 1, so the rest begins with key number head."),
+        Mistake("one-lost", _rest_of, "The first key after the head is missing in the sum. Keys count from 0: the head has "
+                "0 to head − 1, so the rest begins with key number head."),
         Mistake("one-lost-at-the-end", _rest_of, "The last key before the tail is missing in the sum. A slice leaves out "
                 "its end by itself."),
-        Mistake("one-twice", _rest_of, "The first key of the tail is also in the rest. A slice leaves out its end, and "
-                "the tail begins there."),
-        Mistake("same-in-all-rows", _rest_of, "The rest is the same in all rows: the sum ran over the queries too. Give "
-                "it the dimension of the keys."),
+        Mistake("one-twice", _rest_of, "The first key of the tail is also in the rest. A slice leaves out its end, and the "
+                "tail begins there."),
+        Mistake("same-in-all-rows", _rest_of, "The rest is the same in all rows: the sum ran over the queries too. Give it "
+                "the dimension of the keys."),
         Mistake("minus-zero", _with_sizes, "A slice that begins at −tail works until tail is 0: −0 is 0, and the slice "
                 "takes the whole row. Count the tail from the front."),
-        Mistake("minus-zero-in-rest", lambda case: f"with tail = {case.inputs[2]} {_rest_of(case)}", "A slice that ends "
-                "at −tail works until tail is 0: −0 is 0, and the slice is empty. Count its end from the front."),
-        Mistake("no-column", _with_sizes, "Nothing lies between here, and the map came back as it was. The column is "
-                "asked for here too, with zeros, so that the shape never depends on the text."),
+        Mistake("minus-zero-in-rest", lambda case: f"with tail = {case.inputs[2]} {_rest_of(case)}",
+                "A slice that ends at −tail works until tail is 0: −0 is 0, and the slice is empty. Count its end from the "
+                "front."),
+        Mistake("no-column", _with_sizes, "Nothing lies between here, and the map came back as it was. The column is asked "
+                "for here too, with zeros, so that the shape never depends on the text."),
         Mistake("rows-cut", _got_shape, "The queries were shortened, not the keys. Rows are queries, columns keys: "
                 "dimension 1."),
         Mistake("swapped", _first_shown, "head and tail have changed places: `head` keys stand at the beginning, `tail` "
                 "keys at the end."),
         Mistake("tail-reversed", _first_shown, "The tail is turned round. It keeps the order of the text: the last key "
                 "comes last."),
-        Mistake("tail-follows", _first_shown, "Your tail are the keys that follow the head, and the rest adds up the "
-                "last ones. The tail is the end of the text."),
+        Mistake("tail-follows", _first_shown, "Your tail are the keys that follow the head, and the rest adds up the last "
+                "ones. The tail is the end of the text."),
     ),
     properties=(
-        Property(lambda case: ((case.got[""] - case.right[""]).abs()[:, _shown(case)] > 1e-4).any(), _first_shown,
+        Property(lambda case: ((case.answer - case.expected).abs()[:, _shown(case)] > 1e-4).any(), _first_shown,
                  "The first and last keys must stand there as they are: which columns of the map did you take?"),
         Property(_between_is_wrong, _rest_and_sums, "Head and tail are right. The rest is the sum over the keys that are "
                  "neither; if there are none, 0."),
@@ -303,14 +293,14 @@ def _observe_gated(function, context, gates):
 def _own_columns(case: Case, head: int) -> torch.Tensor:
     """The columns of the answer that belong to a head: (batch, query, d_head)."""
     width = case.inputs[0].shape[-1]
-    return case.got[""][..., head * width:(head + 1) * width]
+    return case.answer[..., head * width:(head + 1) * width]
 
 
 def _wrong_head(case: Case, gate: float | None = None) -> int | None:
     """The first head, with a certain gate if one is given, whose columns are not right."""
     width = case.inputs[0].shape[-1]
     for head, value in enumerate(case.inputs[1].tolist()):
-        gap = _own_columns(case, head) - case.right[""][..., head * width:(head + 1) * width]
+        gap = _own_columns(case, head) - case.expected[..., head * width:(head + 1) * width]
         if gap.abs().max() > 1e-4 and (gate is None or value == gate):
             return head
     return None
@@ -320,7 +310,7 @@ def _columns(case: Case, head: int | None = None) -> str:
     """The first entry of a head's columns that is wrong."""
     head = _wrong_head(case) if head is None else head
     width = case.inputs[0].shape[-1]
-    right = case.right[""][..., head * width:(head + 1) * width]
+    right = case.expected[..., head * width:(head + 1) * width]
     gap = (_own_columns(case, head) - right).abs() > 1e-4
     text, query, column = gap.nonzero()[0].tolist()
     return (f"out[{text}, {query}, {head * width + column}] is "
@@ -334,26 +324,22 @@ def _size_of_one(case: Case) -> float | None:
     if head is None:
         return None
     width = case.inputs[0].shape[-1]
-    right = case.right[""][..., head * width:(head + 1) * width]
+    right = case.expected[..., head * width:(head + 1) * width]
     size = (_own_columns(case, head) * right).sum() / right.square().sum()
     fits = torch.allclose(_own_columns(case, head), size * right, rtol=1e-3, atol=1e-3)
     return size.item() if fits else None
 
 
 GATED = Exercise(
-    id="10.4", title="A gate on each head", minutes=(8, 15),
-    objective="Multiply what each head found by its gate, then put the heads side by side, as the layer does before its "
-    "output projection: out[b, l, h * d_head + d] is gates[h] * context[b, h, l, d]. A head with gate 0 writes zeros. "
-    "Gradients must reach the gates: the importance of a head is a slope in its gate.",
-    signature="gated(context (batch, heads, query, d_head), gates (heads,)) -> (batch, query, heads * d_head)",
     probes=_gated_probes, observe=_observe_gated,
+    signature="gated(context (batch, heads, query, d_head), gates (heads,)) -> (batch, query, heads * d_head)",
     mistakes=(
         Mistake("not-transposed", _columns, "The gates are right, but the heads were merged without exchanging heads and "
                 "queries first: a word's row is filled from several words of one head (notebook 05)."),
         Mistake("wrong-columns", _columns, "The gates came after the merge, one after another over the columns: gate 0, "
                 "gate 1, gate 2, … A head owns neighbouring columns, so its gate must be repeated for all of them first."),
-        Mistake("interleaved", _columns, "The columns of the heads are shuffled like a pack of cards. Each head keeps "
-                "its columns together: (batch, query, heads, d_head), then flatten."),
+        Mistake("interleaved", _columns, "The columns of the heads are shuffled like a pack of cards. Each head keeps its "
+                "columns together: (batch, query, heads, d_head), then flatten."),
         Mistake("wrong-pair", _columns, "Queries and columns were exchanged instead of heads and queries. The heads must "
                 "come to stand beside their columns."),
         Mistake("added", _columns, "The gate was added. Then a gate of 0 changes nothing and silences nobody: multiply."),
@@ -362,25 +348,25 @@ GATED = Exercise(
         Mistake("on-or-off", _columns, "The gates were rounded to 0 or 1. A gate may stand anywhere between, and the "
                 "importance of a head is a slope in its gate: multiply by the gate itself."),
         Mistake("zero-or-not", _columns, "Every gate but 0 counts as 1 here. A gate may stand between: multiply by it."),
-        Mistake("softmax", _columns, "The gates went through a softmax. They do not share anything: each head has its "
-                "own, used as it is."),
-        Mistake("shares", _columns, "The gates were divided by their sum. They need not sum to one: with all gates at 1 "
-                "the layer must give what it gave before."),
-        Mistake("sigmoid", _columns, "The gates went through a sigmoid, so that a gate of 0 lets half through. Use them "
-                "as they are."),
+        Mistake("softmax", _columns, "The gates went through a softmax. They do not share anything: each head has its own, "
+                "used as it is."),
+        Mistake("shares", _columns, "The gates were divided by their sum. They need not sum to one: with all gates at 1 the "
+                "layer must give what it gave before."),
+        Mistake("sigmoid", _columns, "The gates went through a sigmoid, so that a gate of 0 lets half through. Use them as "
+                "they are."),
         Mistake("twice", _columns, "The gate was applied twice. Once is enough, before or after the merge."),
-        Mistake("summed", lambda case: f"your vectors are {case.got[''].shape[-1]} wide, expected "
-                f"{case.right[''].shape[-1]}.", "The heads were added up, gates as weights. Put them side by side; "
-                "mixing them is left to the output projection."),
-        Mistake("averaged", lambda case: f"your vectors are {case.got[''].shape[-1]} wide, expected "
-                f"{case.right[''].shape[-1]}.", "The heads were averaged. Put them side by side, each with its columns."),
+        Mistake("summed", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}.",
+                "The heads were added up, gates as weights. Put them side by side; mixing them is left to the output "
+                "projection."),
+        Mistake("averaged", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
+                f"{case.expected.shape[-1]}.", "The heads were averaged. Put them side by side, each with its columns."),
         Mistake("not-merged", _got_shape, "The gates are on. What is left: the heads beside their columns, and one "
                 "dimension of both."),
         Mistake("not-flattened", _got_shape, "The dimensions are in the right order. What is left: make one of the last "
                 "two."),
-        Mistake("cut-out", lambda case: f"your vectors are {case.got[''].shape[-1]} wide, expected "
-                f"{case.right[''].shape[-1]}.", "Heads with gate 0 were taken out. The output projection still expects "
-                "their columns: fill them with zeros."),
+        Mistake("cut-out", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
+                f"{case.expected.shape[-1]}.", "Heads with gate 0 were taken out. The output projection still expects their "
+                "columns: fill them with zeros."),
     ),
     properties=(
         Property(lambda case: _wrong_head(case, 0.0) is not None, lambda case: _columns(case, _wrong_head(case, 0.0)),
@@ -390,8 +376,8 @@ GATED = Exercise(
                  "as they come, without a function on them."),
         Property(lambda case: _wrong_head(case, 1.0) is not None, lambda case: _columns(case, _wrong_head(case, 1.0)),
                  "A head with gate 1 is left as it is, in its own columns: is the merge right?"),
-        Property(lambda case: case.inputs[1].min() >= 0 and _wrong_head(case) is not None, _columns, "Take one head: its "
-                 "columns must be gate times what it found, in the order of the words."),
+        Property(lambda case: case.inputs[1].min() >= 0 and _wrong_head(case) is not None, _columns,
+                 "Take one head: its columns must be gate times what it found, in the order of the words."),
         Property(lambda case: _wrong_head(case) is not None, _columns, "Gates above zero come out right. This one is below "
                  "zero: multiply by it as by any other, without relu, abs, clamp or an `if`."),
         *reaches("context", "gates"),

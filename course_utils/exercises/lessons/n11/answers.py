@@ -1,10 +1,8 @@
-"""Solutions of the exercises of notebook 11, accepted variants, and the answers that known mistakes give."""
+"""The course's answers to the exercises of notebook 11, and what each known mistake would write."""
 
 import functools
-import itertools
 import math
 
-import numpy as np
 import torch
 
 from course_utils.exercises.definitions import Answers
@@ -17,34 +15,6 @@ def average_precision(scores, evidence):
     rank = torch.arange(1, len(hit) + 1)
     precision = hit.cumsum(dim=0) / rank                                   # among the first `rank` words
     return ((precision * hit).sum() / hit.sum()).item()
-
-
-def _ap_loop(scores, evidence):
-    ranked = sorted(zip(scores.tolist(), evidence.tolist()), reverse=True)
-    found, total = 0, 0.0
-    for rank, (_, decides) in enumerate(ranked, start=1):
-        if decides:
-            found += 1
-            total += found / rank
-    return total / found
-
-
-def _ap_recall_steps(scores, evidence):
-    chosen = scores.unsqueeze(0) >= scores.sort(descending=True).values.unsqueeze(1)   # (threshold, token)
-    found = (chosen & evidence.bool()).sum(dim=1)
-    precision, recall = found / chosen.sum(dim=1), found / evidence.sum()
-    return (precision * recall.diff(prepend=torch.zeros(1))).sum()
-
-
-def _ap_pairs(scores, evidence):
-    own = scores[evidence]                                                 # each deciding word's rank by counting
-    return ((own >= own[:, None]).sum(1) / (scores >= own[:, None]).sum(1)).mean()
-
-
-def _ap_numpy(scores, evidence):
-    hit = evidence.numpy()[np.argsort(-scores.numpy())]
-    ranks = np.flatnonzero(hit) + 1
-    return np.mean(np.arange(1, len(ranks) + 1) / ranks)
 
 
 def _ap(combine, key=lambda scores: -scores):
@@ -71,15 +41,6 @@ def _trapezoid(hit, precision, recall):
 
 PRECISION = Answers(
     average_precision,
-    variants={
-        "loop": _ap_loop,
-        "steps of recall": _ap_recall_steps,
-        "pairs": _ap_pairs,
-        "numpy": _ap_numpy,
-        "interpolation undone": _ap(lambda hit, precision, recall: torch.trapezoid(
-            precision[hit == 1].repeat_interleave(2),
-            torch.cat([torch.zeros(1), recall[hit == 1]]).repeat_interleave(2)[1:-1])),
-    },
     mutants={
         "precision-at-k": _ap(lambda hit, precision, recall: precision[int(hit.sum()) - 1]),
         "ascending": _ap(lambda hit, precision, recall: _at_hits(precision, hit), key=lambda scores: scores),
@@ -111,37 +72,6 @@ def leave_one_out(score, tokens):
     return [whole - score(tokens[:i] + tokens[i + 1:]) for i in range(len(tokens))]
 
 
-def _loo_popping(score, tokens):
-    result = []
-    for i in range(len(tokens)):
-        shorter = list(tokens)
-        shorter.pop(i)
-        result.append(score(list(tokens)) - score(shorter))
-    return result
-
-
-def _loo_combinations(score, tokens):
-    shorter = list(itertools.combinations(tokens, len(tokens) - 1))[::-1]  # the last one leaves the first token out
-    return tuple(score(tokens) - score(list(rest)) for rest in shorter)
-
-
-def _loo_arrays(score, tokens):
-    words = np.array(tokens)
-    return score(tokens) - np.array([score(list(np.delete(words, i))) for i in range(len(words))])
-
-
-def _loo_recursive(score, tokens, i=0):
-    if i == len(tokens):
-        return []
-    return [score(tokens) - score([word for j, word in enumerate(tokens) if j != i]), *_loo_recursive(score, tokens, i + 1)]
-
-
-def _loo_mask(score, tokens):
-    keep = ~torch.eye(len(tokens), dtype=torch.bool)
-    return score(tokens) - torch.tensor([score(list(itertools.compress(tokens, row))) for row in keep.tolist()],
-                                        dtype=torch.float64)
-
-
 def _loo(without, value=lambda whole, rest: whole - rest):
     """One number for each token: `value` of the score of all and the score of what `without(tokens, i)` leaves."""
     return lambda score, tokens: [value(score(tokens), score(without(tokens, i))) for i in range(len(tokens))]
@@ -168,17 +98,6 @@ def _shares_of_sum(score, tokens):
 
 LEAVE = Answers(
     leave_one_out,
-    variants={
-        "popping": _loo_popping,
-        "combinations": _loo_combinations,
-        "arrays": _loo_arrays,
-        "recursive": _loo_recursive,
-        "mask": _loo_mask,
-        "tensors in a list": lambda score, tokens: [
-            torch.tensor([score(tokens) - score([*tokens[:i], *tokens[i + 1:]])]) for i in range(len(tokens))],
-        "partial": lambda score, tokens: [functools.partial(float.__sub__, score(tokens))(score(_shorter(tokens, i)))
-                                          for i in range(len(tokens))],
-    },
     mutants={
         "sign": _loo(_shorter, lambda whole, rest: rest - whole),
         "absolute": _loo(_shorter, lambda whole, rest: abs(whole - rest)),
@@ -211,41 +130,6 @@ def comprehensiveness_of(score, tokens, importances, shares):
         top = set(order[:math.ceil(share * len(tokens))])
         losses.append(score(tokens) - score([token for i, token in enumerate(tokens) if i not in top]))
     return sum(losses) / len(losses)
-
-
-def _comp_torch(score, tokens, importances, shares):
-    values = torch.tensor(importances)
-    total = 0.0
-    for share in shares:
-        keep = torch.ones(len(tokens), dtype=torch.bool)
-        keep[values.topk(int(torch.tensor(share * len(tokens)).ceil())).indices] = False
-        total += score([token for token, kept in zip(tokens, keep) if kept])
-    return score(tokens) - total / len(shares)
-
-
-def _comp_numpy(score, tokens, importances, shares):
-    order = np.argsort(importances)                                        # the least important first
-    left = [np.sort(order[:len(tokens) - math.ceil(share * len(tokens) - 1e-6)]) for share in shares]
-    return np.mean([score(tokens) - score(np.array(tokens)[rest].tolist()) for rest in left])
-
-
-def _comp_popping(score, tokens, importances, shares):
-    losses = []
-    for share in shares:
-        words, values = list(tokens), list(importances)
-        for _ in range(math.ceil(share * len(tokens))):
-            place = values.index(max(values))
-            del words[place], values[place]
-        losses.append(score(tokens) - score(words))
-    return np.float64(sum(losses) / len(shares))
-
-
-def _comp_thresholds(score, tokens, importances, shares):
-    ranked = sorted(importances)[::-1]
-    ranked.append(-math.inf)                            # below all, for a share that takes out everything
-    bars = [ranked[-int(-share * len(tokens) // 1)] for share in shares]
-    left = [[token for token, value in zip(tokens, importances) if value <= bar] for bar in bars]
-    return sum(score(tokens) - score(rest) for rest in left) / len(bars)
 
 
 def _comp(left, key=lambda value: -value, count=lambda share, n: math.ceil(share * n),
@@ -298,14 +182,6 @@ def _by_mass(score, tokens, importances, shares):
 
 COMPREHENSIVENESS = Answers(
     comprehensiveness_of,
-    variants={
-        "torch": _comp_torch,
-        "numpy": _comp_numpy,
-        "one by one": _comp_popping,
-        "thresholds": _comp_thresholds,
-        "as a tensor": lambda *inputs: torch.tensor([comprehensiveness_of(*inputs)]),
-        "parts": _comp(_without),
-    },
     mutants={
         "sufficiency": _comp(_only),
         "not-subtracted": _comp(_without, value=lambda whole, rest: rest),
@@ -356,13 +232,6 @@ def _entry(of, row=2, column=0):
 
 ENTRY = Answers(
     rollout_by_hand,
-    variants={
-        "two decimals": lambda: 0.22,
-        "a text": lambda: "0,22",
-        "a fraction": lambda: "11/50",
-        "tensor": lambda: ((SECOND + EYE) @ (FIRST + EYE) / 4)[2, 0],
-        "every path": lambda: sum((SECOND + EYE)[2, k] / 2 * (FIRST + EYE)[k, 0] / 2 for k in range(3)),
-    },
     mutants={
         "no-residual": lambda: _entry(lambda first, second: SECOND @ FIRST),
         "wrong-order": lambda: _entry(lambda first, second: first @ second),
@@ -403,44 +272,8 @@ def _roll(mix=lambda layer, eye: (layer + eye) / 2, step=lambda rollout, layer: 
     return answer
 
 
-def _numpy_rollout(attentions):
-    maps = attentions.numpy().mean(axis=1) * 0.5 + 0.5 * np.eye(attentions.shape[-1])
-    return functools.reduce(np.dot, maps[::-1])
-
-
-def _paths(attentions):
-    """Entry by entry, over all paths of one key a layer."""
-    layers, _, n, _ = attentions.shape
-    mixed = (attentions.double().mean(1) + torch.eye(n)) / 2
-    out = torch.zeros(n, n, dtype=torch.float64)
-    for path in itertools.product(range(n), repeat=layers + 1):
-        out[path[-1], path[0]] += math.prod(mixed[i, path[i + 1], path[i]].item() for i in range(layers))
-    return out.tolist()
-
-
-def _rescaled(attentions):
-    rollout = torch.eye(attentions.shape[-1])
-    for layer in attentions.sum(1).flip(0):
-        total = layer + layer.sum(1, keepdim=True) * torch.eye(len(layer))
-        rollout = rollout @ total
-    return rollout / rollout.sum(dim=1, keepdim=True)
-
-
 ROLLOUT = Answers(
     rolled_out,
-    variants={
-        "numpy": _numpy_rollout,
-        "path by path": _paths,
-        "rescaled at the end": _rescaled,
-        "reduce": _roll(),
-        "from the last layer": lambda attentions: functools.reduce(
-            torch.matmul, [(layer.mean(0) + torch.eye(layer.shape[-1])) / 2 for layer in attentions.flip(0)]),
-        "transposed": lambda attentions: functools.reduce(
-            torch.matmul, [(layer.mean(0).T + torch.eye(layer.shape[-1])) / 2 for layer in attentions]).T,
-        "einsum": lambda attentions: functools.reduce(
-            lambda below, layer: torch.einsum("hqk,kj->qj", layer, below) / len(layer) / 2 + below / 2, attentions,
-            torch.eye(attentions.shape[-1])),
-    },
     mutants={
         "two-things": _roll(mix=lambda layer, eye: layer + eye, step=lambda rollout, layer: rollout @ layer),
         "no-half": _roll(mix=lambda layer, eye: layer + eye),
@@ -467,4 +300,4 @@ ROLLOUT = Answers(
     },
 )
 
-ANSWERS = {"11.1": PRECISION, "11.2": LEAVE, "11.3": COMPREHENSIVENESS, "11.4": ENTRY, "11.5": ROLLOUT}
+ANSWERS = (PRECISION, LEAVE, COMPREHENSIVENESS, ENTRY, ROLLOUT)

@@ -32,26 +32,20 @@ def _ap(case: Case) -> str:
     scores, evidence = case.inputs
     ranks = (scores[evidence][:, None] <= scores).sum(dim=1).sort().values.tolist()
     found = ", ".join(map(str, ranks[:-1])) + f" and {ranks[-1]}"
-    return (f"you give {case.got[''].item():.4f} for evidence at the ranks {found} of {len(scores)}, expected "
-            f"{case.right[''].item():.4f}.")
+    return (f"you give {case.answer.item():.4f} for evidence at the ranks {found} of {len(scores)}, expected "
+            f"{case.expected.item():.4f}.")
 
 
 PRECISION = Exercise(
-    id="11.1", title="Average precision", minutes=(10, 20),
-    objective="Rank the tokens by score, the highest first. At each evidence token, the precision is the share of "
-    "evidence tokens among those down to its rank, itself included; return the mean of these precisions. No two scores "
-    "are equal here (scikit-learn gives equal scores one common rank, the last of theirs); some are below zero; at least "
-    "one token is evidence. Write it out, without scikit-learn.",
+    probes=_precision_probes, forbidden=("sklearn.metrics.average_precision_score", "sklearn.metrics.precision_recall_curve",
+    "course_utils.explain.agreement"),
     signature="average_precision(scores (token,), evidence (token,), True = evidence) -> float",
-    probes=_precision_probes,
-    forbidden=("sklearn.metrics.average_precision_score", "sklearn.metrics.precision_recall_curve",
-               "course_utils.explain.agreement"),
     mistakes=(
-        Mistake("precision-at-k", _ap, "That is the precision at one rank, the number of evidence tokens. It does not "
-                "see what stands behind that rank: take the precision at each evidence token, then the mean."),
+        Mistake("precision-at-k", _ap, "That is the precision at one rank, the number of evidence tokens. It does not see "
+                "what stands behind that rank: take the precision at each evidence token, then the mean."),
         Mistake("ascending", _ap, "The lowest score came first. argsort goes upwards unless told otherwise."),
-        Mistake("absolute", _ap, "The scores were ranked by their size without sign. A score below zero speaks against: "
-                "it belongs to the end of the list."),
+        Mistake("absolute", _ap, "The scores were ranked by their size without sign. A score below zero speaks against: it "
+                "belongs to the end of the list."),
         Mistake("not-sorted", _ap, "The tokens stand in the order of the text, or only one of the two lists was sorted. "
                 "Scores and evidence must be brought into the same order."),
         Mistake("all-ranks", _ap, "The precisions of all ranks were averaged. Only those count where an evidence token "
@@ -69,23 +63,22 @@ PRECISION = Exercise(
         Mistake("first-hit", _ap, "That is one divided by the rank of the first evidence token. The others count as well."),
         Mistake("rank-too-large", _ap, "The ranks are one too large. The first of the list has rank 1: an evidence token "
                 "there has precision 1."),
-        Mistake("hit-not-counted", _ap, "The evidence token itself was not counted among those found. Count it before "
-                "you divide."),
-        Mistake("recall", _ap, "That is the mean of the recall: how many of the evidence tokens are found down to a "
-                "rank. Divide by the rank, not by their number, and only at evidence tokens."),
+        Mistake("hit-not-counted", _ap, "The evidence token itself was not counted among those found. Count it before you "
+                "divide."),
+        Mistake("recall", _ap, "That is the mean of the recall: how many of the evidence tokens are found down to a rank. "
+                "Divide by the rank, not by their number, and only at evidence tokens."),
         Mistake("recall-as-weight", _ap, "The precisions of all ranks were weighted by the recall. In the formula the "
                 "weight is how much the recall grows at a rank, and it grows only at evidence tokens."),
-        Mistake("recall-at-hits", _ap, "The precisions were weighted by the recall. In the formula the weight is how "
-                "much the recall grows: the same at each evidence token."),
-        Mistake("best-precision", _ap, "That is the largest precision of any rank. Take the mean over the evidence "
-                "tokens."),
+        Mistake("recall-at-hits", _ap, "The precisions were weighted by the recall. In the formula the weight is how much "
+                "the recall grows: the same at each evidence token."),
+        Mistake("best-precision", _ap, "That is the largest precision of any rank. Take the mean over the evidence tokens."),
     ),
     properties=(
-        Property(lambda case: not 0 <= case.got[""] <= 1 + 1e-6, _ap, "A mean of shares lies between 0 and 1."),
-        Property(lambda case: case.right[""] > 1 - 1e-9 and case.got[""] < 1 - 1e-4, _ap, "All evidence tokens stand in "
+        Property(lambda case: not 0 <= case.answer <= 1 + 1e-6, _ap, "A mean of shares lies between 0 and 1."),
+        Property(lambda case: case.expected > 1 - 1e-9 and case.answer < 1 - 1e-4, _ap, "All evidence tokens stand in "
                  "front, and nothing could be better: 1."),
-        Property(lambda case: abs(case.got[""] - case.right[""]) > 1e-4, _ap, "Write for each of these ranks how many "
-                 "have been found by then, divide by the rank, and take the mean."),
+        Property(lambda case: abs(case.answer - case.expected) > 1e-4, _ap, "Write for each of these ranks how many have "
+                 "been found by then, divide by the rank, and take the mean."),
     ),
     hints=(
         "Example: evidence tokens at the ranks 1 and 4. Precisions 1/1 and 2/4, average precision 0.75.",
@@ -136,39 +129,34 @@ def _leave_probes(generator: torch.Generator) -> list[tuple]:
 
 def _fall(case: Case) -> str:
     """The token whose number is furthest from right."""
-    got, right = case.got[""], case.right[""]
+    got, right = case.answer, case.expected
     i = int((got - right).abs().argmax())
     return f"{case.inputs[1][i]!r} (token {i}) gets {got[i]:.4f}, expected {right[i]:.4f}."
 
 
 def _off(case: Case) -> bool:
-    return bool((case.got[""] - case.right[""]).abs().max() > 1e-4)
+    return bool((case.answer - case.expected).abs().max() > 1e-4)
 
 
 def _twice(case: Case) -> str:
     """The same for a word that stands there twice."""
-    got, right, tokens = case.got[""], case.right[""], case.inputs[1]
+    got, right, tokens = case.answer, case.expected, case.inputs[1]
     gaps = [(abs(got[i] - right[i]).item(), i) for i, token in enumerate(tokens) if tokens.count(token) > 1]
     i = max(gaps)[1] if gaps else 0
     return f"{tokens[i]!r} (token {i} of {len(tokens)}) gets {got[i]:.4f}, expected {right[i]:.4f}."
 
 
 def _range(case: Case) -> str:
-    return f"your numbers run from {case.got[''].min():.3f} to {case.got[''].max():.3f}."
+    return f"your numbers run from {case.answer.min():.3f} to {case.answer.max():.3f}."
 
 
 LEAVE = Exercise(
-    id="11.2", title="Leave one out", minutes=(8, 15),
-    objective="For each token: the score of all tokens minus the score of the same list without this token. `score` is "
-    "any function that takes a list of tokens, the empty list too, and returns a number. Words may stand in the text "
-    "twice.",
-    signature="leave_one_out(score, tokens) -> list of floats, one for each token",
-    probes=_leave_probes,
+    probes=_leave_probes, signature="leave_one_out(score, tokens) -> list of floats, one for each token",
     mistakes=(
         Mistake("sign", _fall, "The sign is turned round. A token that carries the verdict must get a number above zero: "
                 "score of all, minus score without it."),
-        Mistake("absolute", _fall, "The sign is gone. A token that speaks against the verdict has a number below zero, "
-                "and whoever ranks tokens must not take it for a reason."),
+        Mistake("absolute", _fall, "The sign is gone. A token that speaks against the verdict has a number below zero, and "
+                "whoever ranks tokens must not take it for a reason."),
         Mistake("not-subtracted", _fall, "That is the score without the token. It is low where the token matters; the "
                 "importance is how far it fell."),
         Mistake("relative", _fall, "You divided by the score of all tokens. Asked is the plain difference."),
@@ -185,33 +173,33 @@ LEAVE = Exercise(
                 "were taken out one after another and never put back. Each time the list is whole but for one."),
         Mistake("two-removed", _fall, "Two tokens were left out, the one asked for and the next. tokens[i + 1:] begins "
                 "directly after token i."),
-        Mistake("next-removed", _fall, "The next token was left out, and this one stayed. tokens[:i] ends directly "
-                "before token i."),
-        Mistake("none-removed", lambda case: f"all your numbers are {case.got[''].abs().max():.3f}.", "The list was put "
-                "together again with nothing missing: the second part begins at i + 1."),
-        Mistake("token-alone", _fall, "That is the score of the token alone. Alone it has no context: 'not' by itself "
-                "turns nothing."),
+        Mistake("next-removed", _fall, "The next token was left out, and this one stayed. tokens[:i] ends directly before "
+                "token i."),
+        Mistake("none-removed", lambda case: f"all your numbers are {case.answer.abs().max():.3f}.",
+                "The list was put together again with nothing missing: the second part begins at i + 1."),
+        Mistake("token-alone", _fall, "That is the score of the token alone. Alone it has no context: 'not' by itself turns "
+                "nothing."),
         Mistake("all-but-alone", _fall, "You compared the whole text with the token alone, the reverse of what is asked: "
                 "compare with everything else."),
-        Mistake("steps", _fall, "That is how the score moves as the text is read on, token by token. Asked is what is "
-                "lost when one token is missing from the whole."),
-        Mistake("shares", lambda case: f"your numbers sum to {case.got[''].sum():.3f}.", "They were divided by their "
-                "sum. Differences of scores need not sum to one, and with a sum near zero they explode: leave them as "
-                "they are."),
+        Mistake("steps", _fall, "That is how the score moves as the text is read on, token by token. Asked is what is lost "
+                "when one token is missing from the whole."),
+        Mistake("shares", lambda case: f"your numbers sum to {case.answer.sum():.3f}.", "They were divided by their sum. "
+                "Differences of scores need not sum to one, and with a sum near zero they explode: leave them as they are."),
         Mistake("sorted", _fall, "The right numbers in another order: they are sorted. Number i belongs to token i."),
     ),
     properties=(
-        Property(lambda case: case.got[""].sort().values.sub(case.right[""].sort().values).abs().max() < 1e-4
-                 < (case.got[""] - case.right[""]).abs().max(), _fall,
-                 "These are the right numbers in another order: number i belongs to token i."),
-        Property(lambda case: case.got[""].numel() > 1 and case.got[""].max() - case.got[""].min() < 1e-6, _range, "All "
-                 "tokens get the same. Look at which list is scored for token i."),
-        Property(lambda case: case.got[""].abs().max() > 1, _range, "`score` returns a probability here, and two of them "
+        Property(lambda case:
+                 case.answer.sort().values.sub(case.expected.sort().values).abs().max()
+                 < 1e-4 < (case.answer - case.expected).abs().max(), _fall, "These are the right numbers in another order: "
+                 "number i belongs to token i."),
+        Property(lambda case: case.answer.numel() > 1 and case.answer.max() - case.answer.min() < 1e-6, _range,
+                 "All tokens get the same. Look at which list is scored for token i."),
+        Property(lambda case: case.answer.abs().max() > 1, _range, "`score` returns a probability here, and two of them "
                  "differ by one at most."),
-        Property(lambda case: len(case.inputs[1]) > 1 and _off(case), _fall, "Print the list that you score "
-                 "for this token: it must hold all the others, in their order."),
-        Property(_off, lambda case: f"texts of several tokens are right. In a text of one, {_fall(case)}", "Without its "
-                 "only token the empty list is left, and `score` takes it: score(tokens) minus score([])."),
+        Property(lambda case: len(case.inputs[1]) > 1 and _off(case), _fall, "Print the list that you score for this token: "
+                 "it must hold all the others, in their order."),
+        Property(_off, lambda case: f"texts of several tokens are right. In a text of one, {_fall(case)}",
+                 "Without its only token the empty list is left, and `score` takes it: score(tokens) minus score([])."),
     ),
     hints=(
         "For one token first: which list is scored, and what is subtracted from what?",
@@ -247,18 +235,14 @@ def _comprehensiveness_probes(generator: torch.Generator) -> list[tuple]:
 
 def _mean_fall(case: Case) -> str:
     score, tokens, _, shares = case.inputs
-    return (f"you give {case.got[''].item():.4f}, expected {case.right[''].item():.4f} ({len(tokens)} tokens, shares "
+    return (f"you give {case.answer.item():.4f}, expected {case.expected.item():.4f} ({len(tokens)} tokens, shares "
             f"{', '.join(map(str, shares))}; all tokens score {score(tokens):.4f}).")
 
 
 COMPREHENSIVENESS = Exercise(
-    id="11.3", title="Comprehensiveness", minutes=(20, 30),
-    objective="For each share, take out the tokens with the highest importances, as many as share times number of "
-    "tokens, rounded up (none for a share of 0), and leave the others in their order; the loss is the score of all tokens "
-    "minus the score of what is left. Return the mean loss. `score` takes a list of tokens; no two importances are equal.",
-    signature="comprehensiveness_of(score, tokens, importances (a list, one for each token), shares (a list, each "
-    "between 0 and 1)) -> float",
     probes=_comprehensiveness_probes,
+    signature="comprehensiveness_of(score, tokens, importances (a list, one for each token), shares (a list, each between 0 "
+    "and 1)) -> float",
     mistakes=(
         Mistake("sufficiency", _mean_fall, "You kept the top tokens and dropped the others: that is sufficiency, where a "
                 "small loss is good. Here the top tokens go."),
@@ -268,10 +252,10 @@ COMPREHENSIVENESS = Exercise(
                 "explanation has a high number."),
         Mistake("no-token", _mean_fall, "The number was rounded down. A small share of a short text is then no token at "
                 "all, and the loss is zero for any explanation. Round up."),
-        Mistake("rounded-down", _mean_fall, "The number was rounded down, to one at least. Share times number of tokens "
-                "is rounded up here."),
-        Mistake("rounded", _mean_fall, "The number was rounded to the nearest. Share times number of tokens is rounded "
-                "up here."),
+        Mistake("rounded-down", _mean_fall, "The number was rounded down, to one at least. Share times number of tokens is "
+                "rounded up here."),
+        Mistake("rounded", _mean_fall, "The number was rounded to the nearest. Share times number of tokens is rounded up "
+                "here."),
         Mistake("one-token", _mean_fall, "For every share one token was taken out. It is share times number of tokens, "
                 "rounded up."),
         Mistake("one-too-many", _mean_fall, "One token too many goes where share times number is whole: a whole number "
@@ -280,27 +264,27 @@ COMPREHENSIVENESS = Exercise(
                 "otherwise."),
         Mistake("absolute", _mean_fall, "The tokens were ranked by size without sign. A token with a number below zero "
                 "speaks against the verdict; without it the score rises."),
-        Mistake("first-tokens", _mean_fall, "The first tokens of the text were taken out, whatever their importances. "
-                "Sort the places by importance first."),
+        Mistake("first-tokens", _mean_fall, "The first tokens of the text were taken out, whatever their importances. Sort "
+                "the places by importance first."),
         Mistake("summed", _mean_fall, "The losses were added. Divide by the number of shares, so that more shares do not "
                 "make a better explanation."),
-        Mistake("weighted-by-share", _mean_fall, "The losses were weighted by their shares. Each counts alike here: a "
-                "plain mean."),
-        Mistake("divided-by-share", _mean_fall, "The sum of the losses was divided by the sum of the shares. Divide by "
-                "how many shares there are."),
-        Mistake("last-share", _mean_fall, "Only the last share counts in your result. Collect the losses in a list, or "
-                "look where the `return` stands."),
+        Mistake("weighted-by-share", _mean_fall, "The losses were weighted by their shares. Each counts alike here: a plain "
+                "mean."),
+        Mistake("divided-by-share", _mean_fall, "The sum of the losses was divided by the sum of the shares. Divide by how "
+                "many shares there are."),
+        Mistake("last-share", _mean_fall, "Only the last share counts in your result. Collect the losses in a list, or look "
+                "where the `return` stands."),
         Mistake("largest-share", _mean_fall, "The largest of the losses was returned. Asked is their mean."),
         Mistake("absolute-losses", _mean_fall, "The losses have no signs any more. If the score rises without the top "
                 "tokens, the explanation was bad, and the number must say so."),
         Mistake("relative", _mean_fall, "The losses were divided by the score of all tokens. Asked is the plain "
                 "difference."),
-        Mistake("words-not-tokens", _mean_fall, "With a token, every other token of the same word went too. Each place "
-                "has its own importance: compare places, not words."),
-        Mistake("replaced", _mean_fall, "The tokens were replaced by another, such as <unk>. A fair method too, but "
-                "asked is the list without them."),
-        Mistake("order-lost", _mean_fall, "What is left was scored in the order of the importances, not of the text. To "
-                "a model with positions that is another text: keep the order."),
+        Mistake("words-not-tokens", _mean_fall, "With a token, every other token of the same word went too. Each place has "
+                "its own importance: compare places, not words."),
+        Mistake("replaced", _mean_fall, "The tokens were replaced by another, such as <unk>. A fair method too, but asked "
+                "is the list without them."),
+        Mistake("order-lost", _mean_fall, "What is left was scored in the order of the importances, not of the text. To a "
+                "model with positions that is another text: keep the order."),
         Mistake("order-lost-upwards", _mean_fall, "What is left was scored from the least important token to the most "
                 "important, not in the order of the text. To a model with positions that is another text: keep the order."),
         Mistake("repeats-lost", _mean_fall, "A word that is left twice was scored once, as with set() or a dict of words. "
@@ -311,15 +295,14 @@ COMPREHENSIVENESS = Exercise(
                 "Asked is a share of the number of tokens."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""]) > 1, _mean_fall, "Two probabilities differ by one at most, and so does a "
+        Property(lambda case: abs(case.answer) > 1, _mean_fall, "Two probabilities differ by one at most, and so does a "
                  "mean of differences."),
-        Property(lambda case: case.got[""] * case.right[""] < 0 and min(abs(case.got[""]), abs(case.right[""])) > 0.05,
-                 _mean_fall,
-                 "The sign differs too. Which tokens go, and what is subtracted from what?"),
-        Property(lambda case: 0 not in case.inputs[3] and abs(case.got[""] - case.right[""]) > 1e-4, _mean_fall, "Take one "
-                 "share and print the tokens that are left: how many, which, in which order?"),
-        Property(lambda case: abs(case.got[""] - case.right[""]) > 1e-4, _mean_fall, "Only a list with a share of 0 comes "
-                 "out wrong. It takes no token out, so its loss is 0, and it counts in the mean."),
+        Property(lambda case: case.answer * case.expected < 0 and min(abs(case.answer), abs(case.expected)) > 0.05,
+                 _mean_fall, "The sign differs too. Which tokens go, and what is subtracted from what?"),
+        Property(lambda case: 0 not in case.inputs[3] and abs(case.answer - case.expected) > 1e-4, _mean_fall,
+                 "Take one share and print the tokens that are left: how many, which, in which order?"),
+        Property(lambda case: abs(case.answer - case.expected) > 1e-4, _mean_fall, "Only a list with a share of 0 comes out "
+                 "wrong. It takes no token out, so its loss is 0, and it counts in the mean."),
     ),
     hints=(
         "Write it for one share first: a function of the tokens, the importances and a number of tokens to take out.",
@@ -333,54 +316,51 @@ COMPREHENSIVENESS = Exercise(
 
 
 def _one(case: Case) -> str:
-    return f"{case.got[''].item():.4g}"
+    return f"{case.answer.item():.4g}"
 
 
 ENTRY = Exercise(
-    id="11.4", title="One entry of a rollout", kind="number", minutes=(5, 10), tolerance=1e-3,
-    objective="Two layers with one head each have read 'not dull .' (rows and columns in this order). First layer: 0.8 "
-    "0.2 0.0 / 0.6 0.3 0.1 / 0.2 0.4 0.4. Second layer: 0.6 0.3 0.1 / 0.2 0.5 0.3 / 0.1 0.8 0.1. Work out the entry of "
-    "the rollout in row '.' and column 'not', with Ã = ½(A + I) and the last layer on the left.",
-    signature="one number, to two or three decimals",
+    kind="number", tolerance=1e-3, signature="one number, to two or three decimals",
     mistakes=(
-        Mistake("no-residual", lambda case: f"{_one(case)} is the entry of A2 A1.", "The residual is missing: a word "
-                "also keeps itself in each layer. Mix each map with the identity first, ½(A + I)."),
-        Mistake("wrong-order", lambda case: f"{_one(case)} is the entry of Ã1 Ã2.", "The order is turned round. The "
-                "second layer's '.' looks at what the first layer made: row of the last layer, column of the first."),
-        Mistake("no-residual-wrong-order", lambda case: f"{_one(case)} is the entry of A1 A2.", "Two things: the "
-                "residual is missing, ½(A + I), and the last layer belongs on the left."),
-        Mistake("no-half", lambda case: f"{_one(case)} is the entry of (A2 + I)(A1 + I).", "Its rows sum to four. The "
-                "half makes each layer's rows sum to one."),
-        Mistake("half-once", lambda case: f"{_one(case)} has the half in one layer only.", "Each of the two layers is "
-                "½(A + I), so together they bring a quarter."),
-        Mistake("other-way-round", lambda case: f"{_one(case)} is the entry in row 'not', column '.'.", "Rows are "
-                "queries: asked is how much of 'not' is in '.', row '.', column 'not'."),
-        Mistake("other-row", lambda case: f"{_one(case)} is the entry in row 'dull'.", "Asked is the row of '.', the "
-                "third."),
-        Mistake("mean-of-layers", lambda case: f"{_one(case)} is the mean of the two layers' entries.", "Layers work one "
-                "after another: what '.' takes from 'dull' holds what 'dull' took from 'not'. That is a matrix product."),
-        Mistake("mean-without-residual", lambda case: f"{_one(case)} is the mean of the two maps' entries.", "Layers "
-                "work one after another, so their matrices are multiplied, each mixed with the identity first."),
-        Mistake("entry-by-entry", lambda case: f"{_one(case)} is the product of two single entries.", "A matrix product "
-                "does not multiply entries of the same place: go along a row of the last layer and down a column of the "
-                "first."),
-        Mistake("maps-entry-by-entry", lambda case: f"{_one(case)} is the product of two single weights.", "A matrix "
-                "product adds over all words between; and each map is mixed with the identity first."),
+        Mistake("no-residual", lambda case: f"{_one(case)} is the entry of A2 A1.", "The residual is missing: a word also "
+                "keeps itself in each layer. Mix each map with the identity first, ½(A + I)."),
+        Mistake("wrong-order", lambda case: f"{_one(case)} is the entry of Ã1 Ã2.", "The order is turned round. The second "
+                "layer's '.' looks at what the first layer made: row of the last layer, column of the first."),
+        Mistake("no-residual-wrong-order", lambda case: f"{_one(case)} is the entry of A1 A2.",
+                "Two things: the residual is missing, ½(A + I), and the last layer belongs on the left."),
+        Mistake("no-half", lambda case: f"{_one(case)} is the entry of (A2 + I)(A1 + I).", "Its rows sum to four. The half "
+                "makes each layer's rows sum to one."),
+        Mistake("half-once", lambda case: f"{_one(case)} has the half in one layer only.", "Each of the two layers is ½(A + "
+                "I), so together they bring a quarter."),
+        Mistake("other-way-round", lambda case: f"{_one(case)} is the entry in row 'not', column '.'.",
+                "Rows are queries: asked is how much of 'not' is in '.', row '.', column 'not'."),
+        Mistake("other-row", lambda case: f"{_one(case)} is the entry in row 'dull'.",
+                "Asked is the row of '.', the third."),
+        Mistake("mean-of-layers", lambda case: f"{_one(case)} is the mean of the two layers' entries.",
+                "Layers work one after another: what '.' takes from 'dull' holds what 'dull' took from 'not'. That is a "
+                "matrix product."),
+        Mistake("mean-without-residual", lambda case: f"{_one(case)} is the mean of the two maps' entries.",
+                "Layers work one after another, so their matrices are multiplied, each mixed with the identity first."),
+        Mistake("entry-by-entry", lambda case: f"{_one(case)} is the product of two single entries.",
+                "A matrix product does not multiply entries of the same place: go along a row of the last layer and down a "
+                "column of the first."),
+        Mistake("maps-entry-by-entry", lambda case: f"{_one(case)} is the product of two single weights.",
+                "A matrix product adds over all words between; and each map is mixed with the identity first."),
         Mistake("residual-at-the-end", lambda case: f"{_one(case)} mixes the identity in once, after the product.",
-            "Each layer has a residual of its own: ½(A + I) first, the product then."),
-        Mistake("residual-in-first", lambda case: f"{_one(case)} has the residual in the first layer only.", "The second "
-                "layer has one as well: take ½(A + I) of both."),
-        Mistake("residual-in-second", lambda case: f"{_one(case)} has the residual in the second layer only.", "The "
-                "first layer has one as well: take ½(A + I) of both."),
-        Mistake("one-path", lambda case: f"{_one(case)} is the path through 'dull' alone.", "Two more paths lead from "
-                "'not' to '.': 'not' stays itself in the first layer, or '.' takes it there already. Add all three."),
+                "Each layer has a residual of its own: ½(A + I) first, the product then."),
+        Mistake("residual-in-first", lambda case: f"{_one(case)} has the residual in the first layer only.",
+                "The second layer has one as well: take ½(A + I) of both."),
+        Mistake("residual-in-second", lambda case: f"{_one(case)} has the residual in the second layer only.",
+                "The first layer has one as well: take ½(A + I) of both."),
+        Mistake("one-path", lambda case: f"{_one(case)} is the path through 'dull' alone.", "Two more paths lead from 'not' "
+                "to '.': 'not' stays itself in the first layer, or '.' takes it there already. Add all three."),
     ),
     properties=(
-        Property(lambda case: not 0 <= case.got[""] <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
+        Property(lambda case: not 0 <= case.answer <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
                  "The rows of ½(A + I) sum to one, and so do the rows of their product."),
-        Property(lambda case: min(abs(case.got[""] - value) for value in (0.05, 0.1, 0.2)) < 1e-3,
-                 lambda case: f"{_one(case)} is an entry of a single layer.", "The rollout multiplies both."),
-        Property(lambda case: case.got[""] < 0.12, lambda case: f"{_one(case)} is less than one of its parts.",
+        Property(lambda case: min(abs(case.answer - value) for value in (0.05, 0.1, 0.2)) < 1e-3, lambda case:
+                 f"{_one(case)} is an entry of a single layer.", "The rollout multiplies both."),
+        Property(lambda case: case.answer < 0.12, lambda case: f"{_one(case)} is less than one of its parts.",
                  "The path through 'dull' alone brings 0.40 · 0.30, and no path brings less than nothing."),
     ),
     hints=(
@@ -400,7 +380,7 @@ def _rollout_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _row_sums(case: Case) -> str:
-    return f"with {len(case.inputs[0])} layers your rows sum to {spread(case.got[''].sum(dim=-1))}."
+    return f"with {len(case.inputs[0])} layers your rows sum to {spread(case.answer.sum(dim=-1))}."
 
 
 def _several(case: Case) -> bool:
@@ -408,9 +388,9 @@ def _several(case: Case) -> bool:
 
 
 def _wrong_entry(case: Case) -> str:
-    gap = (case.got[""] - case.right[""]).abs()
+    gap = (case.answer - case.expected).abs()
     row, column = divmod(int(gap.argmax()), gap.shape[1])
-    return f"out[{row}, {column}] is {case.got[''][row, column]:.3f}, expected {case.right[''][row, column]:.3f}."
+    return f"out[{row}, {column}] is {case.answer[row, column]:.3f}, expected {case.expected[row, column]:.3f}."
 
 
 def _sums_and_entry(case: Case) -> str:
@@ -418,62 +398,57 @@ def _sums_and_entry(case: Case) -> str:
 
 
 ROLLOUT = Exercise(
-    id="11.5", title="A rollout with two faults", minutes=(10, 20), given="two-things",
-    objective="Rollout takes the mean of the heads in each layer, mixes it half and half with the identity, and "
-    "multiplies the layers, the last on the left; there may be a single layer. This function does two things otherwise. "
-    "Find both, and repair it. The first shows in the sum of a row; the second does not.",
+    given="two-things", probes=_rollout_probes, forbidden=("course_utils.explain.rollout",),
     signature="rolled_out(attentions (layers, heads, query, key), the first layer first) -> (query, key)",
-    probes=_rollout_probes, forbidden=("course_utils.explain.rollout",),
     mistakes=(
         Mistake("two-things", _row_sums, "Two things are wrong with it, the size of its entries and the order of its "
                 "layers."),
         Mistake("no-half", _row_sums, "The order is right now. Attention and identity were added but not halved, so that "
                 "every layer doubles the sum of a row."),
-        Mistake("wrong-order", _sums_and_entry, "The sums are right, the order is not. What the first layer wrote is "
-                "read by the second: the row comes from the last layer, so the last stands on the left."),
-        Mistake("half-at-the-end", _row_sums, "The half was taken once, at the end. Every layer adds the identity, so "
-                "every layer needs its half."),
-        Mistake("half-at-the-end-wrong-order", _row_sums, "The half was taken once, at the end; every layer needs its "
-                "own. And there is a second fault that no sum shows: which layer stands on the left?"),
+        Mistake("wrong-order", _sums_and_entry, "The sums are right, the order is not. What the first layer wrote is read "
+                "by the second: the row comes from the last layer, so the last stands on the left."),
+        Mistake("half-at-the-end", _row_sums, "The half was taken once, at the end. Every layer adds the identity, so every "
+                "layer needs its half."),
+        Mistake("half-at-the-end-wrong-order", _row_sums, "The half was taken once, at the end; every layer needs its own. "
+                "And there is a second fault that no sum shows: which layer stands on the left?"),
         Mistake("no-residual", _sums_and_entry, "The identity is gone, and with it the residual: as if every word forgot "
                 "itself in every layer."),
-        Mistake("no-residual-wrong-order", _sums_and_entry, "The sums are right, but the identity is gone, and with it "
-                "the residual. And the second fault is still there: which layer stands on the left?"),
+        Mistake("no-residual-wrong-order", _sums_and_entry, "The sums are right, but the identity is gone, and with it the "
+                "residual. And the second fault is still there: which layer stands on the left?"),
         Mistake("half-attention-only", _row_sums, "Only the attention was halved. Halve the sum of both: ½(A + I)."),
-        Mistake("residual-at-the-end", _sums_and_entry, "The identity was mixed in once, after the product. Every layer "
-                "has a residual of its own."),
+        Mistake("residual-at-the-end", _sums_and_entry, "The identity was mixed in once, after the product. Every layer has "
+                "a residual of its own."),
         Mistake("residual-everywhere", _row_sums, "One was added to every entry. The identity has ones on the diagonal "
                 "only: torch.eye."),
         Mistake("heads-summed", _row_sums, "The heads were added. Their mean keeps the sum of a row at one."),
-        Mistake("largest-head", _row_sums, "The largest weight of any head was taken. Rows of such a map do not sum to "
-                "one: take the mean."),
-        Mistake("first-head", _sums_and_entry, "Only the first head was followed. Rollout takes the mean of all heads of "
-                "a layer."),
+        Mistake("largest-head", _row_sums, "The largest weight of any head was taken. Rows of such a map do not sum to one: "
+                "take the mean."),
+        Mistake("first-head", _sums_and_entry, "Only the first head was followed. Rollout takes the mean of all heads of a "
+                "layer."),
         Mistake("averaged", _sums_and_entry, "The layers were averaged. They work one after another: multiply."),
         Mistake("added", _row_sums, "The layers were added. They work one after another: multiply."),
         Mistake("entry-by-entry", _row_sums, "The layers were multiplied entry by entry (*). A path through other words "
                 "needs the matrix product (@)."),
-        Mistake("transposed", lambda case: f"{_row_sums(case)[:-1]}, your columns to {spread(case.got[''].sum(dim=0))}.",
+        Mistake("transposed", lambda case: f"{_row_sums(case)[:-1]}, your columns to {spread(case.answer.sum(dim=0))}.",
                 "The result is transposed: rows are queries, and each of them sums to one."),
-        Mistake("last-layer", _sums_and_entry, "This is the last layer alone. Multiply it with what the layers before "
-                "have given."),
+        Mistake("last-layer", _sums_and_entry, "This is the last layer alone. Multiply it with what the layers before have "
+                "given."),
         Mistake("first-layer-lost", _sums_and_entry, "The first layer is missing in the product."),
         Mistake("last-layer-lost", _sums_and_entry, "The last layer is missing in the product."),
     ),
     properties=(
-        Property(lambda case: _several(case) and (case.got[""].sum(dim=-1) - 1).abs().max() > 1e-3, _row_sums, "Each row "
-                 "must sum to one: the mean of the heads has rows of sum one, so has half of it plus half of the identity, "
-                 "and so has a product of such layers."),
-        Property(lambda case: (case.got[""] < -1e-6).any(), lambda case: f"your smallest entry is "
-            f"{case.got[''].min():.3f}.",
+        Property(lambda case: _several(case) and (case.answer.sum(dim=-1) - 1).abs().max() > 1e-3, _row_sums,
+                 "Each row must sum to one: the mean of the heads has rows of sum one, so has half of it plus half of the "
+                 "identity, and so has a product of such layers."),
+        Property(lambda case: (case.answer < -1e-6).any(), lambda case: f"your smallest entry is {case.answer.min():.3f}.",
                  "Sums and products of weights are never below zero."),
-        Property(lambda case: _several(case) and case.got[""].diagonal().min() < 0.5 ** len(case.inputs[0]) - 1e-4,
-                 lambda case: f"a word keeps only {case.got[''].diagonal().min():.3f} of itself over "
-                 f"{len(case.inputs[0])} layers.", "Through the residuals alone half of it passes each layer."),
-        Property(lambda case: _several(case) and _off(case), _sums_and_entry, "The sums are right. "
-                 "Go through mean, half and order of the layers one by one, with two layers and three words on paper."),
-        Property(_off, lambda case: f"several layers come out right. With a single one {_wrong_entry(case)}", "It's the "
-                 "mean of its heads, mixed half and half with the identity, as any other layer."),
+        Property(lambda case: _several(case) and case.answer.diagonal().min() < 0.5 ** len(case.inputs[0]) - 1e-4,
+                 lambda case: f"a word keeps only {case.answer.diagonal().min():.3f} of itself over {len(case.inputs[0])} "
+                 "layers.", "Through the residuals alone half of it passes each layer."),
+        Property(lambda case: _several(case) and _off(case), _sums_and_entry, "The sums are right. Go through mean, half "
+                 "and order of the layers one by one, with two layers and three words on paper."),
+        Property(_off, lambda case: f"several layers come out right. With a single one {_wrong_entry(case)}",
+                 "It's the mean of its heads, mixed half and half with the identity, as any other layer."),
     ),
     hints=(
         "Print rollout.sum(dim=-1) after each layer. What does it do, and what should it do?",

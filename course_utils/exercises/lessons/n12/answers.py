@@ -1,19 +1,11 @@
-"""Solutions of the exercises of notebook 12, accepted variants, and the answers that known mistakes give."""
+"""The course's answers to the exercises of notebook 12, and what each known mistake would write."""
 
-import bisect
 import functools
-import itertools
 import math
-import statistics
-from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import torch
-from scipy import stats
-from torch import nn
 
-from course_utils.baselines import RecurrentClassifier
 from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 12.1
@@ -22,19 +14,6 @@ from course_utils.exercises.definitions import Answers
 def report(validation, test):
     chosen = validation.argmax(axis=2, keepdims=True)                      # (setting, seed, 1): the best epoch of each run
     return np.take_along_axis(test, chosen, axis=2).mean(axis=(1, 2))      # (setting,)
-
-
-def _report_loops(validation, test):
-    means = []
-    for setting_validation, setting_test in zip(validation.tolist(), test.tolist()):
-        scored = [there[seen.index(max(seen))] for seen, there in zip(setting_validation, setting_test)]
-        means.append(sum(scored) / len(scored))
-    return means
-
-
-def _report_indices(validation, test):
-    settings, seeds = np.indices(validation.shape[:2])
-    return test[settings, seeds, validation.argmax(-1)].mean(axis=1)
 
 
 def _at(epoch_of):
@@ -56,17 +35,6 @@ def _best_seed(validation, test):
 
 REPORT = Answers(
     report,
-    variants={
-        "loops": _report_loops,
-        "indices": _report_indices,
-        "torch": lambda validation, test: _at_best(validation, test).mean(dim=1),
-        "where it is largest": lambda validation, test: np.where(
-            validation == validation.max(axis=2, keepdims=True), test, -np.inf).max(axis=2).mean(axis=1),
-        "one-hot": lambda validation, test: np.einsum(
-            "cse,cse->c", test, np.eye(test.shape[2])[validation.argmax(2)]) / test.shape[1],
-        "settings one by one": lambda validation, test: [
-            t[np.arange(len(t)), v.argmax(axis=1)].mean() for v, t in zip(validation, test)],
-    },
     mutants={
         "best-of-all": lambda validation, test: test.max(axis=(1, 2)),
         "epoch-on-test": lambda validation, test: test.max(axis=2).mean(axis=1),
@@ -97,36 +65,6 @@ def difference_interval(first, second, factor):
     of_reviews = per_review.var(ddof=1) / len(per_review)
     of_seeds = sum(model.mean(axis=1).var(ddof=1) / len(model) for model in (first, second))
     return per_review.mean(), factor * (of_reviews + of_seeds) ** 0.5
-
-
-def _difference_torch(first, second, factor):
-    first, second = torch.tensor(first), torch.tensor(second)
-    per_review = first.mean(dim=0) - second.mean(dim=0)
-    variance = per_review.var() / len(per_review)
-    variance += first.mean(dim=1).var() / len(first) + second.mean(dim=1).var() / len(second)
-    return per_review.mean(), factor * variance.sqrt()
-
-
-def _difference_sem(first, second, factor):
-    per_review = first.mean(0) - second.mean(0)
-    errors = [per_review.std() / math.sqrt(per_review.size), *(stats.sem(side.mean(axis=1)) for side in (first, second))]
-    return np.array([first.mean() - second.mean(), factor * np.linalg.norm(errors)])
-
-
-def _difference_lists(first, second, factor):
-    one, other = first.tolist(), second.tolist()
-    per_review = [statistics.fmean(a) - statistics.fmean(b) for a, b in zip(zip(*one), zip(*other))]
-    accuracies = [[sum(seed) / len(seed) for seed in side] for side in (one, other)]
-    variance = statistics.variance(per_review) / len(per_review)
-    variance += sum(statistics.variance(side) / len(side) for side in accuracies)
-    return [round(statistics.fmean(accuracies[0]) - statistics.fmean(accuracies[1]), 5), factor * math.sqrt(variance)]
-
-
-def _difference_table(first, second, factor):
-    sides = [pd.DataFrame(side) for side in (first, second)]
-    per_review = sides[0].mean() - sides[1].mean()
-    variance = per_review.sem() ** 2 + sum(side.T.mean().sem() ** 2 for side in sides)
-    return per_review.mean(), factor * variance**0.5
 
 
 def _of(half=None, gap=lambda d: d.mean(), end=lambda gap, half: (gap, half)):
@@ -168,16 +106,6 @@ def _in_one(reviews, seeds, factor, a, b, d):
 
 DIFFERENCE = Answers(
     difference_interval,
-    variants={
-        "torch": _difference_torch,
-        "standard errors": _difference_sem,
-        "pandas": _difference_table,
-        "lists": _difference_lists,
-        "hypot": _of(lambda reviews, seeds, factor, *_: factor * math.hypot(*(v.sqrt() for v in (reviews, *seeds)))),
-        "a tensor": _of(end=lambda gap, half: torch.stack([gap, half])),
-        "in float32": lambda first, second, factor: difference_interval(
-            first.astype(np.float32), second.astype(np.float32), factor),
-    },
     mutants={
         "unpaired": _of(lambda reviews, seeds, factor, a, b, d: factor * (_own(a) + _own(b)).sqrt()),
         "unpaired-means": _of(lambda reviews, seeds, factor, a, b, d: factor * (
@@ -227,26 +155,6 @@ def survivors(p_values, level):
     return survives
 
 
-def _holm_torch(p_values, level):
-    p = torch.tensor(p_values, dtype=torch.float64)
-    order = p.argsort()
-    passed = (p[order] < level / torch.arange(len(p), 0, -1)).int().cumprod(dim=0)
-    return torch.empty(len(p), dtype=torch.bool).scatter(0, order, passed.bool())
-
-
-def _holm_adjusted(p_values, level):
-    order, m = np.argsort(p_values), len(p_values)
-    adjusted = np.maximum.accumulate(np.array(p_values)[order] * np.arange(m, 0, -1))
-    return (adjusted < level)[np.argsort(order)]
-
-
-def _holm_recursive(p_values, level):
-    left = [p for p in p_values if p < 2]
-    if not left or min(left) >= level / len(left):
-        return [p >= 2 for p in p_values]
-    return _holm_recursive([2.0 if p == min(left) else p for p in p_values], level)
-
-
 def _steps(bar, sort=sorted, stop=True, put_back=True):
     """Holm with another bar(level, step, m), another sorting, without the stop, or with the verdicts as sorted."""
     def answer(p_values, level):
@@ -286,15 +194,6 @@ def _adjusted(p_values, level):
 
 HOLM = Answers(
     survivors,
-    variants={
-        "torch": _holm_torch,
-        "adjusted and compared": _holm_adjusted,
-        "recursive": _holm_recursive,
-        "how many are smaller": lambda p_values, level: [
-            all(q < level / (len(p_values) - sum(r < q for r in p_values)) for q in p_values if q <= p) for p in p_values],
-        "strictly below": lambda p_values, level: np.array(_holm_adjusted(p_values, level)).astype(int),
-        "steps": _steps(_holm_bar),
-    },
     mutants={
         "uncorrected": lambda p_values, level: [p < level for p in p_values],
         "bonferroni": lambda p_values, level: [p < level / len(p_values) for p in p_values],
@@ -330,38 +229,6 @@ def equal_width(vocab_size, d_model, budget):
     return width, parameters(width)
 
 
-def _width_modules(vocab_size, d_model, budget):
-    before = 0
-    for width in itertools.count(1):
-        with torch.device("meta"):                      # no numbers are drawn
-            net = nn.ModuleList([nn.Embedding(vocab_size, d_model), nn.LSTM(d_model, width), nn.Linear(width, 2)])
-        count = sum(parameter.numel() for parameter in net.parameters())
-        if count > budget:
-            return width - 1, before
-        before = count
-
-
-def _width_course(vocab_size, d_model, budget):
-    def count(width):
-        with torch.device("meta"):                      # no numbers are drawn
-            return sum(map(torch.numel, RecurrentClassifier(vocab_size, d_model, width).parameters()))
-
-    width = bisect.bisect_right(range(1, 5000), budget, key=count)
-    return torch.tensor([width, count(width)])
-
-
-def _width_root(vocab_size, d_model, budget):
-    linear, constant = 4 * d_model + 10, vocab_size * d_model + 2          # 4 w² + linear w + constant
-    width = math.floor((-linear + math.sqrt(linear**2 + 16 * (budget - constant))) / 8 + 1e-9)
-    return [float(width), 4.0 * width**2 + linear * width + constant]
-
-
-def _width_two_matrices(vocab_size, d_model, budget):
-    counts = {width: vocab_size * d_model + 4 * width * (d_model + 1) + 4 * width * (width + 1) + (width + 1) * 2
-              for width in range(1, 5000)}
-    return max((width, count) for width, count in counts.items() if count <= budget)
-
-
 def _counted(words, d, w, gates=4, biases=2, state=1, matrix=None, output=None):
     """The parameters, with one part otherwise; `matrix` and `output` are numbers of parameters."""
     gate = (w * d if matrix is None else matrix) + state * w * w + biases * w
@@ -382,14 +249,6 @@ def _nearer(width, count, budget, counts):
 
 WIDTH = Answers(
     equal_width,
-    variants={
-        "modules": _width_modules,
-        "the course's class": _width_course,
-        "the root": _width_root,
-        "two matrices": _width_two_matrices,
-        "from above": lambda vocab_size, d_model, budget: next(
-            (w, _counted(vocab_size, d_model, w)) for w in range(3000, 0, -1) if _counted(vocab_size, d_model, w) <= budget),
-    },
     mutants={
         "one-bias": _widest(lambda v, d, w: _counted(v, d, w, biases=1)),
         "no-bias": _widest(lambda v, d, w: _counted(v, d, w, biases=0)),
@@ -429,26 +288,8 @@ def _majority(p=0.65, tie=0.5, ways=math.comb):
     return [right(3), right(4)]
 
 
-def _by_enumeration():
-    """The label is 1 or 0 with one half each; the best classifier takes the likelier label of each text of halves."""
-    def best(n):
-        texts = itertools.product((0, 1), repeat=n)
-        return sum(max(math.prod(Fraction(13 if h == label else 7, 20) for h in text) for label in (0, 1)) / 2
-                   for text in texts)
-    return [best(3), best(4)]
-
-
 BEST = Answers(
     best_by_hand,
-    variants={
-        "three decimals": lambda: [0.718, 0.718],
-        "a tuple": lambda: (0.718, 0.718),
-        "texts": lambda: ["0,718", "0.718"],
-        "one text": lambda: "0.718 0.718",
-        "tensor": lambda: torch.tensor(_majority()),
-        "every text": _by_enumeration,
-        "scipy": lambda: stats.binom.sf([1, 2], [3, 4], 0.65) + np.array([0, stats.binom.pmf(2, 4, 0.65) / 2]),
-    },
     mutants={
         "one-token": lambda: [0.65, 0.65],
         "all-tokens": lambda: [0.65**3, 0.65**4],
@@ -463,4 +304,4 @@ BEST = Answers(
     },
 )
 
-ANSWERS = {"12.1": REPORT, "12.2": DIFFERENCE, "12.3": HOLM, "12.4": WIDTH, "12.5": BEST}
+ANSWERS = (REPORT, DIFFERENCE, HOLM, WIDTH, BEST)

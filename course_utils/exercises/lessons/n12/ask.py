@@ -28,24 +28,20 @@ def _report_probes(generator: torch.Generator) -> list[tuple]:
 
 def _setting(case: Case) -> str:
     """The setting whose number is furthest from right."""
-    got, right = case.got[""], case.right[""]
+    got, right = case.answer, case.expected
     i = int((got - right).abs().argmax())
     return f"setting {i} (from 0) gets {got[i]:.4f}, expected {right[i]:.4f}."
 
 
 def _above(case: Case) -> str:
-    gap = 100 * (case.got[""] - case.right[""]).mean().item()
+    gap = 100 * (case.answer - case.expected).mean().item()
     way = "above" if gap > 0 else "below"
     return f"on average your settings are {abs(gap):.2f} points {way} what they should be."
 
 
 REPORT = Exercise(
-    id="12.1", title="The best of everything", minutes=(8, 15), given="best-of-all",
-    objective="For each setting this function should report the test accuracy, as the mean over the seeds, each seed at "
-    "the epoch where its own validation accuracy was highest. It does not look at validation at all, and what it returns "
-    "is too high. Two choices are made on the test split: find both, and repair it.",
+    given="best-of-all", probes=_report_probes,
     signature="report(validation (setting, seed, epoch), test (setting, seed, epoch), accuracies) -> (setting,)",
-    probes=_report_probes,
     mistakes=(
         Mistake("best-of-all", _above, "The test split has chosen, and more than once."),
         Mistake("epoch-on-test", _above, "The seeds are averaged now. The epoch is still chosen by the test accuracy; "
@@ -65,10 +61,10 @@ REPORT = Exercise(
                 "chooses the epoch; the test accuracy there is reported, as a mean over the seeds."),
         Mistake("last-epoch", _setting, "You took the last epoch of each run. Honest, but asked is the epoch where the "
                 "validation accuracy was highest."),
-        Mistake("mean-of-epochs", _setting, "You averaged over the epochs. Only one epoch of each run is reported, the "
-                "one that validation chose."),
-        Mistake("lowest", _setting, "The epoch with the lowest validation accuracy was taken. An accuracy is no loss: "
-                "high is good."),
+        Mistake("mean-of-epochs", _setting, "You averaged over the epochs. Only one epoch of each run is reported, the one "
+                "that validation chose."),
+        Mistake("lowest", _setting, "The epoch with the lowest validation accuracy was taken. An accuracy is no loss: high "
+                "is good."),
         Mistake("one-epoch-a-setting", _setting, "All seeds of a setting were read at the same epoch, the best of their "
                 "mean validation accuracy. Each seed is a run of its own, with an epoch of its own."),
         Mistake("first-seeds-epoch", _setting, "All seeds were read at the epoch that the first seed chose. Each seed "
@@ -78,16 +74,18 @@ REPORT = Exercise(
         Mistake("summed", _setting, "The seeds were added. Divide by their number."),
     ),
     properties=(
-        Property(lambda case: (case.got[""].numpy() > case.inputs[1].max() + 1e-6).any(), _setting, "Some numbers of yours "
-                 "are above every test accuracy. Test accuracies, or their mean, are what is reported."),
-        Property(lambda case: (case.got[""].numpy() < case.inputs[1].min() - 1e-6).any(), _setting, "Some numbers of yours "
-                 "are below every test accuracy. Test accuracies, or their mean, are what is reported."),
-        Property(lambda case: (case.got[""] - case.right[""]).abs().max() > 1e-4, _setting, "Go through one setting: for "
-                 "each seed the epoch with the highest validation accuracy, the test accuracy there, then the mean."),
+        Property(lambda case: (case.answer.numpy() > case.inputs[1].max() + 1e-6).any(), _setting,
+                 "Some numbers of yours are above every test accuracy. Test accuracies, or their mean, are what is "
+                 "reported."),
+        Property(lambda case: (case.answer.numpy() < case.inputs[1].min() - 1e-6).any(), _setting,
+                 "Some numbers of yours are below every test accuracy. Test accuracies, or their mean, are what is "
+                 "reported."),
+        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _setting, "Go through one setting: for each "
+                 "seed the epoch with the highest validation accuracy, the test accuracy there, then the mean."),
     ),
     hints=(
-        "There are two maxima of test accuracies, one over the epochs and one over the seeds. What should stand in "
-        "the place of each?",
+        "There are two maxima of test accuracies, one over the epochs and one over the seeds. What should stand in the "
+        "place of each?",
         "First the epoch of each run: argmax over the last axis of validation, one number for each setting and seed.",
         "To read test at these epochs: np.take_along_axis, with keepdims=True in argmax, or a loop over settings and seeds.",
     ),
@@ -116,62 +114,54 @@ def _difference_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _half(case: Case) -> str:
-    return f"half the interval is {100 * case.got[''][1]:.3f} points, expected {100 * case.right[''][1]:.3f}."
+    return f"half the interval is {100 * case.answer[1]:.3f} points, expected {100 * case.expected[1]:.3f}."
 
 
 def _gap(case: Case) -> str:
-    return f"your difference is {100 * case.got[''][0]:.3f} points, expected {100 * case.right[''][0]:.3f}."
+    return f"your difference is {100 * case.answer[0]:.3f} points, expected {100 * case.expected[0]:.3f}."
 
 
 def _both(case: Case) -> str:
-    return f"you return {case.got[''][0]:.4f} and {case.got[''][1]:.4f}."
+    return f"you return {case.answer[0]:.4f} and {case.answer[1]:.4f}."
 
 
 DIFFERENCE = Exercise(
-    id="12.2", title="The interval of a difference", minutes=(20, 35),
-    objective="Two models, each trained with several seeds, have judged the same reviews, of which no two are twins. Return "
-    "the mean accuracy of the first minus that of the second, and half of the interval of this difference: `factor` "
-    "(Student's t, which is given) times the root of three variances added. One is that of the reviews drawn: for each "
-    "review, the share of seeds that judge it rightly, first model minus second; the variance of these differences, "
-    "divided by the number of reviews. The other two are those of the seeds drawn, one for each model: the variance of its "
-    "seeds' accuracies, divided by its number of seeds. A variance here is the sum of the squared deviations divided by one "
-    "less than their number; for the reviews, which are many, that makes no difference.",
+    probes=_difference_probes, forbidden=("course_utils.experiments.results.difference",),
     signature="difference_interval(first (seed, review), second (other seeds, the same reviews), 1 = judged rightly, "
     "factor) -> difference, half of the interval",
-    probes=_difference_probes, forbidden=("course_utils.experiments.results.difference",),
     mistakes=(
         Mistake("unpaired", _half, "This is the interval for models that were scored on *different* reviews. Here a hard "
                 "review is hard for both, and that falls out of the difference: subtract review by review first."),
         Mistake("unpaired-means", _half, "The variance over the reviews was taken of each model apart, and the two were "
                 "added, as for models scored on *different* reviews. A hard review is hard for both, and that falls out of "
                 "the difference: subtract review by review first, then one variance."),
-        Mistake("halves-added", _half, "You added the two models' own intervals, as those do who look whether they "
-                "overlap. That is too wide: variances add, not widths, and hard reviews fall out of the difference."),
+        Mistake("halves-added", _half, "You added the two models' own intervals, as those do who look whether they overlap. "
+                "That is too wide: variances add, not widths, and hard reviews fall out of the difference."),
         Mistake("only-reviews", _half, "The seeds are missing: only the reviews drawn are counted."),
         Mistake("only-seeds", _half, "The reviews are missing: only the spread between the seeds is counted."),
         Mistake("seeds-of-the-first", _half, "The seeds of the second model are missing. The baseline was drawn as well."),
         Mistake("seeds-of-the-second", _half, "The seeds of the first model are missing."),
-        Mistake("spread-of-one", _half, "The variances between seeds are those of single seeds. The mean of several "
-                "varies less: divide each by its number of seeds."),
+        Mistake("spread-of-one", _half, "The variances between seeds are those of single seeds. The mean of several varies "
+                "less: divide each by its number of seeds."),
         Mistake("divided-by-seeds", _half, "The squared distances of the seeds were averaged over all of them, as NumPy's "
                 "var does unless told ddof=1. With the mean taken from the same values they are divided by one less; with "
                 "three seeds that matters."),
-        Mistake("reviews-times-seeds", _half, "All seeds judged the same reviews, so more seeds do not make more "
-                "reviews: divide by the number of reviews, not by reviews times seeds."),
+        Mistake("reviews-times-seeds", _half, "All seeds judged the same reviews, so more seeds do not make more reviews: "
+                "divide by the number of reviews, not by reviews times seeds."),
         Mistake("all-in-one", _half, "The accuracies of both models went into one variance. Then the difference itself "
                 "counts as spread. Take each model's seeds apart, and add."),
-        Mistake("seeds-paired", _half, "The seeds were subtracted in pairs. Seed 0 of one model has nothing in common "
-                "with seed 0 of another; reviews are paired, seeds are not. Two variances, one for each model."),
+        Mistake("seeds-paired", _half, "The seeds were subtracted in pairs. Seed 0 of one model has nothing in common with "
+                "seed 0 of another; reviews are paired, seeds are not. Two variances, one for each model."),
         Mistake("one-seed", lambda case: f"{_gap(case)[:-1]}, and {_half(case)}", "Only the first seed of each model was "
                 "compared review by review. Take the mean over the seeds first."),
         Mistake("seed-for-the-reviews", _half, "The difference is right. But the variance over the reviews was taken from "
                 "the first seed of each model; take it from the mean over the seeds, which is what is reported."),
-        Mistake("not-divided", _half, "This is how much single reviews vary. The mean of n varies less: divide the "
-                "variance by the number of reviews."),
-        Mistake("not-centred", _half, "For the reviews you took the mean square. For the variance the squared mean is "
-                "taken away from it."),
-        Mistake("widths-added", _half, "Three standard deviations were added. Independent chances add their variances: "
-                "add the squares, then take the root."),
+        Mistake("not-divided", _half, "This is how much single reviews vary. The mean of n varies less: divide the variance "
+                "by the number of reviews."),
+        Mistake("not-centred", _half, "For the reviews you took the mean square. For the variance the squared mean is taken "
+                "away from it."),
+        Mistake("widths-added", _half, "Three standard deviations were added. Independent chances add their variances: add "
+                "the squares, then take the root."),
         Mistake("no-root", _half, "This is made of the variance. The interval is made of its root."),
         Mistake("another-factor", _half, "You took 1.96 in place of `factor`. With three seeds the spread is known badly, "
                 "and 1.96 gives too narrow an interval."),
@@ -185,19 +175,19 @@ DIFFERENCE = Exercise(
         Mistake("points", _both, "Those are percentages. Leave both as shares, from 0 to 1."),
     ),
     properties=(
-        Property(lambda case: abs(case.got[""][0] - case.right[""][0]) > 1.2e-4, _gap, "It is the mean accuracy of the "
-                 "first model over seeds and reviews, minus the same of the second."),
-        Property(lambda case: case.got[""][1] <= 0, lambda case: f"half the interval is {case.got[''][1]:.4f}.", "A width "
-                 "is positive."),
-        Property(lambda case: abs(case.got[""][1] - case.right[""][1]) > 1e-4,
-                 lambda case: f"the difference is right, but {_half(case)}", "Print the three variances apart: reviews, "
-                 "seeds of the first model, seeds of the second. Each is divided by how many were drawn."),
+        Property(lambda case: abs(case.answer[0] - case.expected[0]) > 1.2e-4, _gap, "It is the mean accuracy of the first "
+                 "model over seeds and reviews, minus the same of the second."),
+        Property(lambda case: case.answer[1] <= 0, lambda case: f"half the interval is {case.answer[1]:.4f}.",
+                 "A width is positive."),
+        Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case: "the difference is right, but "
+                 f"{_half(case)}", "Print the three variances apart: reviews, seeds of the first model, seeds of the "
+                 "second. Each is divided by how many were drawn."),
     ),
     hints=(
         "The mean over axis 0 says for each review which share of the seeds is right; over axis 1, how good each seed is.",
         "For the reviews: one array of differences, as long as there are reviews; its variance divided by its length.",
-        "For the seeds: first.mean(axis=1).var(ddof=1) is their variance, since NumPy's var alone divides by their "
-        "number and not by one less. Divide it by their number. The same for the second model.",
+        "For the seeds: first.mean(axis=1).var(ddof=1) is their variance, since NumPy's var alone divides by their number "
+        "and not by one less. Divide it by their number. The same for the second model.",
         "Add all three, take the root, multiply by factor.",
     ),
 )
@@ -236,7 +226,7 @@ def _holm_probes(generator: torch.Generator) -> list[tuple]:
 def _verdict_on(case: Case) -> str:
     """The smallest p-value that is judged wrongly."""
     values, level = case.inputs
-    given, expected = case.got[""].tolist(), case.right[""].tolist()
+    given, expected = case.answer.tolist(), case.expected.tolist()
     p, i = min((values[i], i) for i in range(len(values)) if given[i] != expected[i])
     said, right = (f"{value:.4f}" if value % 1 else str(bool(value)) for value in (given[i], expected[i]))
     place = PLACES[sorted(values).index(p)]
@@ -245,16 +235,12 @@ def _verdict_on(case: Case) -> str:
 
 def _let_through(case: Case) -> list[float]:
     """The p-values above the level that survive."""
-    return [p for p, said in zip(case.inputs[0], case.got[""].tolist(), strict=True) if said and p > case.inputs[1]]
+    return [p for p, said in zip(case.inputs[0], case.answer.tolist(), strict=True) if said and p > case.inputs[1]]
 
 
 HOLM = Exercise(
-    id="12.3", title="Which of them survive?", minutes=(10, 20),
-    objective="Holm (1979): sort the m p-values. The smallest must be below level / m, the next below level / (m − 1), and "
-    "so on, the last below the level itself. At the first that is not, stop: this one and all after it do not "
-    "survive. Return True or False for each comparison, in the order in which the p-values came. No two are equal.",
-    signature="survivors(p_values, a list; level, such as 0.05) -> list of True or False, in the order of p_values",
     probes=_holm_probes,
+    signature="survivors(p_values, a list; level, such as 0.05) -> list of True or False, in the order of p_values",
     mistakes=(
         Mistake("uncorrected", _verdict_on, "Each p-value was compared with the level alone. Of twenty comparisons with "
                 "nothing behind them, one survives that on average."),
@@ -265,12 +251,12 @@ HOLM = Exercise(
         Mistake("step-up", _verdict_on, "You began with the largest p-value and kept everything below the first that "
                 "passed. That is Hochberg's method, which presumes more about the comparisons. Holm begins with the "
                 "smallest and stops at the first that fails."),
-        Mistake("benjamini-hochberg", _verdict_on, "The bar of rank r was level · r / m. That is Benjamini and "
-                "Hochberg's: it bounds the share of false ones among the survivors, and lets more through than Holm."),
-        Mistake("rising-with-stop", _verdict_on, "The bar of rank r was level · r / m, with a stop at the first that "
-                "fails. Holm's bars are level / m, level / (m − 1), …: divide by how many are left."),
-        Mistake("sidak", _verdict_on, "Your bars are 1 − (1 − level)^(1/k), for independent comparisons. Comparisons "
-                "with one and the same default are not independent; Holm's level / k needs no such thing."),
+        Mistake("benjamini-hochberg", _verdict_on, "The bar of rank r was level · r / m. That is Benjamini and Hochberg's: "
+                "it bounds the share of false ones among the survivors, and lets more through than Holm."),
+        Mistake("rising-with-stop", _verdict_on, "The bar of rank r was level · r / m, with a stop at the first that fails. "
+                "Holm's bars are level / m, level / (m − 1), …: divide by how many are left."),
+        Mistake("sidak", _verdict_on, "Your bars are 1 − (1 − level)^(1/k), for independent comparisons. Comparisons with "
+                "one and the same default are not independent; Holm's level / k needs no such thing."),
         Mistake("bars-reversed", _verdict_on, "The bars go the wrong way: the smallest p-value meets the strictest bar, "
                 "level / m, and the last one the level itself."),
         Mistake("largest-first", _verdict_on, "The largest p-value came first and met the strictest bar. Sort upwards."),
@@ -278,8 +264,8 @@ HOLM = Exercise(
                 "or the answer depends on how the rows of a table happen to stand."),
         Mistake("answer-sorted", _verdict_on, "The verdicts are right, but in the order of the sorted p-values. Put each "
                 "back to the place where its p-value came from."),
-        Mistake("one-fewer", _verdict_on, "The bars are one step too high: the smallest p-value is compared with level / "
-                "m, not level / (m − 1)."),
+        Mistake("one-fewer", _verdict_on, "The bars are one step too high: the smallest p-value is compared with level / m, "
+                "not level / (m − 1)."),
         Mistake("one-more", _verdict_on, "The bars are one step too low: the smallest p-value is compared with level / m, "
                 "and the last with the level itself."),
         Mistake("stopped-late", _verdict_on, "The first that is above its bar was still let through. It does not survive "
@@ -290,19 +276,19 @@ HOLM = Exercise(
                 "return True or False."),
     ),
     properties=(
-        Property(lambda case: ((case.got[""] != 0) & (case.got[""] != 1)).any(), _verdict_on, "Return True or False for "
-                 "each p-value."),
+        Property(lambda case: ((case.answer != 0) & (case.answer != 1)).any(), _verdict_on,
+                 "Return True or False for each p-value."),
         Property(_let_through, lambda case: f"at the level {case.inputs[1]} your answer lets {max(_let_through(case)):.4f} "
                  "through.", "That is above the level itself. Does each verdict stand at the place of its p-value?"),
-        Property(lambda case: any(case.got[""][i] and not case.got[""][j] and p > q for i, p in enumerate(case.inputs[0])
-                                  for j, q in enumerate(case.inputs[0])), _verdict_on, "A larger p-value survives where a "
-                 "smaller one does not. That cannot be."),
-        Property(lambda case: (case.got[""] != case.right[""]).any() and case.inputs[1] != 0.0625, _verdict_on, "Write "
-                         "the sorted p-values in a row and "
-                 "the bars below them: level / m, level / (m − 1), …, level. Where is the first that is too large?"),
-        Property(lambda case: (case.got[""] != case.right[""]).any(), lambda case: f"{_verdict_on(case)} Its bar is "
-                         f"{case.inputs[1] / 2}.",
-                 "A p-value that is exactly at its bar isn't below it, so it doesn't survive: compare with <, not with <=."),
+        Property(lambda case: any(case.answer[i] and not case.answer[j] and p > q for i, p in enumerate(case.inputs[0])
+                 for j, q in enumerate(case.inputs[0])), _verdict_on, "A larger p-value survives where a smaller one does "
+                 "not. That cannot be."),
+        Property(lambda case: (case.answer != case.expected).any() and case.inputs[1] != 0.0625, _verdict_on,
+                 "Write the sorted p-values in a row and the bars below them: level / m, level / (m − 1), …, level. Where "
+                 "is the first that is too large?"),
+        Property(lambda case: (case.answer != case.expected).any(), lambda case: f"{_verdict_on(case)} Its bar is "
+                 f"{case.inputs[1] / 2}.", "A p-value that is exactly at its bar isn't below it, so it doesn't survive: "
+                 "compare with <, not with <=."),
     ),
     hints=(
         "Sort places, not values: sorted(range(m), key=lambda i: p_values[i]).",
@@ -332,47 +318,41 @@ def _width_probes(generator: torch.Generator) -> list[tuple]:
 
 def _count(case: Case) -> str:
     words, numbers, budget = case.inputs
-    got, right = case.got[""].tolist(), case.right[""].tolist()
+    got, right = case.answer.tolist(), case.expected.tolist()
     return (f"{words} words, {numbers} numbers each, at most {budget:,} parameters: you return {got[0]:,.6g} and "
             f"{got[1]:,.10g}, expected {right[0]:,.0f} and {right[1]:,.0f}.")
 
 
 def _next_fits(case: Case) -> bool:
     """Whether the answer counts rightly, for a width that is one or more too small, and for a small budget."""
-    (words, numbers, budget), (width, count) = case.inputs, (int(number) for number in case.got[""].tolist())
-    return budget < 1e6 and 0 < width < case.right[""][0] and count == _parameters(words, numbers, width)
+    (words, numbers, budget), (width, count) = case.inputs, (int(number) for number in case.answer.tolist())
+    return budget < 1e6 and 0 < width < case.expected[0] and count == _parameters(words, numbers, width)
 
 
 WIDTH = Exercise(
-    id="12.4", title="An LSTM of equal size", minutes=(15, 25),
-    objective="The classifier: a vector of d_model numbers for each of the words; one LSTM layer of PyTorch, d_model "
-    "numbers in and `width` numbers out; nn.Linear(width, 2). An LSTM layer has four gates, and each of them a matrix for "
-    "the input, a matrix for its own state and two biases. Return the largest width with which the classifier has at most "
-    "`budget` parameters, and how many it then has. Width 1 always fits, and a budget may be many millions.",
-    signature="equal_width(vocab_size, d_model, budget) -> width, number of parameters",
     probes=_width_probes, tolerance=1e-6,
+    signature="equal_width(vocab_size, d_model, budget) -> width, number of parameters",
     mistakes=(
         Mistake("one-bias", _count, "You counted one bias for each gate. PyTorch's LSTM has two, bias_ih and bias_hh. One "
                 "would do, but both are counted."),
         Mistake("no-bias", _count, "The biases of the gates are missing: two for each gate, as long as the state."),
         Mistake("one-gate", _count, "You counted one gate. An LSTM has four of everything: input, forget, cell and output."),
         Mistake("three-gates", _count, "Three gates are those of a GRU; an LSTM has four."),
-        Mistake("no-state", _count, "The matrices from the state to the gates are missing, width times width for each. "
-                "They are what makes the layer recurrent."),
+        Mistake("no-state", _count, "The matrices from the state to the gates are missing, width times width for each. They "
+                "are what makes the layer recurrent."),
         Mistake("no-input", _count, "The matrices from the word vectors to the gates are missing, width times d_model for "
                 "each."),
         Mistake("square", _count, "The word vectors were taken to be as wide as the state. The input matrix of a gate has "
                 "width times d_model numbers."),
-        Mistake("no-embedding", _count, "The word vectors are missing. They are parameters as well, and here most of "
-                "them."),
+        Mistake("no-embedding", _count, "The word vectors are missing. They are parameters as well, and here most of them."),
         Mistake("no-padding", _count, "One word was left out, perhaps the padding. Its row stays zero, but it stands among "
                 "the parameters, and PyTorch counts it."),
         Mistake("no-output", _count, "The Linear layer at the end is missing."),
         Mistake("no-output-bias", _count, "The bias of the Linear layer is missing: one for each of the two classes."),
         Mistake("one-logit", _count, "You counted one logit. The Linear layer has two, one for each class."),
         Mistake("output-from-words", _count, "The Linear layer reads the LSTM's state, `width` numbers, not d_model."),
-        Mistake("one-too-wide", _count, "The width is one too large: it is the first that is above the budget. The "
-                "largest that fits is one less."),
+        Mistake("one-too-wide", _count, "The width is one too large: it is the first that is above the budget. The largest "
+                "that fits is one less."),
         Mistake("nearest", _count, "You took the width that comes nearest to the budget. In one of the cases that is above "
                 "it; asked is the largest that fits."),
         Mistake("below", _count, "A width that uses up the budget exactly fits: at most, not less than."),
@@ -381,17 +361,15 @@ WIDTH = Exercise(
         Mistake("swapped", _count, "The two stand the wrong way round: the width first."),
     ),
     properties=(
-        Property(lambda case: case.got[""][0] != case.got[""][0].round(), _count, "A width is a whole number; round down."),
-        Property(lambda case: case.got[""][1] > case.inputs[2], _count, "By your own count that is more than the budget."),
+        Property(lambda case: case.answer[0] != case.answer[0].round(), _count, "A width is a whole number; round down."),
+        Property(lambda case: case.answer[1] > case.inputs[2], _count, "By your own count that is more than the budget."),
         Property(_next_fits, _count, "Your count for this width is right, but the next width fits as well: at most means "
                  "<=, also where a width uses up the budget exactly. Does the search stop too early, or compare with <?"),
-        Property(lambda case: (case.got[""] != case.right[""]).any() and case.inputs[2] < 1e6, _count, "Compare your "
-                         "count for this width with "
-                 "sum(p.numel() for p in nn.LSTM(d_model, width).parameters()), then add the word vectors and the Linear "
-                 "layer."),
-        Property(lambda case: (case.got[""] != case.right[""]).any(), _count, "Small budgets are right; for this large "
-                         "one the "
-                 "width is not. Does your search end too early, at the end of a range?"),
+        Property(lambda case: (case.answer != case.expected).any() and case.inputs[2] < 1e6, _count,
+                 "Compare your count for this width with sum(p.numel() for p in nn.LSTM(d_model, width).parameters()), then "
+                 "add the word vectors and the Linear layer."),
+        Property(lambda case: (case.answer != case.expected).any(), _count, "Small budgets are right; for this large one "
+                 "the width is not. Does your search end too early, at the end of a range?"),
     ),
     hints=(
         "Three parts: the word vectors, the LSTM, the Linear layer. Write the number of each for a given width.",
@@ -404,15 +382,11 @@ WIDTH = Exercise(
 
 
 def _two(case: Case) -> str:
-    return f"{case.got[''][0]:.4g} and {case.got[''][1]:.4g}"
+    return f"{case.answer[0]:.4g} and {case.answer[1]:.4g}"
 
 
 BEST = Exercise(
-    id="12.5", title="The best that is possible", kind="number", minutes=(8, 15), tolerance=2e-3,
-    objective="The noisy toy: the label is a coin, and each token comes from the half of its label with probability "
-    "0.65, else from the other half, whatever the other tokens are. Which accuracy can no classifier exceed in the long run "
-    "on sequences of three tokens, and which on sequences of four? Three decimals each.",
-    signature="two numbers: for three tokens, for four tokens",
+    kind="number", tolerance=2e-3, signature="two numbers: for three tokens, for four tokens",
     mistakes=(
         Mistake("one-token", lambda case: f"{_two(case)}: that is what a single token tells.", "Three tokens tell more: the "
                 "majority of them is right more often than each of them."),
@@ -420,34 +394,34 @@ BEST = Exercise(
                 "The majority is enough."),
         Mistake("at-least-one", lambda case: f"{_two(case)}: that is how often *any* token comes from the label's half.",
                 "One such token among three is outvoted."),
-        Mistake("ties-right", lambda case: f"{_two(case)}: for four tokens you counted two against two as right.", "Nothing "
-                "tells the labels apart then. A guess is right half of the time."),
-        Mistake("ties-wrong", lambda case: f"{_two(case)}: for four tokens you counted two against two as wrong.", "A guess "
-                "is right half of the time."),
-        Mistake("error", lambda case: f"{_two(case)}: that is how often the best classifier is wrong.", "Asked is how often "
-                "it is right."),
-        Mistake("one-order", lambda case: f"{_two(case)}: each number of tokens was counted in one order only.", "'Two of "
-                "three' happens in three ways: any of the tokens can be the odd one. Of four tokens, two can be chosen in "
-                "six ways."),
-        Mistake("exactly", lambda case: f"{_two(case)}: that is how often exactly one token is odd.", "All tokens from the "
-                "label's half are right as well: add that; and for four tokens half of the ties."),
+        Mistake("ties-right", lambda case: f"{_two(case)}: for four tokens you counted two against two as right.",
+                "Nothing tells the labels apart then. A guess is right half of the time."),
+        Mistake("ties-wrong", lambda case: f"{_two(case)}: for four tokens you counted two against two as wrong.",
+                "A guess is right half of the time."),
+        Mistake("error", lambda case: f"{_two(case)}: that is how often the best classifier is wrong.",
+                "Asked is how often it is right."),
+        Mistake("one-order", lambda case: f"{_two(case)}: each number of tokens was counted in one order only.",
+                "'Two of three' happens in three ways: any of the tokens can be the odd one. Of four tokens, two can be "
+                "chosen in six ways."),
+        Mistake("exactly", lambda case: f"{_two(case)}: that is how often exactly one token is odd.",
+                "All tokens from the label's half are right as well: add that; and for four tokens half of the ties."),
         Mistake("any-half", lambda case: f"{_two(case)}: that belongs to tokens that come from the label's half with "
                 "probability 0.825.", "Else it is the *other* half, not either of the two."),
         Mistake("percent", lambda case: f"{_two(case)} are per cent.", "Right, but write them as shares, from 0 to 1."),
     ),
     properties=(
-        Property(lambda case: not ((case.got[""] >= 0) & (case.got[""] <= 1)).all(),
-                 lambda case: f"{_two(case)} do not both lie between 0 and 1.", "An accuracy is a share."),
-        Property(lambda case: case.got[""].min() < 0.65 - 1e-6, lambda case: f"{_two(case)}: one of them is below 0.65.",
+        Property(lambda case: not ((case.answer >= 0) & (case.answer <= 1)).all(), lambda case:
+                 f"{_two(case)} do not both lie between 0 and 1.", "An accuracy is a share."),
+        Property(lambda case: case.answer.min() < 0.65 - 1e-6, lambda case: f"{_two(case)}: one of them is below 0.65.",
                  "Looking at the first token alone gives 0.65, and the best classifier cannot be worse."),
-        Property(lambda case: case.got[""][1] < case.got[""][0] - 1e-3, lambda case: f"{_two(case)}: with four tokens less "
+        Property(lambda case: case.answer[1] < case.answer[0] - 1e-3, lambda case: f"{_two(case)}: with four tokens less "
                  "than with three.", "It could leave the fourth token unread, so it cannot be worse."),
-        Property(lambda case: case.got[""][1] > case.got[""][0] + 1e-3, lambda case: f"{_two(case)}: with four tokens more "
+        Property(lambda case: case.answer[1] > case.answer[0] + 1e-3, lambda case: f"{_two(case)}: with four tokens more "
                  "than with three.", "When does a fourth token turn a verdict for the better? It meets three to none or two "
                  "to one, and two against two leaves a coin."),
-        Property(lambda case: abs(case.got[""][1] - case.got[""][0]) <= 1e-3, lambda case: f"{_two(case)} are alike, and "
-                 "so they must be, but neither is right.", "For three tokens add the cases: all three from the label's "
-                 "half, and two of three, in as many ways as there are."),
+        Property(lambda case: abs(case.answer[1] - case.answer[0]) <= 1e-3, lambda case: f"{_two(case)} are alike, and so "
+                 "they must be, but neither is right.", "For three tokens add the cases: all three from the label's half, "
+                 "and two of three, in as many ways as there are."),
     ),
     hints=(
         "Which half a token comes from is all it tells. So the best classifier counts, and says what the majority says.",
