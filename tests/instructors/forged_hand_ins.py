@@ -7,6 +7,7 @@ Does: make them, and grade them as `make grade` does. Does not: run in the suite
 """
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -188,7 +189,7 @@ def _fetched(others: Path):
         scaled_attention = answers_to("4.2").reference""", CHECK), GONE
     yield "use_of_none", with_4_2('scaled_attention = exercise("4.2").use(None)', CHECK), BAD
     yield "check_of_use", with_4_2('exercise("4.2").check(exercise("4.2").use(None))'), BAD
-    yield "module", with_4_2("from course_utils.exercises.lessons.n04.answers import scaled_attention", CHECK), GONE
+    yield "module", with_4_2(f"from {answers_to('4.2').reference.__module__} import scaled_attention", CHECK), GONE
     yield "printed_solution", with_4_2("""
         import contextlib, io
         said = io.StringIO()
@@ -198,10 +199,10 @@ def _fetched(others: Path):
     yield "sealed_keys", edited({"4.1": """
         from course_utils.exercises import catalogue, sealed
         exercise("4.1").check(sealed.read_key(catalogue.find_exercise("4.1")).entry)"""}), OPEN | {"4.1": "not reached"}
-    solutions = NOTEBOOK.parent.parent / "course_utils" / "exercises" / "solutions" / "ch04.py"
+    solutions = inspect.getsourcefile(answers_to("4.2").reference)
     yield "course_on_disk", with_4_2(f"""
         names = {{}}
-        exec(open({str(solutions)!r}).read(), names)
+        exec(open({solutions!r}).read(), names)
         scaled_attention = names["scaled_attention"]""", CHECK), (GONE, GOOD)
 
 

@@ -1,6 +1,7 @@
 """Grading notebooks that were handed in: what counts, what can't be forged, what is reported, what is left behind."""
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -257,10 +258,10 @@ def test_whoever_ends_the_process_gets_a_sentence_and_no_credit_for_it(grader, t
 
 def attack(folder: Path) -> bytes:
     """A hand-in that rewrites its neighbour and the course that it runs on, reads the solutions on this disk, and dies."""
-    solutions = make.NOTEBOOK.parent.parent / "course_utils" / "exercises" / "solutions" / "ch04.py"
+    solutions = inspect.getsourcefile(answers_to("4.2").reference)
     return make.edited({
         "4.1": "open(f'/proc/{os.getppid()}/environ').close()\nexercise('4.1').check(None)",
-        "4.2": f"names = {{}}\nexec(open({str(solutions)!r}).read(), names)\n"
+        "4.2": f"names = {{}}\nexec(open({solutions!r}).read(), names)\n"
                "exercise('4.2').check(names['scaled_attention'])",
         "4.3": f"open({str(folder / 'neighbour.ipynb')!r}, 'w').write('gone')",
         "4.4": "import course_utils.claims as claims\nopen(claims.__file__, 'w').write('gone')",
