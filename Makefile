@@ -7,12 +7,13 @@
 # make fresh NB=04   a new copy of one notebook; yours is kept, as kept-1-04_attention.ipynb
 # make update NB=04  the same, with your answers and predictions carried over
 #
-# For maintainers: make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
+# For maintainers (CONTRIBUTING.md): make exercise NB=04 and make notebook NAME=13_language_model begin a new one,
+# make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint,
 # make test-processors (the notebooks' tests as other processors would run them; NB=08: one notebook; THREADS=2),
 # make seeds NB=08 (its claims with five training seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
-.PHONY: lab test test-processors seeds course imdb results speed fresh update setup export save data lint models gallery
+.PHONY: lab test test-processors seeds course imdb results speed fresh update setup exercise notebook export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -52,6 +53,12 @@ gallery: setup
 
 models: setup
 	@$(PY) -m course_utils models
+
+exercise: setup
+	@$(PY) -m course_utils exercise $(NB)
+
+notebook: setup
+	@$(PY) -m course_utils notebook $(NAME)
 
 export: setup
 	@$(PY) -m course_utils export

@@ -117,6 +117,18 @@ def save() -> Command:
     return save_command
 
 
+def exercise() -> Command:
+    """begin the next exercise of a notebook"""
+    from course_utils.tools.scaffold import exercise_command
+    return exercise_command
+
+
+def notebook() -> Command:
+    """begin the next notebook, with exercises and a quiz"""
+    from course_utils.tools.scaffold import notebook_command
+    return notebook_command
+
+
 def paths() -> Command:
     """print where the course's notebooks are"""
     from course_utils.tools.notebooks import paths_command
@@ -151,7 +163,7 @@ GROUPS = {
     "for learners": (copy, fresh, update, run, train),
     "results": (results, imdb, imdb_facts, explanations, speed),
     "for instructors": (solutions, handout, sheets, grade, timetable),
-    "for maintainers": (export, save, paths, models, gallery, processors, seeds),
+    "for maintainers": (exercise, notebook, export, save, paths, models, gallery, processors, seeds),
 }
 COMMANDS = {load.__name__.replace("_", "-"): load for group in GROUPS.values() for load in group}
 
