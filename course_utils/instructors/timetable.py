@@ -1,6 +1,7 @@
 """What each notebook sets out to teach, and how its minutes are shared among its sections.
 
-`python -m course_utils timetable` rewrites that part of notebooks/for_instructors.md. Objectives and the
+`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md. In its table of minutes a new
+notebook gets a row, whose last column begins as the last of the README's table. Objectives and the
 minutes of a whole notebook are those that its first cell states; a section gets its share by the length of its prose,
 its code and its figures. Exercises are timed apart. Does: read notebooks. Does not: change them.
 """
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 import nbformat
 
+from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
 from course_utils.tools.notebooks import NOTEBOOKS, find, is_exercise
 
@@ -98,6 +100,26 @@ def page_part() -> str:
     return "\n".join(parts)
 
 
+def row_of(path, words: str) -> str:
+    """A notebook's row in the table of minutes; `words` is its last column."""
+    lesson, mine = read_lesson(path), [one for one in list_exercises() if one.id.split(".")[0].zfill(2) == path.name[:2]]
+    core, optional = (sum(section.minutes for section in sections) for sections in (lesson.core, lesson.optional))
+    low, high = (sum(one.minutes[end] for one in mine) for end in (0, 1))
+    cells = [lesson.title, core, optional or "–", len(mine) or "–", f"{low}–{high}" if mine else "–", words]
+    return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def with_rows(page: str, readme: str) -> str:
+    """The page with its table of minutes brought up to date; `readme` is where a new notebook's last column comes from."""
+    rows = {row[2:4]: row for row in re.findall(r"^\| \d\d (?:[^|\n]*\|){6}\n", page, re.M)}
+    begin = page.index(next(iter(rows.values())))
+    end = page.index(list(rows.values())[-1]) + len(list(rows.values())[-1])
+    moments = dict(re.findall(r"^\| \[(\d\d) .*\| ([^|]+) \|$", readme, re.M))
+    said = {number: row.split("|")[-2].strip() for number, row in rows.items()}
+    every = [row_of(path, said.get(path.name[:2]) or moments[path.name[:2]]) for path in find([])]
+    return page[:begin] + "".join(every) + page[end:]
+
+
 def with_timetable(page: str) -> str:
     """The page with its timetable brought up to date. Raises ValueError where the marks are missing."""
     if page.count(BEGIN) != 1 or page.count(END) != 1:
@@ -110,5 +132,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Rewrite the timetable on the page for instructors; return the exit status."""
     argparse.ArgumentParser(description=main.__doc__).parse_args(arguments)     # takes no arguments: any is refused
     path = NOTEBOOKS / "for_instructors.md"
-    write_text(path, with_timetable(path.read_text(encoding="utf-8")))
+    page = with_rows(path.read_text(encoding="utf-8"), (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8"))
+    write_text(path, with_timetable(page))
     return 0

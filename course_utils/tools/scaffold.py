@@ -67,8 +67,9 @@ EXERCISE_{tail} = Answers(
 )
 '''
 
-VARIANTS = '''    "{id}": {{"sum by hand": lambda x: x - sum(x.tolist()) / len(x), "a list": lambda x: (x - x.mean()).tolist(),
-            "in double": lambda x: x.double() - x.double().mean()}},
+VARIANTS = '''    "{id}": {{"by hand": lambda x: x - sum(x.tolist()) / len(x),
+            "in float64": lambda x: x.double() - x.double().mean(),
+            "a list": lambda x: (x - x.mean()).tolist()}},
 '''
 
 HEADS = {
@@ -168,8 +169,8 @@ def new_notebook(name: str) -> list[str]:
         text(f"# {number} {title}\n\nTODO: what this notebook builds, and why, in three sentences.\n\n**After this notebook "
              "you can**\n\n1. TODO: something one can do, not know;\n2. TODO: a second;\n3. TODO: a third.\n\n"
              "**Time** about 45 minutes. **You need** TODO: what, and in which notebooks it is.", id="title"),
-        code("import torch\n\nfrom course_utils.claims import claim\nfrom course_utils.exercises import exercise, predict, quiz",
-             id="imports"),
+        code("import torch\n\nfrom course_utils.claims import claim\n"
+             "from course_utils.exercises import exercise, predict, quiz", id="imports"),
         text("**Try it first.** TODO: ask for a number before you show it.", id="ask"),
         code(f'guess = predict("{number}-todo", None)', id="predict"),
         text("## 1. TODO four words, by hand\n\nTODO: say it, then compute it on four words with three numbers each.",
