@@ -182,6 +182,14 @@ def test_axes_that_are_given_are_drawn_on_and_returned():
     assert token_strip(WORDS[:4], softmax(4), ax=fig.add_axes((0, 0, 1, 0.2))) in fig.axes
 
 
+def test_the_note_of_a_cut_text_takes_no_room_from_the_cells_of_axes_that_are_given():
+    fig, ax = plt.subplots(layout="constrained")
+    plot_attention(softmax(20, 20), [f"token {i}" for i in range(20)], max_tokens=14, ax=ax)
+    fig.draw_without_rendering()
+    cells, bar = (part.get_position() for part in fig.axes)
+    assert bar.x0 - cells.x1 < 0.1 and cells.width > 0.6
+
+
 def drawn_pair(**options):
     fig, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
     for seed, ax in enumerate(axes):

@@ -24,7 +24,6 @@ LONGER = {
     "exercises/lessons/n08/answers.py": 424, "exercises/lessons/n08/ask.py": 608, "exercises/lessons/n10/ask.py": 407,
     "exercises/lessons/n11/answers.py": 470, "exercises/lessons/n11/ask.py": 485, "exercises/lessons/n12/answers.py": 466,
     "exercises/lessons/n12/ask.py": 459, "experiments/sets/speed.py": 503, "files/models.py": 448,
-    "heatmaps/matrices.py": 552,
 }
 # who may look at sys.path or import by a computed name, and why
 BY_NAME = {
