@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from course_utils.__main__ import COMMANDS
 from course_utils.files.paths import ROOT
 from course_utils.tools.export import ORIGIN
 
@@ -180,3 +181,16 @@ def test_a_file_can_be_read_in_one_sitting_and_imports_what_it_names(path):
             and (ast.unparse(node) == "sys.path" or node.attr in ("import_module", "spec_from_file_location", "run_path"))}
     used |= {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id == "__import__"}
     assert not used or name in BY_NAME, f"{name} uses {used}: import by name, so that a reader can follow it"
+
+
+def test_what_the_page_for_maintainers_names_is_there():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert set(re.findall(r"`make ([\w-]+)", page)) <= targets
+    assert {name for name in re.findall(r"-m course_utils ([\w-]+)", page)} <= set(COMMANDS)
+    places = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", page) + re.findall(r"\]\((?!#)([^)]+)\)", page)
+    inside = [ROOT, PACKAGE, PACKAGE / "exercises"]
+    begun = ("n13", "your_set", "outputs/")                # what the page tells you to make
+    assert [p for p in places if not any((one / p).exists() for one in inside) and not any(b in p for b in begun)] == []
+    headings = {re.sub(r"[^a-z ]", "", line[3:].lower()).replace(" ", "-") for line in page.splitlines() if line[:3] == "## "}
+    assert set(re.findall(r"\]\(#([\w-]+)\)", page)) == headings
