@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
-from course_utils.files.models import check_answers, check_label_names, read_model, write_model
 from course_utils.options import check_model_options, check_options, list_of_texts, whole
 from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.tokenization import Token, Tokenizer, pad_batch, truncate
+from course_utils.training.saved_models import check_answers, check_label_names, read_model, write_model
 from course_utils.transformer_blocks import Encoder, EncoderResult
 
 __all__ = [

@@ -13,7 +13,6 @@ from library_twins import proof
 
 from course_utils.attention import padding_mask
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
-from course_utils.files.models import read_model
 from course_utils.positional_encoding import (
     POSITIONS,
     AlibiPositions,
@@ -27,6 +26,7 @@ from course_utils.positional_encoding import (
     sinusoidal_table,
 )
 from course_utils.tokenization import WordTokenizer
+from course_utils.training.saved_models import read_model
 
 
 @proof

@@ -29,10 +29,10 @@ from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
 from course_utils.experiments.tables import update_readme
 from course_utils.files import write_text
-from course_utils.files.models import holds_model
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.tokenization import WordTokenizer, truncate
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training.saved_models import holds_model
 
 PREDICTIONS = FOLDER / "imdb_predictions.csv"
 RECIPE = RECIPES["imdb"]

@@ -19,10 +19,10 @@ from course_utils.embeddings import BagOfEmbeddings
 from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import fingerprint, read_runs, split_fingerprints
 from course_utils.experiments.runner import ResultSet, scored_reviews, scored_split, train_and_score, twin_gap
-from course_utils.files.models import holds_model
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, encode_reviews, seed_everything
+from course_utils.training.saved_models import holds_model
 
 RECIPE = RECIPES["reviews"]
 TEXT_MODELS = {

@@ -18,9 +18,7 @@ import json
 import os
 import re
 import stat
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,20 +27,28 @@ import torch
 from torch import nn
 
 from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
-from course_utils.tokenization import BPETokenizer, Tokenizer, WordTokenizer
+from course_utils.tokenization import Tokenizer
+from course_utils.training.saved_contents import (
+    MANIFEST,
+    MEND,
+    TOKENIZERS,
+    check_answers,
+    check_keys,
+    check_label_names,
+    check_numbers,
+    check_shapes,
+    parse_json,
+    read_tensors,
+    read_tokenizer,
+)
 
 __all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "write_model"]
 
-MANIFEST = "model.json"
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
 ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
 OLD_NAMES = {"weights": "model.safetensors", "config": "config.json", "vocabulary": "vocabulary.json"}
-OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
 NAMED_BY_CONTENT = re.compile(r"weights-[0-9a-f]{12}\.safetensors|(?:config|vocabulary)-[0-9a-f]{12}\.json")
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}  # of another one CHECKS needs to know, too
-TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 PATIENCE = 60.0                                         # seconds that a save waits for another one
-MEND = "copy the whole folder again, or train and save again"
 
 
 class SavedModel(NamedTuple):
@@ -225,17 +231,17 @@ def _read_old_parts(folder: Path) -> _Parts:
 
 def _read_manifest(path: Path) -> dict:
     with _naming(path):
-        manifest = _parse(path.read_bytes())
-        _check_keys(manifest, ("format", "tokenizer", "files"), "a manifest")
+        manifest = parse_json(path.read_bytes())
+        check_keys(manifest, ("format", "tokenizer", "files"), "a manifest")
         if manifest["format"] != FORMAT or isinstance(manifest["format"], bool):
             raise ValueError(f"format is {manifest['format']!r}, and this version of the course reads {FORMAT}; {MEND}")
         if manifest["tokenizer"] not in list(TOKENIZERS):
             raise ValueError(f"the tokenizer is {manifest['tokenizer']!r:.60}, and this version of the course knows "
                              f"{' and '.join(map(repr, TOKENIZERS))}; read it with the version that saved it, or {MEND}")
         files = manifest["files"]
-        _check_keys(files, ENDINGS, "'files'")
+        check_keys(files, ENDINGS, "'files'")
         for part, file in files.items():
-            _check_keys(file, ("name", "sha256"), f"'{part}'")
+            check_keys(file, ("name", "sha256"), f"'{part}'")
             named_so = isinstance(file["name"], str) and NAMED_BY_CONTENT.fullmatch(file["name"])
             if not named_so or not file["name"].startswith(f"{part}-"):
                 raise ValueError(f"{part} is in a file called {file['name']!r}, which save() never writes; {MEND}")
@@ -249,15 +255,15 @@ def _read_manifest(path: Path) -> dict:
 def _checked(parts: _Parts, model_class: type, config_class: type, extra: Iterable[str]):
     """(configuration, tensors, tokenizer, extra entries) of three files that are sound and fit each other."""
     with _naming(parts.paths["config"]):
-        values = _parse(parts.content["config"])
+        values = parse_json(parts.content["config"])
         names = [field.name for field in dataclasses.fields(config_class)]
-        _check_keys(values, [*extra, *names], config_class.__name__)
+        check_keys(values, [*extra, *names], config_class.__name__)
         values, rest = {name: values[name] for name in names}, {name: values[name] for name in extra}
         config = config_class(**values)
         if "label_names" in rest:
             check_label_names(rest["label_names"], config.num_classes)
     with _naming(parts.paths["vocabulary"]):
-        tokenizer = _tokenizer(_parse(parts.content["vocabulary"]), parts.tokenizer)
+        tokenizer = read_tokenizer(parse_json(parts.content["vocabulary"]), parts.tokenizer)
         if tokenizer.vocab_size != config.vocab_size:
             raise ValueError(
                 f"it has {tokenizer.vocab_size} ids, and {parts.paths['config'].name} says vocab_size={config.vocab_size}; "
@@ -268,9 +274,9 @@ def _checked(parts: _Parts, model_class: type, config_class: type, extra: Iterab
             if None not in (own, said) and own != said:
                 raise ValueError(f"its {name} is {own}, and {parts.paths['config'].name} says {name}={said}; {MEND}")
     with _naming(parts.paths["weights"]):
-        tensors = _tensors(parts.content["weights"])
-        _check_shapes(tensors, model_class, config, parts.paths["config"].name)
-        _check_numbers(tensors)
+        tensors = read_tensors(parts.content["weights"])
+        check_shapes(tensors, model_class, config, parts.paths["config"].name)
+        check_numbers(tensors)
     return config, tensors, tokenizer, rest
 
 
@@ -281,168 +287,3 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _parse(content: bytes):
-    """JSON from bytes. Raises ValueError also for what Python's parser lets pass: a key twice, NaN, endless nesting."""
-    def object_of(pairs):
-        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-        if twice:
-            raise ValueError(f"{twice[0]!r} is there twice; {MEND}")
-        return dict(pairs)
-
-    def no_constant(word):
-        raise ValueError(f"{word} isn't JSON; {MEND}")
-
-    def whole(digits):
-        if len(digits) > 400:
-            raise ValueError(f"it holds a number of {len(digits)} digits; {MEND}")
-        return int(digits)
-
-    try:
-        text = content.decode("utf-8")
-        return json.loads(text, object_pairs_hook=object_of, parse_constant=no_constant, parse_int=whole)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        about = "the file is empty" if not content.strip() else f"it isn't JSON ({error})"
-        raise ValueError(f"{about}; {MEND}") from None
-
-
-def _check_keys(content, names: Iterable[str], what: str) -> None:
-    names = list(names)
-    if not isinstance(content, dict):
-        raise ValueError(f"expected {what} with {', '.join(names)}, and found {type(content).__name__}; {MEND}")
-    missing = [name for name in names if name not in content]
-    unknown = [name for name in content if name not in names]
-    if missing:
-        raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; {MEND}")
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} isn't known; {what} has {', '.join(names)}: take it out, or {MEND}")
-
-
-def check_answers(probabilities: torch.Tensor) -> None:
-    """Raise FloatingPointError for probabilities that aren't finite: NaN would pass for the first class."""
-    if not probabilities.isfinite().all():
-        raise FloatingPointError("the model answers with NaN instead of probabilities: its weights are too large for their "
-                                 "type; use model.float() if they are half precision, or train again, with a smaller "
-                                 "learning rate")
-
-
-def check_label_names(label_names: Iterable[str], num_classes: int) -> None:
-    """Raise ValueError unless `label_names` are different strings, one for each class."""
-    if isinstance(label_names, str | bytes | Mapping | Set | Iterator) or not isinstance(label_names, Iterable):
-        raise ValueError(f"label_names is {label_names!r:.60}; use a list of names, one for each class")
-    names = list(label_names)
-    wrong = [name for name in names if not isinstance(name, str) or not _seen(name)]
-    if wrong:
-        raise ValueError(f"label_names holds {wrong[0]!r:.60}; give each class a name, a string that isn't empty")
-    if len({_seen(name) for name in names}) != len(names):
-        raise ValueError(f"label_names are {names!r:.200}, two of them equal; give each class a name of its own")
-    if len(names) != num_classes:
-        raise ValueError(f"the model has {num_classes} classes, but label_names are {names!r:.200}; give one for each class")
-
-
-def _seen(name: str) -> str:
-    """The name as a reader sees it: without spaces around it, and without characters that have no width."""
-    visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    return " ".join(unicodedata.normalize("NFKC", visible).split())
-
-
-def _words(entries: list) -> list[str]:
-    for i, token in enumerate(entries):
-        if not isinstance(token, str) or not token:
-            raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
-    if entries[:2] != ["<pad>", "<unk>"]:
-        raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with '<pad>', '<unk>'; {MEND}")
-    return entries
-
-
-def _merges(entries: list) -> list[tuple[int, int]]:
-    entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
-    for i, pair in enumerate(entries):
-        known = isinstance(pair, tuple) and len(pair) == 2 and all(type(part) is int for part in pair)
-        if not known or not all(1 <= part < 257 + i for part in pair):
-            raise ValueError(f"merge {i} is {pair!r:.60}, and should be two ids from 1 to {256 + i}; {MEND}")
-    return entries
-
-
-CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges}  # return the list of a file, or refuse it
-
-
-def _tokenizer(content, expected: str | None):
-    """A tokenizer from the content of its file. Raises ValueError for anything that its `save` can't have written."""
-    kind = content.get("type") if isinstance(content, dict) else None
-    if not isinstance(kind, str) or kind not in TOKENIZERS:
-        raise ValueError(f"it isn't the vocabulary of a tokenizer; {MEND}")
-    if expected is not None and kind != expected:
-        raise ValueError(f"it is for a tokenizer of the kind {kind!r}, and {MANIFEST} says {expected!r}; {MEND}")
-    tokenizer_class = TOKENIZERS[kind]
-    _check_keys(content, ("type", tokenizer_class.part), "a vocabulary")
-    entries = content[tokenizer_class.part]
-    if not isinstance(entries, list):
-        raise ValueError(f"{tokenizer_class.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
-    entries = CHECKS[kind](entries)
-    twice = [entry for entry, count in Counter(entries).items() if count > 1]
-    if twice:
-        raise ValueError(f"{twice[0]!r} is there more than once; {MEND}")
-    return tokenizer_class(entries)
-
-
-def _tensors(content: bytes) -> dict[str, torch.Tensor]:
-    try:
-        tensors = safetensors.torch.load(content)
-    except Exception as error:                          # safetensors has an error of its own, and lets others through
-        raise ValueError(f"it isn't a whole safetensors file ({error}); {MEND}") from None
-    for name in OLD_TENSORS:
-        tensors.pop(name, None)
-    for name, tensor in tensors.items():
-        if tensor.dtype not in TYPES:
-            allowed = ", ".join(map(_short, TYPES))
-            raise ValueError(f"{name} is of the type {_short(tensor.dtype)}; use one of {allowed}: model.float()")
-    types = sorted({_short(tensor.dtype) for tensor in tensors.values()})
-    if len(types) > 1:
-        raise ValueError(f"its weights are of several types ({', '.join(types)}); use one for the model: model.float()")
-    return tensors
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def _check_shapes(tensors: dict, model_class: type, config, config_name: str) -> None:
-    """Compare names and shapes with those of a model of this configuration, which is built without memory for numbers."""
-    if config.num_layers > len(tensors):                # before any of 20,000 layers is built
-        raise ValueError(f"{len(tensors)} tensors are too few for num_layers={config.num_layers} of {config_name}; {MEND}")
-    try:
-        with torch.device("meta"):
-            model = model_class(config)
-    except RuntimeError as error:                       # sizes whose product no computer can count
-        raise ValueError(f"{config_name} describes no model that can be built ({error}); {MEND}") from None
-    for name, expected in model.state_dict().items():
-        if name in tensors and tensors[name].shape != expected.shape:
-            raise ValueError(
-                f"{name} has the shape {tuple(tensors[name].shape)}, and the model of {config_name} has "
-                f"{tuple(expected.shape)}; {MEND}"
-            )
-    missing, unknown = model.load_state_dict({name: tensor.to("meta") for name, tensor in tensors.items()}, strict=False)
-    if missing:
-        raise ValueError(f"{_some(missing)} missing, which the model of {config_name} has; {MEND}")
-    if unknown:
-        raise ValueError(f"{_some(unknown)} not part of the model that {config_name} describes; {MEND}")
-
-
-def _some(names: list[str]) -> str:
-    """'a is', 'a and b are', 'a, b and 7 more are'."""
-    if len(names) == 1:
-        return f"{names[0]} is"
-    rest = f"{len(names) - 2} more" if len(names) > 3 else names[-1]
-    return f"{', '.join(names[: 2 if len(names) > 2 else 1])} and {rest} are"
-
-
-def _check_numbers(tensors: dict) -> None:
-    for name, tensor in tensors.items():
-        wrong = int((~tensor.isfinite()).sum())
-        if wrong:
-            raise ValueError(
-                f"{name} holds {wrong} of {tensor.numel()} numbers that are NaN or infinite; such a model says nothing: "
-                "train again, with a smaller learning rate"
-            )

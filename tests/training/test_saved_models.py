@@ -18,9 +18,10 @@ import torch
 
 from course_utils.classifier import POOLINGS, POSITIONS, ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DATA_FOLDER
-from course_utils.files import InUse, locked, models, sha256
-from course_utils.files.models import ENDINGS, MANIFEST, OLD_NAMES, holds_model
+from course_utils.files import InUse, locked, sha256
 from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.training import saved_models as models
+from course_utils.training.saved_models import ENDINGS, MANIFEST, OLD_NAMES, holds_model
 
 WORDS = ["<pad>", "<unk>", "a", "dull", "moving", "film", "."]
 TEXTS = ["A dull film.", "A moving film.", "", "zzyzx"]

@@ -1,11 +1,11 @@
 """Kill `ReviewClassifier.save` while it replaces one model by another, and look at what is left.
 
-    python tests/kills_during_save.py random 200        # SIGKILL after a random time
-    python tests/kills_during_save.py every kill        # SIGKILL before the first, second, third … operation on a file
-    python tests/kills_during_save.py every error       # the same, with 'No space left on device' in place of a kill
-    python tests/kills_during_save.py limit             # files can't grow beyond 0, 1, 2, 4, … bytes: error, or kill
-    python tests/kills_during_save.py disk FOLDER       # FOLDER is on a small disk, which is filled up to various sizes
-    python tests/kills_during_save.py all 20            # all but the last, with 20 random kills
+    python tests/training/kills_during_save.py random 200 # SIGKILL after a random time
+    python tests/training/kills_during_save.py every kill # SIGKILL before the first, second, third … operation on a file
+    python tests/training/kills_during_save.py every error  # the same, with 'No space left on device' in place of a kill
+    python tests/training/kills_during_save.py limit      # files can't grow beyond 0, 1, 2, 4, … bytes: error, or kill
+    python tests/training/kills_during_save.py disk FOLDER  # FOLDER is on a small disk, which is filled up to various sizes
+    python tests/training/kills_during_save.py all 20     # all but the last, with 20 random kills
 
 Prints how often the old model, the new one, a mixture or nothing readable was left; the exit status is 1 for either of
 the last two. The savers are forked, so that a kill costs milliseconds; therefore torch has one thread here.
