@@ -31,7 +31,7 @@ from course_utils.experiments.results import scores
 from course_utils.options import check_options
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, FitResult, encode_reviews, epochs_in, evaluate, fit, seed_everything
-from course_utils.training.options import RECIPE_RULES, RUN_RULES, parse_setting
+from course_utils.training.options import PART_OF, RECIPE_RULES, RUN_RULES, check_recipe_option, parse_setting
 
 
 class Recipe(NamedTuple):
@@ -118,22 +118,32 @@ def score(trained: TrainedClassifier, split, recipe: Recipe) -> dict:
     return scores(scored.predictions, split["label"], **groups)
 
 
-def override(recipe: Recipe, settings: list[str]) -> Recipe:
-    """A recipe with some options changed: override(recipe, ["num_layers=1", "epochs=3"]).
+def changed(recipe: Recipe, **options) -> Recipe:
+    """A recipe with some options changed: changed(recipe, num_layers=1, epochs=3).
 
-    Raises ValueError for an option that no part of a recipe has, one that is set twice, or a value it can't have.
+    Raises ValueError for an option that no part of a recipe has, or a value it can't have.
     """
     parts = {part: dict(getattr(recipe, part)) for part in ("model", "fit", "batches")} | {"vocabulary": {}}
-    names = []
-    for setting in settings:
-        part, name, value = parse_setting(setting)
-        if name in names:
-            raise ValueError(f"--set {setting}: {name} is set twice; set it once")
-        names.append(name)
-        parts[part][name] = value
-    if "max_len" in names:                              # the model and its batches must agree
-        parts["batches"]["max_len"] = parts["model"]["max_len"]
+    for name, value in options.items():
+        check_recipe_option(name, value)
+        parts[PART_OF[name]][name] = value
+    if "max_len" in options:                            # the model and its batches must agree
+        parts["batches"]["max_len"] = options["max_len"]
     return recipe._replace(**parts.pop("vocabulary"), **parts)
+
+
+def override(recipe: Recipe, settings: list[str]) -> Recipe:
+    """The same for the command line's --set: override(recipe, ["num_layers=1", "epochs=3"]).
+
+    Raises ValueError as `changed`, and for an option that is set twice.
+    """
+    options = {}
+    for setting in settings:
+        name, value = parse_setting(setting)
+        if name in options:
+            raise ValueError(f"--set {setting}: {name} is set twice; set it once")
+        options[name] = value
+    return changed(recipe, **options)
 
 
 def main(arguments=None) -> int:

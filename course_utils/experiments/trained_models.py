@@ -17,7 +17,7 @@ from pathlib import Path
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
-from course_utils.experiments.recipes import RECIPES, Recipe, override, train_classifier
+from course_utils.experiments.recipes import RECIPES, Recipe, changed, train_classifier
 from course_utils.experiments.results import split_fingerprints
 from course_utils.files import fingerprint, locked, making_folder, remove_partials, sha256, write_json
 from course_utils.files.paths import CHECKPOINTS, output_folder
@@ -47,7 +47,7 @@ def settings_of(recipe: str, changes: dict) -> Recipe:
     """A recipe by its name with some options changed. Raises ValueError for an option or recipe that there is not."""
     if recipe not in RECIPES:
         raise ValueError(f"recipe={recipe!r}; there are {', '.join(sorted(RECIPES))}")
-    return override(RECIPES[recipe], [f"{name}={json.dumps(value)}" for name, value in changes.items()])
+    return changed(RECIPES[recipe], **changes)
 
 
 def folder_name(seed: int, recipe: str, changes: dict) -> str:

@@ -10,7 +10,7 @@ import numbers
 
 from course_utils.options import MODEL_RULES, Rule, check_options, one_of, positive, whole, yes_or_no
 
-__all__ = ["FIT_RULES", "BATCH_RULES", "RECIPE_RULES", "RUN_RULES", "parse_setting"]
+__all__ = ["FIT_RULES", "BATCH_RULES", "PART_OF", "RECIPE_RULES", "RUN_RULES", "check_recipe_option", "parse_setting"]
 
 
 def between(low: float, high: float) -> Rule:
@@ -60,26 +60,39 @@ RECIPE_RULES = {
 }
 
 
+PART_OF = {option: part for part, rules in RECIPE_RULES.items() for option in rules}
+
+
+def check_recipe_option(name: str, value) -> None:
+    """Raise ValueError for a name that no part of a recipe has, or a value that the option can't have."""
+    if name not in PART_OF:
+        raise ValueError(f"{name!r:.60} isn't an option of a recipe; use {_names_like(name)}")
+    check_options({name: value}, RECIPE_RULES[PART_OF[name]])
+
+
 def parse_setting(setting: str):
-    """(part of the recipe, name, value) of NAME=VALUE: parse_setting("num_layers=1") -> ("model", "num_layers", 1).
+    """(name, value) of NAME=VALUE, as Python values: parse_setting("num_layers=1") -> ("num_layers", 1).
 
     Raises ValueError for a name that no part of a recipe has, with the names that look like it, and for a value that the
     option can't have.
     """
     shown = setting if len(setting) <= 60 else setting[:57] + "..."
     name, sign, text = (part.strip() for part in setting.partition("="))
-    parts = {option: part for part, rules in RECIPE_RULES.items() for option in rules}
-    if not sign or name not in parts:
-        close = difflib.get_close_matches(name.lower(), parts, n=2) or [known for known in parts if name and name in known]
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        names = ", ".join(sorted(parts))
-        raise ValueError(f"--set {shown}: expected NAME=VALUE with one of the names {names}{hint}")
+    if not sign or name not in PART_OF:
+        raise ValueError(f"--set {shown}: expected NAME=VALUE with {_names_like(name)}")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):                # a word without quotation marks, or as Python writes it
         value = {"True": True, "False": False, "None": None}.get(text, text)
     try:
-        check_options({name: value}, RECIPE_RULES[parts[name]])
+        check_recipe_option(name, value)
     except ValueError as error:
         raise ValueError(f"--set {shown}: {error}") from None
-    return parts[name], name, value
+    return name, value
+
+
+def _names_like(name: str) -> str:
+    """The names that there are, and which of them was probably meant."""
+    close = difflib.get_close_matches(name.lower(), PART_OF, n=2) or [known for known in PART_OF if name and name in known]
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"one of the names {', '.join(sorted(PART_OF))}{hint}"

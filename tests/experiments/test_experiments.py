@@ -1,6 +1,5 @@
 """Runs that end up in files: what is missing is made, once, and an interruption loses nothing."""
 
-import json
 import os
 import re
 import types
@@ -14,7 +13,7 @@ from torch import nn
 
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments import runner
-from course_utils.experiments.recipes import RECIPES, override
+from course_utils.experiments.recipes import RECIPES, changed
 from course_utils.experiments.results import difference, read_runs, remove_runs, right_of
 from course_utils.experiments.runner import (
     ResultSet,
@@ -315,9 +314,8 @@ def test_the_ablations_are_what_their_names_say(root):
     recipe = RECIPES["reviews"]
 
     def built(name):
-        options = [f"{key}={json.dumps(value)}" for key, value in changes[name].options.items()]
         torch.manual_seed(0)
-        return network(changes[name], override(recipe, options), 2709)
+        return network(changes[name], changed(recipe, **changes[name].options), 2709)
 
     default = built(ablations.DEFAULT)
     size = sum(p.numel() for p in default.parameters())

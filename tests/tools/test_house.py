@@ -22,7 +22,6 @@ LONGER = {
     "exercises/lessons/n01/ask.py": 444, "exercises/lessons/n02/ask.py": 591, "exercises/lessons/n03/ask.py": 560,
     "exercises/lessons/n04/ask.py": 432, "exercises/lessons/n06/ask.py": 429, "exercises/lessons/n07/ask.py": 476,
     "exercises/lessons/n08/ask.py": 577, "exercises/lessons/n11/ask.py": 460, "exercises/lessons/n12/ask.py": 433,
-    "experiments/sets/speed.py": 503,
 }
 # who may look at sys.path or import by a computed name, and why
 BY_NAME = {

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
-from course_utils.experiments.recipes import RECIPES, main, override, train_classifier
+from course_utils.experiments.recipes import RECIPES, changed, main, override, train_classifier
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import (
     BatchOptions,
@@ -462,6 +462,17 @@ def test_override_changes_each_part_of_a_recipe():
     assert recipe.batches["batch_size"] == 4 and recipe.batches["bucketed"] is False
     assert recipe.model["max_len"] == recipe.batches["max_len"] == 64      # the two must agree
     assert RECIPES["reviews"].fit["epochs"] != 3 and RECIPES["reviews"].model["positions"] == "rotary"
+
+
+def test_options_are_changed_as_values_and_checked_by_the_same_rules():
+    options = dict(num_layers=1, epochs=3, max_len=64, patience=None, min_freq=1)
+    recipe = changed(RECIPES["reviews"], **options)
+    assert recipe == override(RECIPES["reviews"], ["num_layers=1", "epochs=3", "max_len=64", "patience=None", "min_freq=1"])
+    assert recipe.batches["max_len"] == 64 and recipe.fit["patience"] is None and recipe.min_freq == 1
+    with pytest.raises(ValueError, match="'num_layer' isn't an option of a recipe; .*did you mean num_layers"):
+        changed(RECIPES["reviews"], num_layer=1)
+    with pytest.raises(ValueError, match="^num_layers='1'; use a whole number"):
+        changed(RECIPES["reviews"], num_layers="1")
 
 
 @pytest.mark.parametrize("wrong", ["heads=2", "num_layers", "=3", "vocab_size=9", ""])

@@ -6,7 +6,6 @@ Writes data/results/ablations.json: the default and mean pooling on five seeds, 
 """
 
 import functools
-import json
 import math
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from torch import nn
 from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
-from course_utils.experiments.recipes import RECIPES, Recipe, override
+from course_utils.experiments.recipes import RECIPES, Recipe, changed
 from course_utils.experiments.results import fingerprint, split_fingerprints
 from course_utils.experiments.runner import ResultSet, scored_reviews, train_and_score
 from course_utils.multi_head_attention import MultiHeadAttention
@@ -122,7 +121,7 @@ def describe(model: str) -> dict:
 def run(model: str, seed: int, state) -> dict:
     """Train and score one row on one seed."""
     change = CHANGES[model]
-    recipe = override(RECIPE, [f"{name}={json.dumps(value)}" for name, value in change.options.items()])
+    recipe = changed(RECIPE, **change.options)
     data = dict(scored_reviews())
     if change.reviews is not None:                      # another seed draws other reviews: that chance is in the interval
         data["train"] = data["train"].shuffle(seed=seed).select(range(change.reviews))

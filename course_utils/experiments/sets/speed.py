@@ -15,78 +15,51 @@ import json
 import math
 import os
 import random
-import statistics
 import subprocess
 import sys
-import threading
 import time
 from itertools import product
 from pathlib import Path
 
-import tokenizers
 import torch
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import padding_mask
-from course_utils.classifier import AttentionPooling, ClassifierConfig, SelfAttentionClassifier
+from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
+from course_utils.experiments.libraries import (
+    D_FF,
+    D_MODEL,
+    DROPOUT,
+    NUM_HEADS,
+    LibraryClassifier,
+    library_bytes,
+    library_layer,
+    library_words,
+)
 from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER
+from course_utils.experiments.timing import (
+    free_cores,
+    inference_pass,
+    interleaved,
+    machine,
+    resident_mb,
+    row,
+    show,
+    training_pass,
+)
 from course_utils.files import write_json
 from course_utils.multi_head_attention import MultiHeadAttention
-from course_utils.positional_encoding import SinusoidalPositions
 from course_utils.tokenization import BPETokenizer, WordTokenizer, pad_batch
 from course_utils.training import BatchOptions, EncodedReviews, batches, logits_of
 from course_utils.transformer_blocks import EncoderBlock
 
 LENGTHS = (64, 256, 512, 1024)
 TOKENS = 2048                                           # in a batch, whatever the length
-D_MODEL, NUM_HEADS, D_FF, DROPOUT = 128, 4, 512, 0.1
 EVERYWHERE, NOT_ON_WEIGHTS = "dropout 0.1, attention weights included", "dropout 0.1, attention weights excluded"
 PLACES = {EVERYWHERE: DROPOUT, NOT_ON_WEIGHTS: 0.0}
-FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16")
-
-
-def interleaved(arms: dict, repetitions: int, clock=time.process_time) -> dict[str, list[float]]:
-    """Seconds of each function, called in turn `repetitions` times after one turn that does not count."""
-    measured = {name: [] for name in arms}
-    for _ in range(repetitions + 1):
-        for name, function in arms.items():
-            begun = clock()
-            function()
-            measured[name].append(clock() - begun)
-    return {name: times[1:] for name, times in measured.items()}
-
-
-def row(section: str, what: str, against: str, measured: dict, ours: str = "ours", other: str = "other", **facts) -> dict:
-    """One comparison: what ours is, what it is compared with, the median ratio, its spread, median milliseconds."""
-    pairs = [theirs / our for our, theirs in zip(measured[ours], measured[other])]
-    low, middle, high = statistics.quantiles(pairs, n=4)
-    median = {name: statistics.median(measured[name]) for name in (ours, other)}
-    return {
-        "section": section, "what": what, "against": against, "ratio": round(middle, 3),
-        "spread": [round(low, 3), round(high, 3)], "ours_ms": round(1000 * median[ours], 2),
-        "other_ms": round(1000 * median[other], 2), **facts,
-    }
-
-
-def training_pass(function, parameters, gradient):
-    """Forward and backward through function() -> tensor."""
-    def run():
-        for parameter in parameters:
-            parameter.grad = None
-        function().backward(gradient)
-    return run
-
-
-def inference_pass(function):
-    """Forward without gradients."""
-    def run():
-        with torch.no_grad():
-            function()
-    return run
 
 
 def ragged(batch: int, length: int) -> torch.Tensor:
@@ -97,13 +70,6 @@ def ragged(batch: int, length: int) -> torch.Tensor:
 
 
 # the block and the classifier beside the library's
-
-def library_layer(attention_dropout: float, d_model=D_MODEL, num_heads=NUM_HEADS, d_ff=D_FF) -> nn.TransformerEncoderLayer:
-    """The library's layer, pre-norm and with gelu as ours; its `dropout` acts on the attention weights, too."""
-    layer = nn.TransformerEncoderLayer(d_model, num_heads, d_ff, DROPOUT, "gelu", batch_first=True, norm_first=True)
-    layer.self_attn.dropout = attention_dropout
-    return layer
-
 
 def library_call(library: nn.Module, x, real=None):
     """A call of the library's layer; `real` (batch, length), True = real, is its mask turned round."""
@@ -145,22 +111,6 @@ def section_block(repetitions: int = 5):
         }, repetitions)
         what = f"block: inference, {length} tokens, {'a padded batch' if padded else 'no padding'}"
         yield row("block", what, against, measured, length=length, mode="inference", padded=padded)
-
-
-class LibraryClassifier(nn.Module):
-    """The course's classifier with the library's encoder in place of its own."""
-
-    def __init__(self, vocab_size: int, max_len: int, encoder: nn.TransformerEncoder):
-        super().__init__()
-        d_model = encoder.layers[0].linear1.in_features
-        self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=0)
-        self.positions, self.dropout = SinusoidalPositions(d_model, max_len), nn.Dropout(DROPOUT)
-        self.encoder, self.pooling, self.output = encoder, AttentionPooling(d_model), nn.Linear(d_model, 2)
-
-    def forward(self, token_ids, attention_mask):
-        x = self.dropout(self.positions(self.embedding(token_ids)))
-        x = self.encoder(x, src_key_padding_mask=~attention_mask)
-        return self.output(self.pooling(x, attention_mask)[0])
 
 
 def classifier_and_library(length: int, attention_dropout: float):
@@ -213,16 +163,6 @@ def attention_pass(way: str, length: int):
     return training_pass(
         lambda: attention(x, mask=mask, need_weights=explicit).context, list(attention.parameters()), torch.randn_like(x)
     )
-
-
-def resident_mb(field: str) -> float:
-    """This process's memory in MB from the kernel's record: VmRSS now, VmHWM at most so far."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(field)) / 1024
-    import resource  # not on Windows
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
 
 
 def print_peaks() -> None:
@@ -354,21 +294,6 @@ def section_batches(repetitions: int = 4, seed: int = 0):
     yield row("batches", what, "batches as they come, padded to their longest", measured, "bucketed", "mixed")
 
 
-def free_cores() -> float:
-    """How many cores two busy threads get: near 2 where nothing else runs."""
-    def work():
-        for _ in range(60):
-            torch.mm(matrix, matrix)
-    matrix = torch.randn(512, 512)
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    wall, processor = time.perf_counter(), time.process_time()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return (time.process_time() - processor) / (time.perf_counter() - wall)
-
-
 def section_threads(repetitions: int = 4, seed: int = 0):
     """The same training step with two threads against one, by the clock on the wall."""
     if free_cores() < 1.7:
@@ -405,26 +330,6 @@ def section_precision(repetitions: int = 2):
 
 # tokenizers
 
-def library_words(ours: WordTokenizer) -> Tokenizer:
-    """A tokenizer of the library with the vocabulary and the rules of ours."""
-    library = Tokenizer(models.WordLevel(ours.ids, unk_token="<unk>"))
-    library.normalizer = normalizers.Sequence([normalizers.Replace(Regex(r"<br\s*/?>"), " "), normalizers.Lowercase()])
-    library.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+(?:['’]\w+)*|[^\w\s]"), "removed", invert=True)
-    return library
-
-
-def library_bytes(ours: BPETokenizer) -> Tokenizer:
-    """A byte-level tokenizer of the library with the merges of ours."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    names = ["<pad>", *alphabet]
-    for left, right in ours.merges:
-        names.append(names[left] + names[right])
-    merges = [(names[left], names[right]) for left, right in ours.merges]
-    library = Tokenizer(models.BPE({name: i for i, name in enumerate(names)}, merges))
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return library
-
-
 def section_tokenizers(repetitions: int = 5):
     """Encoding with the course's tokenizers against the `tokenizers` library's of the same vocabulary, one thread."""
     texts = load_reviews("reviews")["train"]["text"][:2000]
@@ -455,25 +360,6 @@ SECTIONS = {
     "block": section_block, "classifier": section_classifier, "attention": section_attention, "step": section_step,
     "batches": section_batches, "threads": section_threads, "tokenizers": section_tokenizers, "precision": section_precision,
 }
-
-
-def machine() -> dict:
-    """What the ratios may depend on; nothing that names the machine."""
-    info = Path("/proc/cpuinfo")
-    words = set(info.read_text().split()) if info.exists() else set()
-    return {
-        "processor": torch.backends.cpu.get_cpu_capability(), "flags": [flag for flag in FLAGS if flag in words],
-        "cores": os.cpu_count(), "threads": 1, "torch": torch.__version__.partition("+")[0],
-        "tokenizers": tokenizers.__version__,
-        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,  # near 0 on an idle machine
-    }
-
-
-def show(result: dict) -> str:
-    """A comparison as one line."""
-    low, high = result["spread"]
-    memory = f"   {result['ours_mb']:.0f} MB against {result['other_mb']:.0f}" if "ours_mb" in result else ""
-    return f"{result['ratio']:6.2f}  ({low:.2f} to {high:.2f})  {result['what']}  |  {result['against']}{memory}"
 
 
 def main(arguments: list[str] | None = None) -> int:
