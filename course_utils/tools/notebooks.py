@@ -27,6 +27,7 @@ from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS, ROOT
 
 COPIES = NOTEBOOKS / "my_copies"
+PACKAGE = Path(__file__).resolve().parents[1]
 ASKS = re.compile(r"""\b(exercise)\(\s*["']([\d.]+)["']\s*\)\s*\.check\(|\b(predict)\(\s*["']([^"']+)["']\s*,""")
 UNPREDICTED = re.compile(r"""\bpredict\(\s*["'][^"']+["']\s*,\s*None\s*\)""")
 PAGES = ["notation_and_glossary.md"]                      # that the notebooks' readers want beside their copies
@@ -117,7 +118,7 @@ def trust(path: Path) -> None:
 
 def copy() -> None:
     """Make the copies that are missing; say which course notebooks have changed since they were copied."""
-    made, changed = [], []
+    made, changed, stopped = [], [], []
     for path in find([]):
         target = COPIES / path.name
         if not target.exists():
@@ -125,13 +126,15 @@ def copy() -> None:
             made.append(path.stem)
         else:
             try:
-                copied = nbformat.read(target, as_version=4).metadata.get("course_version")
+                mine = nbformat.read(target, as_version=4)
+                copied, moved = mine.metadata.get("course_version"), calls_what_has_moved(mine)
             except Exception:
                 name = target.relative_to(ROOT)
                 print(f"{name} cannot be read and is left alone; make fresh NB={path.name[:2]} makes a new one")
                 continue
             if copied != fingerprint(nbformat.read(path, as_version=4)):
                 changed.append(path.name[:2])
+                stopped += [path.name[:2]] * moved
     for page in PAGES:                                    # always the newest
         if (NOTEBOOKS / page).exists():
             write_bytes(COPIES / page, (NOTEBOOKS / page).read_bytes())
@@ -141,6 +144,20 @@ def copy() -> None:
         newer = ", ".join(changed)
         print(f"the course has newer versions of {newer}; yours are untouched. make update NB={changed[0]} gets one, with "
               "your answers carried over")
+    if stopped:
+        print(f"what your copies of {', '.join(stopped)} import has moved since, so they stop with 'No module named "
+              f"course_utils. …'. make update NB={stopped[0]} mends the first; your answers and predictions come along")
+
+
+def calls_what_has_moved(notebook) -> bool:
+    """Whether a cell imports a module of course_utils that isn't there any more."""
+    for cell in notebook.cells:
+        source = cell.source if cell.cell_type == "code" else ""
+        for name in re.findall(r"^\s*from (course_utils(?:\.\w+)+) import", source, re.M):
+            place = PACKAGE.joinpath(*name.split(".")[1:])
+            if not place.is_dir() and not place.with_name(f"{place.name}.py").exists():
+                return True
+    return False
 
 
 def fresh(number: str) -> None:

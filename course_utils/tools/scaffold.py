@@ -107,7 +107,7 @@ OPTION = """    - text: "{text}"
 def quiz_of(number: str) -> str:
     """Four questions, the last from the notebook before; the right letters have no pattern, and each comes once at least."""
     parts = [f"# Notebook {number}. `name` stays for ever: progress is kept by it.\n"]
-    for place, right in enumerate("bacb", start=1):
+    for place, right in enumerate("baca", start=1):
         texts = {"a": "An option.", "b": "Another option.", "c": "One more option, a longer one."}
         texts[right], texts["b"] = texts["b"], texts[right]  # neither the longest nor the shortest is right
         options = "".join(OPTION.format(text=text, right="      right: true\n" if letter == right else "")

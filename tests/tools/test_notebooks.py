@@ -91,6 +91,20 @@ def test_a_newer_course_notebook_is_announced_and_the_copy_untouched(course, cap
     assert (course / "01_second.ipynb").read_bytes() == before
 
 
+@pytest.mark.parametrize(("source", "stops"), [
+    ("from course_utils.recipes import RECIPES", True), ("x = 1\nfrom course_utils.data.gone import x", True),
+    ("from course_utils.attention import causal_mask\nfrom course_utils.experiments.sets import SETS", False),
+])
+def test_a_copy_that_imports_what_has_moved_is_told_that_an_update_mends_it(course, capsys, source, stops):
+    nbformat.write(small_notebook(source), notebooks.NOTEBOOKS / "01_second.ipynb")
+    notebooks.copy()
+    capsys.readouterr()
+    nbformat.write(small_notebook("2 + 2"), notebooks.NOTEBOOKS / "01_second.ipynb")
+    notebooks.copy()
+    said = capsys.readouterr().out
+    assert "make update NB=01" in said and ("your copies of 01 import has moved" in said) is stops
+
+
 def test_new_outputs_alone_are_no_newer_version(course, capsys):
     notebooks.copy()
     executed = small_notebook()
