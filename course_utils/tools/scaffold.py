@@ -147,6 +147,8 @@ def add_exercise(path: Path) -> str:
     variants = ROOT / "tests" / "exercises" / "variants" / f"n{number}.py"
     for file, block, listed in ((lesson / "ask.py", ASK, "EXERCISES"), (lesson / "answers.py", ANSWER, "ANSWERS")):
         before, _, names = _read(file, HEADS[file.name], number).rpartition(f"\n{listed} = (")
+        if "torch." in block and "\nimport torch\n" not in before:
+            before = before.replace("\nfrom course_utils", "\nimport torch\n\nfrom course_utils", 1)
         names = ", ".join([*re.findall(r"\w+", names), f"EXERCISE_{tail}"])
         end = ",)" if ", " not in names else ")"
         write_text(file, before.rstrip("\n") + "\n" + block.format(id=new, tail=tail) + f"\n{listed} = ({names}{end}\n")

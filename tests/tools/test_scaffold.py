@@ -69,6 +69,15 @@ def test_a_second_exercise_comes_after_the_first_and_each_is_whole(course):
         assert judge(exercise, answer, lambda x: x * 0 + 1).state == "wrong"
 
 
+def test_a_lesson_that_never_needed_torch_gets_it(course):
+    lesson = course / "course_utils" / "exercises" / "lessons" / "n00"
+    lesson.mkdir(parents=True)
+    text = scaffold.HEADS["ask.py"].format(number="00").replace("import torch\n\n", "")
+    (lesson / "ask.py").write_text(text, encoding="utf-8")
+    scaffold.add_exercise(course / "notebooks" / "00_tensors.ipynb")
+    assert len(names_in(lesson / "ask.py")["EXERCISES"]) == 1
+
+
 def test_a_new_notebook_has_all_its_parts_and_says_what_is_to_be_written(course, capsys):
     before = files(course)
     assert scaffold.notebook_command(["01_language_model"]) == 0
