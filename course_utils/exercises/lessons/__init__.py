@@ -1,6 +1,7 @@
 """What each notebook asks: one folder a notebook, n04 for notebook 04.
 
-    ask.py          which inputs are tried, which mistakes are known and what is said of them, hints
+    ask.py          which mistakes are known and what is said of them, properties, hints
+    probes.py       which inputs are tried and what is looked at; in ask.py itself where that is short
     answers.py      the course's answer, and what each known mistake would write; left out where solutions are
     quiz.yaml       the quiz
     notebook.json   what the notebook says: written by `python -m course_utils export`, never by hand
@@ -19,7 +20,7 @@ What an exercise needs, for 4.6 as an example:
    that makes it, under the same name. Each must differ on some input from the right answer and from all the others.
 4. A mistake says what was seen, with a number of the learner's, then why it matters or where to look, and not the solution.
    A `Property` says the same of answers that fit no mistake; the first that fails is printed. Words and checks that several
-   exercises use are in `common`.
+   exercises use are in `common`. No file is longer than 400 lines: a long exercise gets its own, as n02/merge_step.py is.
 5. In tests/exercises/variants/n04.py other right ways of writing it: loops, another library, lists.
 6. `python -m pytest tests/exercises -k 4.6`, then `python -m course_utils save 04` and `python -m course_utils timetable`.
 """

@@ -30,6 +30,26 @@ def listed(values: torch.Tensor, digits: str = ".3f") -> str:
     return ", ".join(f"{value:{digits}}" for value in values.tolist())
 
 
+def gap(case: Case, part: str = "") -> float:
+    """How far the learner's part is from the right one: the largest difference."""
+    return (case.got[part] - case.right[part]).abs().max().item()
+
+
+def largest_weight(case: Case) -> str:
+    """What a mistake in the scores says first."""
+    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
+
+
+def row_sums(case: Case) -> str:
+    """What weights say that are no weights along their rows."""
+    return f"your rows sum to {spread(case.weights.sum(dim=-1))}."
+
+
+def width(case: Case) -> str:
+    """What vectors of another width say."""
+    return f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}."
+
+
 def no_module(made):
     """What an `observe` hands on if an answer made no module: None, or a thing whose type says what it was."""
     return made if made is None else type(f"{type(made).__name__}, not a module", (), {})()

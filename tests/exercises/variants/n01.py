@@ -9,13 +9,7 @@ import numpy as np
 import torch
 
 from course_utils.baselines import naive_bayes
-from course_utils.exercises.lessons.n01.answers import (
-    _reader,
-    _without,
-    read_marked,
-    without_leaks,
-    words,
-)
+from course_utils.exercises.lessons.n01.answers import _reader, _without, read_marked, without_leaks, words
 
 
 def _by_parts(marked):

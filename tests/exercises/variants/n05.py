@@ -4,11 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from course_utils.exercises.lessons.n05.answers import (
-    _sizes,
-    into_heads,
-    join_heads,
-)
+from course_utils.exercises.lessons.n05.answers import _sizes, into_heads, join_heads
 from course_utils.multi_head_attention import MultiHeadAttention
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.lessons.n06.answers import (
-    _positions,
-    _rotary,
-    sinusoidal_rows,
-)
+from course_utils.exercises.lessons.n06.answers import _positions, _rotary, sinusoidal_rows
 from course_utils.positional_encoding import sinusoidal_table
 
 

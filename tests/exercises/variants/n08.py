@@ -8,12 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.exercises.lessons.n08.answers import (
-    RIGHT,
-    WRONG,
-    _clipped,
-    clipped_gradients,
-)
+from course_utils.exercises.lessons.n08.answers import RIGHT, WRONG, _clipped, clipped_gradients
 
 
 def _queries_in_loops(queries, x, attention_mask):

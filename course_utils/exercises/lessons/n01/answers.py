@@ -13,9 +13,7 @@ def words(text):
     """As in the notebook."""
     return re.findall(r"\w+(?:['’]\w+)*|[^\w\s]", text.lower())
 
-
 # ---------------------------------------------------------------- 1.1
-
 
 def read_marked(marked):
     text, spans = "", []
@@ -71,7 +69,6 @@ MARKED = Answers(
 
 # ---------------------------------------------------------------- 1.2
 
-
 def how_many():
     # one standard error is 0.01, so 0.01 ** 2 = 0.9 * 0.1 / n
     return 900
@@ -85,7 +82,6 @@ HOW_MANY = Answers(
 )
 
 # ---------------------------------------------------------------- 1.3
-
 
 def review_log_odds(texts, labels, text):
     counts = {0: Counter(), 1: Counter()}
@@ -139,7 +135,6 @@ BAYES = Answers(
 )
 
 # ---------------------------------------------------------------- 1.4
-
 
 def without_leaks(train, test):
     seen = {tuple(sorted(words(text))) for text in test}            # the order is forgotten, the counts are kept

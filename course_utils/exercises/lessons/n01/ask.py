@@ -2,68 +2,13 @@
 
 import math
 import re
-from collections import Counter
 
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import drawn, what
-
-OPINIONS = ["dull", "moving", "clumsy", "witty", "bland", "tender", "shallow", "gripping", "stale", "graceful"]
+from course_utils.exercises.lessons.n01 import probes
 
 # ---------------------------------------------------------------- 1.1 from brackets to spans
-
-
-def _marked_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts with brackets: a marked word that stands before, between and after without; three marks; no mark at all.
-
-    Then capitals, digits, accents, two spaces, a new line, marks side by side and one that ends the text; no text; and a
-    mark that runs over a line break; spaces at the beginning and a new line at the end.
-    """
-    a, b, c, d = drawn(generator, OPINIONS, 4)
-    return [(f"Called {a} and {b}, it is [not] {a} nor {b} but [{b}]; never {b} before.",),
-            (f"[{c}] at first, then [{a} and {d}]; so [I] left.",), (f"A {d} film, {b} to the end.",),
-            (f"[NEVER]  {a.upper()}?\n7/10 - café, [{b.capitalize()} & 100 % {c}][{d}]: [{a}]",), ("",),
-            (f"It is [not {a},\nnor {b}] to the end.",), (f"  Then {c}, [{d}].\n",)]
-
-
-def _observe_marked(function, marked):
-    """The text, and the spans as a text such as '4-8 13-19'."""
-    output = function(marked)
-    if output is None:
-        return None
-    if not isinstance(output, (tuple, list)) or len(output) != 2:
-        raise TypeError(f"expected a text and a list of spans, got {what(output)}")
-    swapped = isinstance(output[1], str) and not isinstance(output[0], str)
-    text, spans = reversed(output) if swapped else output
-    if not isinstance(text, str):
-        raise TypeError(f"expected a str as the text, got {what(text)}")
-    try:
-        spans = list(spans)
-        written = " ".join(f"{_whole(start)}-{_whole(end)}" for start, end in spans)
-    except (TypeError, ValueError):
-        raise TypeError(f"expected a list of pairs of whole numbers as the spans, got {what(spans)}") from None
-    return {"text": text, "spans": written, "swapped": swapped}
-
-
-def _whole(number) -> int:
-    """A whole number as an int, whatever its type; ValueError for a fraction."""
-    if int(number) != float(number):
-        raise ValueError(f"{number} is no whole number")
-    return int(number)
-
-
-def _one_number(output, asked: str) -> float:
-    """A number however it comes: tensor, array, text, Decimal, a list of one; else TypeError that says what was asked."""
-    value = output
-    for _ in range(10):                                 # a list may hold itself
-        if isinstance(value, (list, tuple)) and len(value) == 1:
-            value = value[0]
-    try:
-        return float(value.item() if hasattr(value, "item") else value)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"expected {asked}, got {what(output)}") from None
-
 
 def _as_pairs(spans: str) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in re.findall(r"(-?\d+)-(-?\d+)", spans)]
@@ -108,8 +53,12 @@ def _counts(case: Case) -> str:
             f"{'place is' if right == 1 else 'places are'} marked.")
 
 
+def _spans_first(case: Case) -> str:
+    return f"you return the spans ({case.spans.replace(' ', ', ')}) first and then the text."
+
+
 MARKED = Exercise(
-    observe=_observe_marked, probes=_marked_probes,
+    observe=probes.observe_marked, probes=probes.marked_probes,
     signature="read_marked(marked, a text such as 'not [dull]') -> text without brackets, list of (start, end)",
     mistakes=(
         Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text that you "
@@ -131,13 +80,11 @@ MARKED = Exercise(
                 "still has them, so the two do not belong together."),
         Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They are no part "
                 "of the review: take them out, and count without them."),
-        Mistake("swapped", lambda case: f"you return the spans ({case.spans.replace(' ', ', ')}) first and then the text.",
-                "Asked is the text first, then the list of spans: return text, spans."),
+        Mistake("swapped", _spans_first, "Asked is the text first, then the list of spans: return text, spans."),
     ),
     properties=(
-        Property(lambda case: case.swapped != 0, lambda case: f"you return the spans ({case.spans.replace(' ', ', ')}) "
-                 "first and then the text.", "Asked is the text first, then the list of spans; and look at the spans once "
-                 "more."),
+        Property(lambda case: case.swapped != 0, _spans_first, "Asked is the text first, then the list of spans; and look "
+                 "at the spans once more."),
         Property(lambda case: re.search(r"\[[^]]*\n", case.text) and "[" not in case.right["text"], lambda case:
                  "a mark that runs over a line break is still in your text, with its brackets.",
                  "Look for '[' and ']' themselves. In a regular expression, `.` doesn't match a line break unless you pass "
@@ -168,7 +115,6 @@ MARKED = Exercise(
 )
 
 # ---------------------------------------------------------------- 1.2 how many reviews
-
 
 def _yours(case: Case) -> float:
     return case.answer.item()
@@ -219,55 +165,10 @@ HOW_MANY = Exercise(
 
 # ---------------------------------------------------------------- 1.3 naive Bayes
 
-TINY = (["moving", "moving not dull", "dull but moving", "dull", "not moving", "dull not moving"], [1, 1, 1, 0, 0, 0])
-
-
-def _bayes_probes(generator: torch.Generator) -> list[tuple]:
-    """The six tiny reviews; then one with repeats, more positive reviews, and words of one class only; then the reverse."""
-    a, b, c, d, e, f, _ = drawn(generator, OPINIONS, 7)
-    extra = int(torch.randint(1, 3, (1,), generator=generator))
-    texts = [f"{a} {a} {b}", f"{f} {a} {f}", f"{a} {c}", f"{b} {d} {a}", f"{c} {f}", e] + [f"{e} {a}"] * extra
-    labels = [1, 0, 1, 1, 0, 1] + [1] * extra
-    return [(*TINY, "not dull but moving"), (texts, labels, f"{c} {f} {f} {d}"),
-            ([*texts, f"{b} {e} {f}", f"{f} {e}"], [1 - label for label in labels] + [1, 0], f"{a} {f} {b} {a}")]
-
-
-def _one_sided(texts: list[str], labels: list[int]) -> str:
-    """The word that tells most: that of the largest odds, either way, among the words of some training reviews."""
-    counts = {label: Counter(" ".join(text for text, one in zip(texts, labels) if one == label).split()) for label in (0, 1)}
-    return max(sorted(counts[0] + counts[1]), key=lambda word: abs(math.log((counts[1][word] + 1) / (counts[0][word] + 1))))
-
-
-TOO_SMALL = "So many small factors multiply to 0, or to infinity: add logarithms, one for each word, instead of multiplying"
-
-
-def _observe_bayes(function, texts, labels, text):
-    """The log odds of the text; its words turned round; with an unknown word; written twice; of no words; of 1,500 words."""
-    asked = {"text": text, "turned round": " ".join(reversed(text.split())), "unknown": f"{text} unheard",
-             "twice": f"{text} {text}", "no words": "",
-             "1,500 words": " ".join([_one_sided(texts, labels)] * 1500)}
-    found = {}
-    for name, each in asked.items():
-        try:
-            output = function(texts, labels, each)
-        except Exception as error:
-            if name == "1,500 words":
-                raise TypeError("expected a number for a text of 1,500 words as well; there it stops with "
-                    f"{type(error).__name__}: {error}. {TOO_SMALL}") from None
-            if each:
-                raise
-            raise TypeError("expected the prior alone for the text '', which has no words; there it stops with "
-                f"{type(error).__name__}: {error}") from None
-        if output is None and name == "text":
-            return None
-        found[name] = _one_number(output, f"one number for the text {each[:60]!r}")
-    return found
-
-
 def _said(case: Case, name: str = "text") -> str:
     got, right = case.got[name], case.right[name]
     written = repr(case.inputs[2])
-    words = {"text": written, "no words": "a text without words", "1,500 words": f"{_one_sided(*case.inputs[:2])!r} "
+    words = {"text": written, "no words": "a text without words", "1,500 words": f"{probes.one_sided(*case.inputs[:2])!r} "
         f"1,500 times", "twice": f"{written} written twice"}[name]
     return (f"after training on {len(case.inputs[0])} reviews, {words} gets {got.item():+.3f} from you, expected "
             f"{right.item():+.3f}.")
@@ -287,11 +188,15 @@ def _not_finite(case: Case) -> str:
     return f"{count} of {len(case.got)} log odds are not finite numbers."
 
 
+def _unheard(case: Case) -> str:
+    return f"the word 'unheard', which no training review has, moves your log odds by {_gap(case, 'unknown', 'text'):+.3f}."
+
+
 BAYES = Exercise(
-    observe=_observe_bayes, probes=_bayes_probes,
+    observe=probes.observe_bayes, probes=probes.bayes_probes,
     signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above zero = "
     "positive",
-    not_finite=f"{TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
+    not_finite=f"{probes.TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
     mistakes=(
         Mistake("no-smoothing", _not_finite, "A word that one class never shows has probability 0, and ln 0 is not finite. "
                 "Add-one smoothing is there for that (section 8)."),
@@ -312,16 +217,14 @@ BAYES = Exercise(
                 "section 8 counts every occurrence."),
         Mistake("repeats-ignored", lambda case: _said(case, "twice"), "Each different word of the text gave its factor "
                 "once. A word that stands there twice gives it twice."),
-        Mistake("unknown-counted", lambda case: "the word 'unheard', which no training review has, moves your log odds by "
-                f"{_gap(case, 'unknown', 'text'):+.3f}.", "Words outside the vocabulary are to be passed over."),
+        Mistake("unknown-counted", _unheard, "Words outside the vocabulary are to be passed over."),
     ),
     properties=(
         Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4, lambda case: "the same words in the other "
                  f"order move your log odds by {_gap(case, 'turned round', 'text'):+.3f}.", "A product does not depend on "
                  "the order of its factors; yours does."),
-        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, lambda case: "the word 'unheard', which no "
-                 f"training review has, moves your log odds by {_gap(case, 'unknown', 'text'):+.3f}.",
-                 "Words outside the vocabulary are to be passed over."),
+        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Words outside the vocabulary are to be "
+                 "passed over."),
         Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4, lambda case:
                  f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the prior is left there, ln of positive "
                  "over negative reviews."),
@@ -331,7 +234,7 @@ BAYES = Exercise(
                  "text adds twice as much."),
         Property(lambda case: (case.text - case.right["text"]).abs() < 1e-4
                  and (case.got["1,500 words"] - case.right["1,500 words"]).abs() > 1e-2, lambda case:
-                 _said(case, "1,500 words"), f"Short texts are right. {TOO_SMALL}."),
+                 _said(case, "1,500 words"), f"Short texts are right. {probes.TOO_SMALL}."),
         Property(lambda case: (case.text - case.right["text"]).abs() > 1e-4, _said, "Prior, order, repeats and unknown "
                  "words are as they should be, so look at the numbers of the single words: (count + 1) / (total + size of "
                  "the vocabulary), in each class."),
@@ -347,42 +250,8 @@ BAYES = Exercise(
 
 # ---------------------------------------------------------------- 1.4 repair: twins and copies in both splits
 
-
 def _words(text: str) -> tuple:
     return tuple(sorted(re.findall(r"\w+(?:['’]\w+)*|[^\w\s]", text.lower())))
-
-
-def _leak_probes(generator: torch.Generator) -> list[tuple]:
-    """Training and test texts: copies, in other capitals and spaces too, twins, and near misses that may stay.
-
-    In the second case two training texts are twins of each other and of no test: both may stay. Then no test, no training,
-    and other words of the same letters.
-    """
-    a, b, c, d, e, f = drawn(generator, OPINIONS, 6)
-    test = [f"{a.capitalize()}, not {b}.", f"It was {c} but {d}!", f"{e} {e} film", "No star here", f"A {f} end"]
-    train = [f"{e} film film", f"{b.capitalize()}, not {a}.", f"It  was {c}  but {d.upper()}!", f"It was {d} but {c}!",
-             f"A {f} end, {a}", f"It was {c}!", "No arts here", f"film {e} {e}", f"It was {c}, but {d}!", f"A {f} end"]
-    order = [4, *torch.randperm(4, generator=generator).tolist()]     # the test of the exact copy: once last, once first
-    late = [*reversed(train), f"film {e} film"]
-    late = [late[i] for i in torch.randperm(len(late), generator=generator).tolist()]   # no answer without looking at them
-    return [(train, test), (late, [test[i] for i in order]), (train[:3], []), ([], test),
-            (["Is land here", f"{a} film"], ["Island here", f"film, {a}"])]
-
-
-def _observe_leaks(function, train, test):
-    """How often each training text stands in the answer, and how many other texts do."""
-    output = function(train, test)
-    if output is None:
-        return None
-    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected a list of texts, got {what(output)}")
-    output = list(output)
-    if not all(isinstance(text, str) for text in output):
-        raise TypeError("expected a list of texts, got a list that holds "
-            f"{what(next(t for t in output if not isinstance(t, str)))}")
-    counts = Counter(output)
-    return {"kept": torch.tensor([counts[text] for text in train]),
-            "others": sum(counts[text] for text in counts if text not in train)}
 
 
 def _leaks(case: Case) -> str:
@@ -405,7 +274,7 @@ def _lost(case: Case) -> str:
 
 
 LEAKS = Exercise(
-    given="copies-only", observe=_observe_leaks, probes=_leak_probes,
+    given="copies-only", observe=probes.observe_leaks, probes=probes.leak_probes,
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
         Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A twin "

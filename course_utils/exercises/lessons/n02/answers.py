@@ -15,7 +15,6 @@ def words(text):
     """As in the notebook."""
     return [match[1] for match in pattern.finditer(text) if match[1]]
 
-
 # ---------------------------------------------------------------- 2.1
 
 SENTENCE = "A well-made film, isn't it?<br />Great!! Fun."
@@ -45,7 +44,6 @@ HOW_MANY = Answers(
 )
 
 # ---------------------------------------------------------------- 2.2
-
 
 def encode_texts(train, texts, min_freq):
     counts = {}
@@ -95,7 +93,6 @@ VOCABULARY = Answers(
 
 # ---------------------------------------------------------------- 2.3
 
-
 def make_coder(texts):
     counts = Counter(word for text in texts for word in words(text.lower()))
     vocabulary = ["<pad>", "<unk>"] + sorted(counts, key=lambda word: (-counts[word], word))
@@ -141,7 +138,6 @@ CODER = Answers(
 
 # ---------------------------------------------------------------- 2.4
 
-
 def pad_left(rows, pad_id):
     seq_len = max(len(row) for row in rows)
     token_ids = torch.tensor([[pad_id] * (seq_len - len(row)) + row for row in rows])     # (batch, seq_len)
@@ -183,7 +179,6 @@ PADDING = Answers(
 
 # ---------------------------------------------------------------- 2.5
 
-
 def rules():
     # one right order is D C E A B F; F may also stand right after E, or between A and B
     return [("C", "E", "width-before-lengths"), ("E", "A", "padded-before-width"),
@@ -202,7 +197,6 @@ BATCH = Answers(
 )
 
 # ---------------------------------------------------------------- 2.6
-
 
 def merge_step(pieces, times):
     counts = Counter()

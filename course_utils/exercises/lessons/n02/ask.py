@@ -2,39 +2,13 @@
 
 from collections import Counter
 
-import numpy as np
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import drawn, what
-
-
-def _items(output, expected: str) -> list:
-    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
-    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return list(output)
-
-
-def _pair(output, expected: str) -> list:
-    items = _items(output, expected)
-    if len(items) != 2:
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return items
-
-
-def _id(number) -> int:
-    """An id as an int, whatever its type."""
-    try:
-        if int(number) == float(number):
-            return int(number)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
-
+from course_utils.exercises.lessons.n02 import probes
+from course_utils.exercises.lessons.n02.merge_step import MERGE_STEP
 
 # ---------------------------------------------------------------- 2.1 how many tokens
-
 
 def _count(case: Case) -> str:
     return f"{case.answer.item():g} tokens."
@@ -72,44 +46,6 @@ HOW_MANY = Exercise(
 )
 
 # ---------------------------------------------------------------- 2.2 a vocabulary, and what it does not know
-
-NOUNS = ["actor", "camera", "drama", "ending", "film", "genre", "hero", "joke", "music", "novel", "plot", "scene"]
-
-
-def _vocabulary_probes(generator: torch.Generator) -> list[tuple]:
-    """(training texts, texts, min_freq): ties, words at and below min_freq, and words that only the texts have.
-
-    Then words with capitals, an empty text, and a training text of one word.
-    """
-    a, b, c, d, e, f, g, h = sorted(drawn(generator, NOUNS, 8))
-    one = ([f"{f} {d} {b} {f}", f"{b} {f} {d} {c}", f"{g} {g} {g} {g}", f"{e} {h} {e} {h}"],
-           [f"{a} {g} {d} {a} {f}", f"{b} {c} {h}", f"{e} {a}"], 2)
-    two = ([f"{e} {c} {g} {e}", f"{a} {c} {a} {c} {g}", f"{b} {b} {b} {b} {b} {e} {h}"],
-           [f"{e} {h} {b}", f"{d} {g} {a} {c} {d} {b} {d}"], 3)
-    tied = ["film camera actor drama"]                 # in no order by which ties could go: turning up, length, backwards
-    words = " ".join(two[1]).split()
-    mixed = " ".join(words[i] for i in torch.randperm(len(words), generator=generator).tolist())
-    capitals = ([f"{b.capitalize()} {b} {a.upper()} {b.capitalize()} {c}", f"{c} {a} {c} {h.capitalize()}"],
-                [f"{b} {b.upper()} {a.upper()} {b.capitalize()}", "", f"{c} {h.capitalize()}"], 1)
-    return [one, two, (one[0], [mixed, two[1][0]], 1), (tied, ["actor film", "drama camera"], 1), capitals,
-            ([a], [a, f"{a} {b}"], 1)]
-
-
-def _observe_ids(function, train, texts, min_freq):
-    """How many ids each text got, and the ids as rows filled with -1."""
-    output = function(train, texts, min_freq)
-    if output is None:
-        return None
-    asked = f"one list of ids for each of {len(texts)} texts"
-    given = _items(output, asked)
-    if isinstance(output, torch.Tensor) or len(given) != len(texts):
-        raise TypeError(f"expected {asked}, got {what(output)}")
-    rows, width = [], max(len(text.split()) for text in texts)
-    given = [[_id(i) for i in _items(row, "a list of ids for each text")] for row in given]
-    for row in given:
-        rows.append((row + [-1] * width)[:width])
-    return {"ids": torch.tensor(rows), "lengths": torch.tensor([len(row) for row in given])}
-
 
 def _places(case: Case) -> list[tuple[str, int, int]]:
     """(word, the learner's id, the right id) for every word of the texts that the learner gives an id."""
@@ -158,7 +94,7 @@ def _short(case: Case) -> str:
 
 
 VOCABULARY = Exercise(
-    observe=_observe_ids, probes=_vocabulary_probes,
+    observe=probes.observe_ids, probes=probes.vocabulary_probes,
     signature="encode_texts(train (list of texts), texts (list of texts), min_freq) -> one list of ids for each of texts",
     mistakes=(
         Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows must "
@@ -208,40 +144,6 @@ VOCABULARY = Exercise(
 
 # ---------------------------------------------------------------- 2.3 repair: there and back
 
-
-def _coder_probes(generator: torch.Generator) -> list[tuple]:
-    """(texts to learn from, new texts): words in several spellings, whose counts differ; new texts have a new word."""
-    a, b, c, d, e = drawn(generator, NOUNS, 5)
-    A, B, C, D = (word.capitalize() for word in (a, b, c, d))
-    one = ([f"{A} and {b}! {B}, {B} or {C}?", f"{c.upper()}: {a} and {C}, {c} and {C.swapcase()}.", f"The {d} IS the {d}"],
-           [f"{C} and the {e}", f"{D} or {b.upper()}, {A}!"])
-    two = ([f"{D}... {d}, {D} or {a}?", f"And {b}, AND {b}, and {c.upper()}! {A}"],
-           [f"{b} {c} {D} {e.upper()}", f"{A} {B}"])
-    return [one, two]
-
-
-def _observe_coder(function, texts, new):
-    """Ids of the training texts, of new texts and of these in small letters; the first one decoded; ids 2 to 9 decoded."""
-    output = function(texts)
-    if output is None:
-        return None
-    encode, decode = _pair(output, "two functions, encode and decode")
-    if not callable(encode) or not callable(decode):
-        raise TypeError(f"expected two functions, encode and decode, got {what(output)}")
-    small = [text.lower() for text in new]
-    rows = [" ".join(str(_id(i)) for i in _items(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
-    return {"training": "|".join(rows[: len(texts)]), "new": "|".join(rows[len(texts) : -len(small)]),
-            "small": "|".join(rows[-len(small) :]), "back": str(decode(encode(texts[0]))), "first": _first_words(decode)}
-
-
-def _first_words(decode) -> str:
-    """Ids 2 to 9 decoded; '' from a vocabulary that isn't as long."""
-    try:
-        return str(decode(list(range(2, 10))))
-    except (IndexError, KeyError):
-        return ""
-
-
 def _ids(rows: str) -> list[list[int]]:
     return [[int(i) for i in row.split()] for row in rows.split("|")]
 
@@ -289,7 +191,7 @@ def _back(case: Case) -> str:
 
 
 CODER = Exercise(
-    given="encode-keeps-capitals", observe=_observe_coder, probes=_coder_probes,
+    given="encode-keeps-capitals", observe=probes.observe_coder, probes=probes.coder_probes,
     signature="make_coder(texts (list of texts)) -> encode (a text -> list of ids), decode (ids -> a text in small letters)",
     mistakes=(
         Mistake("encode-keeps-capitals", _unknown_share, "The words were counted in small letters and are looked up as they "
@@ -329,52 +231,6 @@ CODER = Exercise(
 
 # ---------------------------------------------------------------- 2.4 padding on the left
 
-
-def _padding_probes(generator: torch.Generator) -> list[tuple]:
-    """(rows, pad_id): ragged rows, one of them empty; an id 0 that is real; a real pad_id, inside a row and as its first.
-
-    Then one row of one id, and rows of one length.
-    """
-    def row(length):
-        return torch.randint(2, 60, (length,), generator=generator).tolist()
-
-    return [([row(5), row(2), [], row(3)], 0), ([[0, 63, 5, *row(1)], row(1), [7, 0], row(6)], 63),
-            ([[62, *row(2)], row(7)], 62), ([row(1)], 0), ([row(3), row(3)], 100)]
-
-
-def _observe_padding(function, rows, pad_id):
-    try:
-        output = function(rows, pad_id)
-    except (RuntimeError, ValueError, IndexError) as error:
-        if "expanded size" not in str(error) or all(rows):
-            raise
-        raise TypeError("expected the empty row to become nothing but padding, but your function stops there: for a row of "
-                        "0 ids, [-0:] means all places, not none, and nothing fits into them. Count from the front: "
-                        "[seq_len - len(row):]") from None
-    if output is None:
-        return None
-    ids, mask = _pair(output, "token_ids and attention_mask")
-    mask = _rectangle(mask, "attention_mask")
-    if not torch.isfinite(mask).all():
-        raise TypeError("expected True and False (or 1 and 0) in attention_mask, got numbers that are infinite or NaN")
-    ids = _rectangle(ids, "token_ids")
-    if ids.is_floating_point():
-        raise TypeError("expected whole numbers as token_ids, because an embedding can't look up anything else; got "
-                        f"{ids.dtype}. torch.tensor([]) is a float tensor, and a float tensor makes all others float")
-    return {"token_ids": ids, "attention_mask": mask}
-
-
-def _rectangle(part, name: str) -> torch.Tensor:
-    """A tensor, an array, or rows of equal length as one tensor."""
-    try:
-        if isinstance(part, (list, tuple)) and any(isinstance(row, (torch.Tensor, np.ndarray)) for row in part):
-            return torch.stack([torch.as_tensor(row) for row in part])
-        part = torch.as_tensor(part)
-        return part if part.is_nested or part.layout == torch.strided else part.to_dense()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {what(part)}") from None
-
-
 def _odd_values(case: Case) -> torch.Tensor:
     """What the learner's mask holds besides 0 and 1."""
     mask = case.attention_mask
@@ -397,7 +253,7 @@ def _sums(case: Case) -> str:
 
 
 PADDING = Exercise(
-    observe=_observe_padding, probes=_padding_probes,
+    observe=probes.observe_padding, probes=probes.padding_probes,
     signature="pad_left(rows (list of lists of ids), pad_id) -> token_ids (batch, seq_len), attention_mask (batch, seq_len)",
     mistakes=(
         Mistake("padded-right", lambda case: _row(case, "token_ids"), "That is padding on the right, as in section 7. Here "
@@ -475,117 +331,5 @@ BATCH = Exercise(
     ),
 )
 
-# ---------------------------------------------------------------- 2.6 a step of byte pair encoding
-
-
-def _merge_probes(generator: torch.Generator) -> list[tuple]:
-    """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
-    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
-    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap; a word
-    that comes twice."""
-    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
-    return [
-        ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
-        ([[p, p, p, q], [r, q, p, p, p, p, p], [q, s], [q, r], [r, s, s]], [3, 2, 1, 2, 4]),
-        ([[q, r], [p, q], [s, p], [r, p], [q, s]], [3, 3, 3, 3, 1]),
-        ([[r + p, q, p, q], [s, p, q], [p + q, p, q, p, q], [r + p, q]], [2, 1, 1, 1]),
-        ([[q, p], [q, s, p]], [2, 3]),
-        ([[s, p, r, s, p], [q, p]], [2, 3]),
-        ([[r, q], [p + s, q], [r + p + q, s]], [2, 2, 2]),
-        ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
-        ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
-        ([[p + q, p], [r], [p, s]], [2, 9, 2]),
-        ([[s, s, s], [q, r]], [2, 3]),
-        ([[r, s], [p, q], [r, s]], [2, 3, 2]),
-    ]
-
-
-def _observe_merge(function, pieces, times):
-    output = function(pieces, times)
-    if output is None:
-        return None
-    pair, after = _pair(output, "the pair and the pieces after the merge")
-    parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
-    if not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {what(pair)}")
-    asked = "a list of pieces for each word"
-    pair, after = parts, [_items(word, asked) for word in _items(after, asked)]
-    return {"pair": " + ".join(pair), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}
-
-
-def _pair_counts(case: Case) -> Counter:
-    counts: Counter = Counter()
-    for word, times in zip(*case.inputs):
-        for pair in zip(word, word[1:]):
-            counts[" + ".join(pair)] += times
-    return counts
-
-
-def _corpus(case: Case) -> str:
-    return ", ".join(f"{' '.join(word)} ×{times}" for word, times in zip(*case.inputs))
-
-
-def _wrong_pair(case: Case) -> str:
-    counts = _pair_counts(case)
-    got, right = case.pair, case.right["pair"]
-    return (f"in the corpus {_corpus(case)} you chose {got} (count {counts[got]}), expected {right} (count "
-            f"{counts[right]}).")
-
-
-def _wrong_word(case: Case) -> str:
-    if case.pair != case.right["pair"]:
-        return _wrong_pair(case)
-    for word, got, right in zip(case.inputs[0], case.pieces.split(" | "), case.right["pieces"].split(" | ")):
-        if got != right:
-            return f"merging {case.pair}, you turn '{' '.join(word)}' into '{got}', expected '{right}'."
-    return f"you return {len(case.pieces.split(' | '))} words, expected {len(case.inputs[0])}."
-
-
-MERGE_STEP = Exercise(
-    observe=_observe_merge, probes=_merge_probes,
-    signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of two "
-    "strings; the new pieces",
-    mistakes=(
-        Mistake("times-ignored", _wrong_word, "Every word was counted once. Each stands for as many occurrences as times "
-                "says."),
-        Mistake("once-per-word", _wrong_word, "A pair that stands twice in a word was counted once. Every place counts."),
-        Mistake("overlaps-once", _wrong_word, "Places of a pair that overlap were counted once. Counting comes before "
-                "merging: in three equal pieces in a row there are two pairs of neighbours."),
-        Mistake("across-words", _wrong_word, "Pairs were counted across the border of two words. Count within each word."),
-        Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and the rule is: the first in the alphabet. Here "
-                "you took the other end."),
-        Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and most_common "
-                "do that). So the order of the words would decide; take the first in the alphabet."),
-        Mistake("ties-by-text", _wrong_word, "Both are equally frequent, and you compared the two pieces joined into one "
-                "text. Compare the left pieces first, then the right ones, as tuples do."),
-        Mistake("first-place-only", _wrong_word, "Only the first place in a word was merged; go on to its end."),
-        Mistake("overlap", _wrong_word, "A piece was used twice. After a merge go on behind both of its pieces: two steps, "
-                "not one."),
-        Mistake("from-the-right", _wrong_word, "You merged from the right. With three equal pieces in a row it shows: the "
-                "rule is from the left."),
-        Mistake("text-replaced", _wrong_word, "You joined the pieces to a text and replaced in it. The text does not know "
-                "where a piece begins; compare whole pieces."),
-        Mistake("letters-again", _wrong_word, "The word was cut into letters again, and earlier merges are lost. Go through "
-                "its pieces."),
-        Mistake("rarest", _wrong_word, "That is the rarest pair; take the most frequent."),
-    ),
-    properties=(
-        Property(lambda case: case.pair not in _pair_counts(case), lambda case: f"your pair {case.pair} never stands side "
-                 f"by side in {_corpus(case)}.", "Count neighbours within a word, left and right piece in this order."),
-        Property(lambda case: case.pair != case.right["pair"], _wrong_pair, "Add times for every place where a pair stands; "
-                 "of equal counts take the first in the alphabet."),
-        Property(lambda case: case.pieces.replace(" ", "") != case.right["pieces"].replace(" ", ""), _wrong_word,
-                 "Joined again, the pieces must give the same words as before."),
-        Property(lambda case: case.pieces != case.right["pieces"], _wrong_word, "From the left: where the pair stands, one "
-                 "new piece for the two; else the piece as it was."),
-    ),
-    hints=(
-        "Two jobs: a count over all neighbours, and a walk through each word. Test them apart, on 'dull' with ('l', 'l').",
-        "zip(word, word[1:]) gives the neighbours of a word; add times of the word for each.",
-        "min(counts, key=lambda pair: (-counts[pair], pair)) is the most frequent, and of equals the first in the alphabet.",
-        "Walk with while i < len(word): where word[i] and word[i + 1] are the pair, append both joined and go on by 2, else "
-        "append word[i] and go on by 1.",
-    ),
-)
 
 EXERCISES = (HOW_MANY, VOCABULARY, CODER, PADDING, BATCH, MERGE_STEP)

@@ -9,7 +9,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 3.1
 
-
 def embedding_gradient(token_ids, upstream, vocab_size):
     one_hot = F.one_hot(token_ids, vocab_size).to(upstream.dtype)          # (seq_len, vocab_size)
     return one_hot.T @ upstream                                            # (vocab_size, d_model)
@@ -57,7 +56,6 @@ GRADIENT = Answers(
 )
 
 # ---------------------------------------------------------------- 3.2
-
 
 def mean_and_max(x, attention_mask):
     mask = attention_mask.unsqueeze(-1)                                    # (batch, seq_len, 1)
@@ -113,7 +111,6 @@ MEAN_AND_MAX = Answers(
 
 # ---------------------------------------------------------------- 3.3
 
-
 def order_of_lines():
     # One right order: H D B G E A C F. G may also stand anywhere before E, and C anywhere between D and F.
     # Each entry: this line must stand before that one, and the name of the mistake if it does not.
@@ -146,7 +143,6 @@ ORDER = Answers(
 )
 
 # ---------------------------------------------------------------- 3.4
-
 
 def train_epoch(model, optimizer, several):
     model.train()
@@ -212,7 +208,6 @@ EPOCH = Answers(
 )
 
 # ---------------------------------------------------------------- 3.5
-
 
 def turn(vectors, direction, factor):
     unit = direction / direction.norm()                                    # length one

@@ -1,11 +1,11 @@
 """Exercises of notebook 03, embeddings. The answers stand beside it, in `answers`."""
 
 import torch
-from torch import nn
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import one_tensor, reached, reaches, what
-from course_utils.training import Batch
+from course_utils.exercises.lessons.common import reaches
+from course_utils.exercises.lessons.n03 import probes
+from course_utils.exercises.lessons.n03.epoch import EPOCH
 
 
 def _furthest(got: torch.Tensor, right: torch.Tensor) -> str:
@@ -13,25 +13,7 @@ def _furthest(got: torch.Tensor, right: torch.Tensor) -> str:
     place = (got - right).abs().flatten().argmax()
     return f"{got.flatten()[place]:.3f}, expected {right.flatten()[place]:.3f}"
 
-
 # ---------------------------------------------------------------- 3.1 the gradient of a lookup
-
-
-def _lookup_probes(generator: torch.Generator) -> list[tuple]:
-    """Ids of which one occurs three times, one twice and others never; two sizes; then one word of one number."""
-    probes = []
-    for vocab_size, d_model, never in ((9, 3, 1), (7, 4, 2)):
-        ids = torch.randperm(vocab_size - never, generator=generator)[:4]     # the last ids never occur
-        ids = torch.cat([ids, ids[:1], ids[:2]])[torch.randperm(7, generator=generator)]
-        probes.append((ids, torch.randn(7, d_model, generator=generator), vocab_size))
-    return [*probes, (torch.tensor([2]), 100 + torch.rand(1, 1, generator=generator), 4)]
-
-
-def _observe_gradient(function, token_ids, upstream, vocab_size):
-    """The matrix; a sparse one, as nn.Embedding(sparse=True) makes it, is written out."""
-    output = function(token_ids, upstream, vocab_size)
-    return output.to_dense() if isinstance(output, torch.Tensor) and output.layout != torch.strided else output
-
 
 def _times(case: Case) -> torch.Tensor:
     return torch.bincount(case.inputs[0], minlength=case.inputs[2])
@@ -66,7 +48,7 @@ def _of_once(case: Case) -> str:
 
 
 GRADIENT = Exercise(
-    probes=_lookup_probes, observe=_observe_gradient,
+    probes=probes.lookup_probes, observe=probes.observe_gradient,
     signature="embedding_gradient(token_ids (seq_len), upstream (seq_len, d_model), vocab_size) -> (vocab_size, d_model)",
     mistakes=(
         Mistake("last-wins", _of_three, "A word that occurs again overwrites what its row had. So does gradient[token_ids] "
@@ -110,45 +92,6 @@ GRADIENT = Exercise(
 
 # ---------------------------------------------------------------- 3.2 mean and maximum
 
-
-def _pool_probes(generator: torch.Generator) -> list[tuple]:
-    """Vectors and masks: three ragged reviews; four with an empty one and one with padding between its words.
-
-    One review has negative numbers only, and padding holds larger numbers than any word. Then numbers far below zero,
-    sizes of one, and what `_extreme` adds.
-    """
-    probes = []
-    first = torch.arange(5) < torch.tensor([[5], [3], [1]])
-    second = torch.arange(6) < torch.tensor([[2], [6], [0], [5]])
-    second[3, 1] = False
-    for mask, d_model in ((first, 4), (second, 3)):
-        x = torch.randn(*mask.shape, d_model, generator=generator)
-        x[1] = -x[1].abs() - 0.2
-        x[-1] = -x[-1].abs() - 0.2
-        padding = 3 + torch.rand(x.shape, generator=generator)
-        probes.append((torch.where(mask[..., None], x, padding), mask))
-    low = torch.randn(2, 4, 3, generator=generator) - 120
-    probes.append((torch.where(second[2:, :4, None].flip(0), low, 0.0), second[2:, :4].flip(0)))
-    return [*probes, (torch.randn(1, 2, 1, generator=generator) - 120, torch.tensor([[True, False]])),
-            (torch.randn(2, 1, 2, generator=generator), torch.tensor([[True], [True]])),
-            *_extreme(generator)]
-
-
-def _extreme(generator: torch.Generator) -> list[tuple]:
-    """Padding of 1e30; real numbers near -20,000. Both have a review that is padded and one that is not."""
-    mask = torch.tensor([[True, True, False], [True, True, True]])
-    x = torch.randn(2, 3, 2, generator=generator)
-    return [(torch.where(mask[..., None], x, 1e30), mask), (torch.where(mask[..., None], 100 * x - 2e4, 0.0), mask)]
-
-
-def _observe_pool(function, x, attention_mask):
-    """What comes out, and whether a gradient reaches x."""
-    output = function(x, attention_mask)
-    if output is None:
-        return None
-    return {"": one_tensor(output, "the pooled reviews"), **reached(function, output, (x, attention_mask), {0: "x"})}
-
-
 def _half(case: Case, name: str, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The mean half or the max half of some reviews: got and right."""
     d_model = case.inputs[0].shape[-1]
@@ -190,7 +133,7 @@ def _count_unfit(case: Case) -> str:
 
 
 MEAN_AND_MAX = Exercise(
-    probes=_pool_probes, observe=_observe_pool,
+    probes=probes.pool_probes, observe=probes.observe_pool,
     signature="mean_and_max(x (batch, seq_len, d_model), attention_mask (batch, seq_len), True = real) -> (batch, 2 * "
     "d_model)",
     mistakes=(
@@ -251,7 +194,6 @@ MEAN_AND_MAX = Exercise(
 
 # ---------------------------------------------------------------- 3.3 the order of the lines
 
-
 def _place(case: Case, letter: str) -> str:
     return f"line {letter} in place {case.answer.split().index(letter) + 1}"
 
@@ -307,178 +249,7 @@ ORDER = Exercise(
     ),
 )
 
-# ---------------------------------------------------------------- 3.4 an epoch
-
-
-class _Bag(nn.Module):
-    """A tiny bag of embeddings that computes something else in training mode, as a model with dropout does."""
-
-    def __init__(self, generator: torch.Generator):
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(8, 3, generator=generator))
-        self.weight = nn.Parameter(torch.randn(2, 3, generator=generator))
-        self.modes: list[bool] = []                                        # one entry a forward pass: training?
-        self.masks: list[bool] = []                                        # one entry a forward pass: the batch's mask?
-
-    def forward(self, token_ids, attention_mask=None):
-        real = (token_ids != 0 if attention_mask is None else attention_mask).unsqueeze(-1)
-        self.masks.append(torch.equal(real.squeeze(-1) != 0, token_ids != 0))
-        mean = (self.table[token_ids] * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-        self.modes.append(self.training)
-        if self.training:
-            mean = mean * torch.tensor([1.5, 0.0, 1.5])
-        return mean @ self.weight.T                                        # (batch, num_classes)
-
-
-def _epoch_probes(generator: torch.Generator) -> list[tuple]:
-    """The model with one batch, and with four batches of which the last is short."""
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)])                  # the first one takes seconds: not in a timed run
-    model = _Bag(generator).eval()
-    several = []
-    for size, seq_len in ((4, 5), (3, 4), (4, 6), (1, 3)):
-        token_ids = torch.randint(1, 8, (size, seq_len), generator=generator)
-        lengths = 1 + torch.arange(size) % seq_len
-        mask = torch.arange(seq_len) < lengths[:, None]
-        labels = (torch.arange(size) + torch.randint(2, (1,), generator=generator)) % 2
-        several.append(Batch(token_ids * mask, mask, labels, list(range(size))))
-    with torch.no_grad():                                                  # the short last batch gets the larger loss
-        several[-1].labels[:] = model.train()(several[-1].token_ids).argmin(dim=-1)
-    model.eval().modes.clear()
-    model.masks.clear()
-    return [(model, several[:1]), (model, several)]
-
-
-def _observe_epoch(function, model, several):
-    """The loss that is returned, the parameters afterwards, and the mode of the forward passes.
-
-    If no parameter has moved, also what was called, since that tells why.
-    """
-    before = [parameter.detach().clone() for parameter in model.parameters()]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.4)
-    steps, backwards = [], []
-    optimizer.register_step_post_hook(lambda *_: steps.append(1))
-    model.weight.register_hook(lambda gradient: backwards.append(1))
-    try:
-        loss = function(model, optimizer, several)
-    except RuntimeError as error:
-        if "modified by an inplace operation" not in str(error) or not steps:
-            raise
-        raise TypeError("expected backward() before step(), for each batch. Your step changes the weights after the forward "
-                        "pass, and the backward pass of the same batch still needs them as they were") from None
-    if loss is None:
-        return None
-    try:
-        value = loss[0] if isinstance(loss, (list, tuple)) and len(loss) == 1 else loss
-        loss = float(value.item() if hasattr(value, "item") else value)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"expected one number, the mean loss over {sum(len(batch.labels) for batch in several)} "
-            f"reviews, got {what(loss)}") from None
-    moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
-    return {"loss": loss, "table": model.table, "weight": model.weight,
-            "training mode": float(all(model.modes)), "right masks": float(all(model.masks)), "moved": "yes" if moved else
-            f"backward() {_calls(backwards)}, and step() {_calls(steps)}"}
-
-
-def _calls(calls: list) -> str:
-    return {0: "was never called", 1: "was called once"}.get(len(calls), f"was called {len(calls)} times")
-
-
-def _gap(case: Case) -> float:
-    """How far the parameters are from where they should be."""
-    return max((case.got[name] - case.right[name]).abs().max().item() for name in ("table", "weight"))
-
-
-def _after(case: Case) -> str:
-    several = "one batch" if len(case.inputs[1]) == 1 else f"{len(case.inputs[1])} batches"
-    return f"after an epoch of {several} your parameters are off by up to {_gap(case):.3f}."
-
-
-def _losses(case: Case) -> str:
-    return f"your epoch returns {case.loss.item():.4f}, expected {case.right['loss'].item():.4f}."
-
-
-def _still(case: Case) -> bool:
-    return case.moved != "yes"
-
-
-def _only_loss(case: Case) -> str:
-    return f"the model is trained rightly, but {_losses(case)}"
-
-
-EPOCH = Exercise(
-    tolerance=1e-4, probes=_epoch_probes, observe=_observe_epoch,
-    signature="train_epoch(model, optimizer, several) -> mean loss, a number; `several` is a list of batches with "
-    "token_ids, attention_mask and labels",
-    mistakes=(
-        Mistake("never-cleared", _after, "With one batch they are right; with several, each step uses the sum of all "
-                "gradients so far. backward adds to what is there: clear before it, for every batch (section 5)."),
-        Mistake("cleared-between", lambda case: f"no parameter has moved, though {case.moved}.",
-                "The step had no gradient to go by: it came before backward, or the gradient was cleared between the two."),
-        Mistake("no-backward", lambda case: f"no parameter has moved: {case.moved}.", "Without loss.backward() there is no "
-                "gradient, and the step does nothing. There is no error."),
-        Mistake("no-step", lambda case: f"no parameter has moved: {case.moved}.", "The gradients are computed and never "
-                "used: optimizer.step() is missing."),
-        Mistake("one-step", _after, "The gradients of all batches add up, and one step follows the loop. step belongs "
-                "inside it, and so does zero_grad: a step for each batch."),
-        Mistake("last-batch-only-steps", _after, "Only the last batch's gradient is used: step stands after the loop. It "
-                "belongs inside."),
-        Mistake("mean-of-means", _only_loss, "That is the mean of the batch losses. The last batch is short, and its "
-                "reviews count too much; weight each loss by the size of its batch (section 6)."),
-        Mistake("last-loss", _only_loss, "That is the loss of the last batch alone. Sum over the batches as you go."),
-        Mistake("sum-of-means", _only_loss, "The losses of the batches are summed and not divided. Each is a mean over its "
-                "reviews; what is asked for is the mean over all reviews."),
-        Mistake("total", _only_loss, "That is the sum over all reviews. Divide by how many there were, in all batches."),
-        Mistake("summed", lambda case: f"{_after(case)} The loss that you return is right.", "The gradient is that of the "
-                "summed loss, so a batch of four moves four times as far. cross_entropy gives the mean by itself; use that "
-                "for backward."),
-        Mistake("evaluation-mode", lambda case: f"{_after(case)} The forward passes ran in evaluation mode.",
-                "The model came in that mode, and nothing switched it. The bag of this notebook does not notice; a model "
-                "with dropout does."),
-        Mistake("softmax-first", _losses, "cross_entropy got probabilities. It takes logits and does the softmax itself; "
-                "done twice, the loss cannot come near zero and the gradients are small. There is no error."),
-        Mistake("returned-in-the-loop", _after, "They are where the first batch left them: the return stands inside the "
-                "loop, so the other batches are never seen. Move it to the left."),
-    ),
-    properties=(
-        Property(lambda case: case.got["right masks"] != 1, lambda case: f"{_after(case)[:-1]}, and the model got another "
-                 "mask than the batch's.", "Hand over batch.attention_mask as it is, True = real: with a mask of ones "
-                 "padding is read as words, and an inverted one hides the words."),
-        Property(_still, lambda case: f"no parameter has moved: {case.moved}.", "A step needs three things in this order: a "
-                 "cleared gradient, backward, step."),
-        Property(lambda case: case.got["training mode"] != 1, lambda case: f"{_after(case)} At least one forward pass ran "
-                 "in evaluation mode.", "model.train() comes before the loop, and nothing in the loop should switch back."),
-        Property(lambda case: len(case.inputs[1]) == 1 and _gap(case) > 1e-4, _after, "So something inside one step is not "
-                 "as in section 5: forward, loss, clear, backward, step, each once."),
-        Property(lambda case: _gap(case) > 1e-4, _after, "With one batch they are right, so a step by itself is. Which "
-                 "lines belong inside the loop, and does every batch get its step?"),
-        Property(lambda case: len(case.inputs[1]) == 1 and abs(case.loss - case.right["loss"]) > 1e-4, _only_loss,
-                 "For a single batch this is the loss that cross_entropy gave, before the step."),
-        Property(lambda case: abs(case.loss - case.right["loss"]) > 1e-4, _only_loss, "For a single batch it is right. For "
-                 "several, each batch counts by its number of reviews."),
-    ),
-    hints=(
-        "Six lines in the loop: forward, loss, clear, backward, step, and one that remembers the loss.",
-        "loss.item() * len(batch.labels) is the summed loss of one batch. Add it up, and count the reviews as well.",
-        "model.train() before the loop, return loss_sum / count after it.",
-    ),
-)
-
 # ---------------------------------------------------------------- 3.5 a direction turned up, down, round
-
-
-def _turn_probes(generator: torch.Generator) -> list[tuple]:
-    """Vectors (5, 4) and (2, 3, 6), directions that are not of length one, factors above one, zero and negative.
-
-    Then a single vector, large and without a dimension in front.
-    """
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    direction = torch.tensor([1.4, 0.7, -0.4, 0.9]) + 0.2 * draw(4)
-    longer = torch.tensor([1.2, 0.6, -0.5, 0.9, 0.5, 1.1]) + 0.2 * draw(6)
-    return [(draw(5, 4), direction, 2.5), (draw(2, 3, 6), longer, -1.0), (draw(5, 4), direction, 0.0),
-            (100 * draw(4), direction, 2.0)]
-
 
 def _unit(case: Case) -> torch.Tensor:
     direction = case.inputs[1].double()
@@ -512,7 +283,7 @@ def _length(case: Case) -> str:
 
 
 TURN = Exercise(
-    probes=_turn_probes, signature="turn(vectors (..., d_model), direction (d_model), factor) -> (..., d_model)",
+    probes=probes.turn_probes, signature="turn(vectors (..., d_model), direction (d_model), factor) -> (..., d_model)",
     mistakes=(
         Mistake("not-normalised", _length, "The direction is used as it is. Its length then enters twice, once in the "
                 "coordinate and once in the vector that is added. Make it one first."),

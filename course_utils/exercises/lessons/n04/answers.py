@@ -31,7 +31,6 @@ ROW = Answers(
 
 # ---------------------------------------------------------------- 4.2
 
-
 def scaled_attention(query, key, value):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
     weights = scores.softmax(dim=-1)                                       # each row sums to one
@@ -71,7 +70,6 @@ SCALED = Answers(
 )
 
 # ---------------------------------------------------------------- 4.3
-
 
 def masked_attention(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)
@@ -114,7 +112,6 @@ MASKED = Answers(
 
 # ---------------------------------------------------------------- 4.4
 
-
 def decoder_mask(attention_mask, query_len):
     key_len = attention_mask.shape[1]
     causal = torch.ones(query_len, key_len, dtype=torch.bool).tril(key_len - query_len)   # (query, key)
@@ -153,7 +150,6 @@ BOTH_MASKS = Answers(
 )
 
 # ---------------------------------------------------------------- 4.5
-
 
 def safe_attention(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])    # (..., query, key)

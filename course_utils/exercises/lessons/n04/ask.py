@@ -3,19 +3,10 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import (
-    gradients_of,
-    listed,
-    not_contiguous,
-    reached,
-    reaches,
-    spread,
-    two_results,
-    what,
-)
+from course_utils.exercises.lessons.common import gap, largest_weight, listed, reaches, row_sums, spread
+from course_utils.exercises.lessons.n04 import probes
 
 # ---------------------------------------------------------------- 4.1 a row by hand
-
 
 ROW = Exercise(
     kind="number", tolerance=5.2e-3, signature="a list of four numbers: the weights on not, dull, but, moving",
@@ -57,51 +48,16 @@ ROW = Exercise(
 
 # ---------------------------------------------------------------- 4.2 scaled dot-product attention
 
-
 FUNCTIONS = ("course_utils.attention.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention",
              "torch.nn.functional.multi_head_attention_forward")           # what 4.2, 4.3 and 4.5 ask for
-
-
-def _attention_probes(generator: torch.Generator) -> list[tuple]:
-    """(query (2, 3, 4, 6), key (2, 3, 5, 6), value (2, 3, 5, 7)); without leading dimensions; every dimension one; then
-    in float64, not in order in memory, with large values; then scores near 160, where exp overflows, and -160 in one."""
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    double = (draw(1, 2, 3, 4).double(), draw(1, 2, 4, 4).double(), 100 * draw(1, 2, 4, 3).double())
-    return [(draw(2, 3, 4, 6), draw(2, 3, 5, 6), draw(2, 3, 5, 7)), (draw(3, 8), draw(5, 8), draw(5, 2)),
-            (draw(1, 1, 1, 1), draw(1, 1, 1, 1), draw(1, 1, 1, 1)), not_contiguous(double),
-            (*_with_scores(160.0, generator, other=-1.0), draw(4, 3))]
-
-
-def _with_scores(size: float, generator: torch.Generator, other: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Queries (2, 2) and keys (4, 2) whose scores, divided by the root of 2, lie close to `size`; those of the second query
-    to `other` times as much."""
-    query = torch.tensor([[4.0, 1.0], [4.0 * other, -1.0]])
-    key = torch.stack([torch.full((4,), 2**0.5 * size / 4), torch.rand(4, generator=generator)], dim=-1)
-    return query, key
-
-
-def _observe_scaled(function, query, key, value):
-    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
-    output = function(query, key, value)
-    if output is None:
-        return None
-    context, weights = two_results(output, "context", "weights")
-    names = {0: "query", 1: "key", 2: "value"} if key.shape[-2] > 1 else {2: "value"}
-    return {"context": context, "weights": weights, **reached(function, output, (query, key, value), names)}
 
 
 def _sums(case: Case, dim: int) -> torch.Tensor:
     return case.weights.sum(dim=dim)
 
 
-def _weight_gap(case: Case) -> float:
-    return (case.weights - case.right["weights"]).abs().max().item()
-
-
 def _weights_off(case: Case) -> str:
-    at = tuple((case.weights - case.right["weights"]).abs().eq(_weight_gap(case)).nonzero()[0].tolist())
+    at = tuple((case.weights - case.right["weights"]).abs().eq(gap(case, "weights")).nonzero()[0].tolist())
     place = f"weights[{', '.join(str(i) for i in at)}]"
     return (f"{place} is {case.weights[at]:.3f}, expected {case.right['weights'][at]:.3f}; no other weight is "
             "further off.")
@@ -118,7 +74,7 @@ def _small(number) -> str:
 
 
 SCALED = Exercise(
-    probes=_attention_probes, observe=_observe_scaled, forbidden=FUNCTIONS,
+    probes=probes.attention_probes, observe=probes.observe_scaled, forbidden=FUNCTIONS,
     signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context (..., "
     "query, d_value), weights (..., query, key)",
     not_finite="exp of a large score overflows: take the largest score of each row off first, or call softmax.",
@@ -129,19 +85,15 @@ SCALED = Exercise(
         Mistake("no-scaling", lambda case: f"your largest weight is {case.weights.max():.3f}, with scaling it is "
                 f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
                 "(section 7)."),
-        Mistake("divided-by-d_k", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
-                f"{case.right['weights'].max():.3f}.", "The scores are divided by d_k itself. Their standard deviation is "
-                "its root: divide by √d_k."),
-        Mistake("scaled-by-values", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
-                f"{case.right['weights'].max():.3f}.", "The root is taken of the width of the values. Dot products are made "
-                "of queries and keys: use query.shape[-1]."),
-        Mistake("scaled-by-length", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
-                f"{case.right['weights'].max():.3f}.", "The root is taken of the number of keys. It is the width that makes "
+        Mistake("divided-by-d_k", largest_weight, "The scores are divided by d_k itself. Their standard deviation is its "
+                "root: divide by √d_k."),
+        Mistake("scaled-by-values", largest_weight, "The root is taken of the width of the values. Dot products are made of "
+                "queries and keys: use query.shape[-1]."),
+        Mistake("scaled-by-length", largest_weight, "The root is taken of the number of keys. It is the width that makes "
                 "scores large: use query.shape[-1]."),
-        Mistake("scaled-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                "The division stands after the softmax. It belongs to the scores, before."),
-        Mistake("multiplied", lambda case: f"your largest weight is {case.weights.max():.3f}, expected "
-                f"{case.right['weights'].max():.3f}.", "The scores are multiplied by √d_k; they must be divided."),
+        Mistake("scaled-after-softmax", row_sums, "The division stands after the softmax. It belongs to the scores, "
+                "before."),
+        Mistake("multiplied", largest_weight, "The scores are multiplied by √d_k; they must be divided."),
         Mistake("no-softmax", lambda case: f"your weights go from {spread(case.weights)}.", "These are scores. Weights are "
                 "positive and sum to one in each row: softmax is missing."),
         Mistake("hard", lambda case: f"{int((case.weights == 1).sum())} of your weights are exactly 1.",
@@ -154,14 +106,13 @@ SCALED = Exercise(
     properties=(
         Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
                  "are negative.", "Weights come out of a softmax and are positive."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
-                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one. Print weights.sum(dim=-1) after each "
-                 "step: right after a softmax over the last dimension it is one."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, row_sums, "Each query's weights sum to one. Print "
+                 "weights.sum(dim=-1) after each step: right after a softmax over the last dimension it is one."),
         Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not the mean of the values with your "
                  f"own weights: it differs by up to {_context_off(case):.3f}.", "context = weights @ value, with nothing in "
                  "between."),
-        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off, "The rows sum to one, but they come from other scores "
-                 "than query · key / √d_k."),
+        Property(lambda case: gap(case, "weights") > 1e-4, _weights_off, "The rows sum to one, but they come from other "
+                 "scores than query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
@@ -172,39 +123,6 @@ SCALED = Exercise(
 )
 
 # ---------------------------------------------------------------- 4.3 repair: the mask
-
-
-def _masked_probes(generator: torch.Generator) -> list[tuple]:
-    """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones.
-
-    Then all scores low; one key allowed of two; a query whose scores are exactly 0; a forbidden key far above the others.
-    """
-    query, key, value = _attention_probes(generator)[0]
-    mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
-    mask[..., 0, :2] = mask[..., 1, 1:3] = mask[..., 2, 2:4] = mask[..., 3, 3:] = True
-    mask[..., 0, 4] = mask[..., 1, 0] = mask[..., 2, 0] = mask[..., 3, 0] = False
-    low_query, low_key = query.clone(), key.clone()
-    low_query[..., 0], low_key[..., 0] = 19.0, -20.0       # all scores near -155: a small negative number is no mask
-    one = [torch.randn(1, 1, length, 1, generator=generator) for length in (1, 2, 2)]
-    high_query, high_key = _with_scores(5.0, generator)
-    high_key[2] *= 40                                      # a forbidden key, some 195 above the allowed ones
-    high = high_query, high_key, torch.randn(4, 3, generator=generator), torch.tensor([[True, True, False, True]])
-    idle = query[0, 0] * torch.tensor([[1.0], [0.0], [1.0], [1.0]]), key[0, 0], value[0, 0], mask[0, 0]
-    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), idle,
-            high]
-
-
-def _observe_masked(function, query, key, value, mask):
-    """Context and weights, and whether gradients reach what they should (with a single key none reaches the query)."""
-    output = function(query, key, value, mask)
-    if output is None:
-        return None
-    context, weights = two_results(output, "context", "weights")
-    names = {0: "query", 1: "key", 2: "value"} if mask.sum(dim=-1).max() > 1 else {2: "value"}
-    hidden = float((weights[~mask.expand(weights.shape)] != 0).any()) if weights.dim() == query.dim() else 0.0
-    return {"context": context, "weights": weights, "weights on forbidden keys": hidden,
-            **reached(function, output, (query, key, value, mask), names)}
-
 
 def _on_masked(case: Case) -> torch.Tensor:
     """The largest weight that a key got which the mask forbids."""
@@ -222,21 +140,23 @@ def _largest_score(case: Case) -> float:
     return (query @ key.mT / query.shape[-1] ** 0.5).max().item()
 
 
+def _forbidden_weight(case: Case) -> str:
+    return f"a forbidden key still gets a weight of {_on_masked(case):.3f}."
+
+
 MASKED = Exercise(
-    given="mask-after-softmax", probes=_masked_probes, observe=_observe_masked, forbidden=FUNCTIONS,
+    given="mask-after-softmax", probes=probes.masked_probes, observe=probes.observe_masked, forbidden=FUNCTIONS,
     signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
     "attend) -> context (..., query, d_value), weights (..., query, key)",
     not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
     "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
     "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                "The mask is applied after the softmax: forbidden keys have already taken their share of the sum. Put it on "
-                "the scores, before."),
-        Mistake("filled-with-zero", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-                "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
-        Mistake("filled-with-minus-one", lambda case: f"a forbidden key still gets a weight of {_on_masked(case):.3f}.",
-                "Its score is low, but not low enough. Fill with -inf, or with a number like -1e9."),
+        Mistake("mask-after-softmax", row_sums, "The mask is applied after the softmax: forbidden keys have already taken "
+                "their share of the sum. Put it on the scores, before."),
+        Mistake("filled-with-zero", _forbidden_weight, "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
+        Mistake("filled-with-minus-one", _forbidden_weight, "Its score is low, but not low enough. Fill with -inf, or with "
+                "a number like -1e9."),
         Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed ones "
                 f"get {_on_allowed(case):.3f} at most.", "The mask is the wrong way round: here True means may attend, so "
                 "fill where it is False."),
@@ -252,15 +172,15 @@ MASKED = Exercise(
                  f"{_small(_on_masked(case))} where the largest of all scores is {_largest_score(case):.1f}.",
                  "Where the mask is False the weight must be exactly 0: put -inf on the score, before the softmax. A number "
                  "such as -100 is low enough only where the other scores lie far above it."),
-        Property(lambda case: _sums(case, -1).min() < 1e-5, lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                 "Nothing is left for the allowed keys where a forbidden one scores far above them: the softmax gave it "
-                 "all. Put -inf on the forbidden scores before the softmax; what comes after it can't bring the rest back."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
-                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one, over the keys it may look at."),
+        Property(lambda case: _sums(case, -1).min() < 1e-5, row_sums, "Nothing is left for the allowed keys where a "
+                 "forbidden one scores far above them: the softmax gave it all. Put -inf on the forbidden scores before the "
+                 "softmax; what comes after it can't bring the rest back."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, row_sums, "Each query's weights sum to one, over "
+                 "the keys it may look at."),
         Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not weights @ value: it differs by "
                  f"up to {_context_off(case):.3f}.", "The context must be made with the masked weights that you return."),
-        Property(lambda case: _weight_gap(case) > 1e-4, _weights_off, "Forbidden keys get nothing and rows sum to one, but "
-                 "the scores are not query · key / √d_k."),
+        Property(lambda case: gap(case, "weights") > 1e-4, _weights_off, "Forbidden keys get nothing and rows sum to one, "
+                 "but the scores are not query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
@@ -271,17 +191,6 @@ MASKED = Exercise(
 )
 
 # ---------------------------------------------------------------- 4.4 two masks in one
-
-
-def _mask_probes(generator: torch.Generator) -> list[tuple]:
-    """Ragged attention masks: as many queries as keys, fewer queries than keys, one drawn with gaps; sizes of one."""
-    square = torch.arange(6) < torch.tensor([[6], [4], [1]])               # (batch, key)
-    left = torch.tensor([[False, False, True, True, True], [True, True, True, True, False]])
-    drawn = torch.rand(4, 9, generator=generator) < 0.7
-    few = int(torch.randint(1, 4, (), generator=generator))
-    return [(square, 6), (left, 3), (torch.ones(2, 4, dtype=torch.bool), 4), (drawn, few),
-            (torch.tensor([[True]]), 1), (torch.tensor([[True, False, True]]), 1)]
-
 
 def _allowed(case: Case) -> tuple[int, int]:
     return int((case.answer != 0).sum()), int(case.expected.sum())
@@ -302,28 +211,29 @@ def _count(case: Case) -> str:
     return f"{got} pairs are allowed, expected {right}."
 
 
+def _count_and_place(case: Case) -> str:
+    return f"{_count(case)} {_first_wrong(case)}"
+
+
 BOTH_MASKS = Exercise(
-    probes=_mask_probes,
+    probes=probes.mask_probes,
     signature="decoder_mask(attention_mask (batch, key), True = real word; query_len) -> mask (batch, 1, query, key), "
     "boolean",
     mistakes=(
-        Mistake("or", lambda case: f"{_count(case)} {_first_wrong(case)}", "The two masks are joined with 'or'. A pair must "
-                "be allowed by both: use &."),
+        Mistake("or", _count_and_place, "The two masks are joined with 'or'. A pair must be allowed by both: use &."),
         Mistake("only-causal", lambda case: _first_wrong(case), "The padding has no effect; only the triangle is there."),
         Mistake("only-padding", lambda case: _first_wrong(case), "Every query sees all real keys; the triangle is missing."),
-        Mistake("without-itself", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle leaves out the "
-                "diagonal, so the first word has no key at all. A word may look at itself."),
-        Mistake("upper", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle is the upper one: words see "
-                "what comes later and not what came before. Use tril."),
-        Mistake("inverted", lambda case: f"{_count(case)} {_first_wrong(case)}", "The mask says who may *not* attend. Here "
-                "True means may attend."),
+        Mistake("without-itself", _count_and_place, "The triangle leaves out the diagonal, so the first word has no key at "
+                "all. A word may look at itself."),
+        Mistake("upper", _count_and_place, "The triangle is the upper one: words see what comes later and not what came "
+                "before. Use tril."),
+        Mistake("inverted", _count_and_place, "The mask says who may *not* attend. Here True means may attend."),
         Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is the "
                 "keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
         Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
                 f"{_first_wrong(case)}", "The triangle is aligned at the top left. The queries are the last positions, so "
                 "query i may see keys up to i + key_len - query_len."),
-        Mistake("one-too-many", lambda case: f"{_count(case)} {_first_wrong(case)}", "The triangle reaches one key too far: "
-                "each word sees the next one."),
+        Mistake("one-too-many", _count_and_place, "The triangle reaches one key too far: each word sees the next one."),
         Mistake("additive", lambda case: f"{int(case.answer.isinf().sum())} entries are -inf and "
                 f"{int((case.answer == 0).sum())} are 0.", "That is a mask to be added to the scores, and its pairs are the "
                 "right ones. Asked for is the boolean one: True where yours has 0."),
@@ -345,36 +255,6 @@ BOTH_MASKS = Exercise(
 
 # ---------------------------------------------------------------- 4.5 repair: a query with no key
 
-
-def _no_key_probes(generator: torch.Generator) -> list[tuple]:
-    """One query without a key; an empty review, whose mask (2, 1, 1, 5) is that of its padding; one key, forbidden; a
-    forbidden key that scores far above the allowed ones; scores far above zero, and far below."""
-    (query, key, value, mask), *_, high = _masked_probes(generator)
-    mask = mask.clone()
-    mask[0, 0, 2] = False                                                  # this query has no key at all
-    some = torch.tensor([[True, True, False, True], [False] * 4])
-    one = [torch.randn(1, 1, 1, 1, generator=generator) for _ in range(3)]
-    return [(query, key, value, mask), (query, key, value, (torch.arange(5) < torch.tensor([[3], [0]]))[:, None, None, :]),
-            (*one, torch.zeros(1, 1, 1, 1, dtype=torch.bool)), tuple(part[None, None] for part in high), *(
-            tuple(part[None, None] for part in (*_with_scores(size, generator), value[0, 0, :4, :3], some))
-            for size in (160.0, -160.0))]
-
-
-def _observe_with_gradient(function, query, key, value, mask):
-    """Context and weights, and the gradient that arrives at the queries."""
-    leaf = query.clone().requires_grad_()
-    output = function(leaf, key, value, mask)
-    if output is None:
-        return None
-    context, weights = two_results(output, "context", "weights")
-    asked = "expected a context through which a gradient can flow back to the queries"
-    if not isinstance(output[0], (torch.Tensor, list, tuple)):
-        raise ValueError(f"{asked}; got {what(output[0])}. No gradient comes through NumPy: return tensors")
-    if not context.requires_grad and mask.any():        # without any key the context is zeros, whatever the queries are
-        raise ValueError(f"{asked}; yours is cut off from them, as by detach(), .data, no_grad() or a new torch.tensor(…)")
-    return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
-
-
 def _bad(case: Case, name: str) -> int:
     return int((~torch.isfinite(case.got[name])).sum())
 
@@ -387,12 +267,8 @@ def _empty_row(case: Case) -> torch.Tensor:
     return rows[rows.abs().sum(-1).argmax()]
 
 
-def _gap(case: Case, name: str) -> float:
-    return (case.got[name] - case.right[name]).abs().max().item()
-
-
 NO_KEY = Exercise(
-    given="nan", probes=_no_key_probes, observe=_observe_with_gradient, forbidden=FUNCTIONS,
+    given="nan", probes=probes.no_key_probes, observe=probes.observe_with_gradient, forbidden=FUNCTIONS,
     signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
     "attend) -> context (..., query, d_value), weights (..., query, key)",
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
@@ -414,11 +290,11 @@ NO_KEY = Exercise(
                  f"{(case.weights - case.right['weights']).abs().max():.3f}.", "Only the row without a key needs care. "
                  "Softmax takes the largest score of a row off before exp; without that, exp of a large score overflows, "
                  "and exp of a very low one is 0."),
-        Property(lambda case: _gap(case, "context") > 1e-3, lambda case: "your weights are right, but your context is off "
-                 f"by up to {_gap(case, 'context'):.3f}.", "Make the context from the weights that you return, after they "
-                 "were mended."),
-        Property(lambda case: _gap(case, "gradient") > 1e-3, lambda case: "weights and context are right, but the gradient "
-                 f"at the queries is off by up to {_gap(case, 'gradient'):.3f}.", "Something cuts it on its way back or "
+        Property(lambda case: gap(case, "context") > 1e-3, lambda case: "your weights are right, but your context is off by "
+                 f"up to {gap(case, 'context'):.3f}.", "Make the context from the weights that you return, after they were "
+                 "mended."),
+        Property(lambda case: gap(case, "gradient") > 1e-3, lambda case: "weights and context are right, but the gradient "
+                 f"at the queries is off by up to {gap(case, 'gradient'):.3f}.", "Something cuts it on its way back or "
                  "changes it: look for detach(), no_grad() or .data."),
     ),
     hints=(

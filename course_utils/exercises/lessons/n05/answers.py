@@ -8,7 +8,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 5.1
 
-
 def into_heads(x, num_heads):
     d_head = x.shape[-1] // num_heads
     return x.unflatten(-1, (num_heads, d_head)).transpose(1, 2)            # (batch, heads, length, d_head)
@@ -44,7 +43,6 @@ SPLIT = Answers(
 )
 
 # ---------------------------------------------------------------- 5.2
-
 
 def join_heads(x):
     return x.transpose(1, 2).flatten(-2)                                   # (batch, length, heads * d_head)
@@ -89,7 +87,6 @@ COUNT = Answers(
 )
 
 # ---------------------------------------------------------------- 5.4
-
 
 def attention_in_heads(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
     batch, length, d_model = x.shape
@@ -174,7 +171,6 @@ HEADS = Answers(
 )
 
 # ---------------------------------------------------------------- 5.5
-
 
 def difference_of_blind_heads():
     # the same word in 1 of 5 cases: equal rows, D = 0; in the other 4 of 5 no common word, D = 1

@@ -3,7 +3,16 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import one_tensor, reached, reaches, spread, two_results
+from course_utils.exercises.lessons.common import (
+    largest_weight,
+    one_tensor,
+    reached,
+    reaches,
+    row_sums,
+    spread,
+    two_results,
+    width,
+)
 
 
 def _place(index) -> str:
@@ -28,9 +37,7 @@ def _in_place(case: Case) -> str:
 def _shape(case: Case, name: str = "") -> str:
     return f"your shape is {tuple(case.got[name].shape)}, expected {tuple(case.right[name].shape)}."
 
-
 # ---------------------------------------------------------------- 5.1 into heads
-
 
 def _split_probes(generator: torch.Generator) -> list[tuple]:
     """(batch 2, length 5, 3 heads of 4) and (batch 3, length 4, 5 heads of 2): no two sizes alike; then sizes of one."""
@@ -46,21 +53,24 @@ def _observe_split(function, x, num_heads):
     return {"": one_tensor(output, "the heads"), **reached(function, output, (x, num_heads), {0: "x"})}
 
 
+def _misplaced(case: Case) -> str:
+    return f"{_first_misplaced(case)} {_in_place(case)}"
+
+
 SPLIT = Exercise(
     probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
     signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
     mistakes=(
-        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "The shape is right, the contents are "
-                "not: view only cuts the row of numbers anew, and pieces of other words get into a head (the figure above). "
-                "Cut the last dimension in two first, then exchange two dimensions."),
+        Mistake("view", _misplaced, "The shape is right, the contents are not: view only cuts the row of numbers anew, and "
+                "pieces of other words get into a head (the figure above). Cut the last dimension in two first, then "
+                "exchange two dimensions."),
         Mistake("not-transposed", _shape, "The last dimension is cut rightly, but the heads still stand behind the words. "
                 "Attention would compare heads with heads: exchange dimensions 1 and 2."),
         Mistake("interleaved", _first_misplaced, "Your head h takes every num_heads-th column. Here a head owns "
                 "neighbouring columns, h * d_head to (h + 1) * d_head: the head comes before the column when the last "
                 "dimension is cut."),
-        Mistake("transposed-first", lambda case: f"{_first_misplaced(case)} {_in_place(case)}",
-                "Words and columns are exchanged before the cut, and what is cut then are words. Cut the last dimension "
-                "first."),
+        Mistake("transposed-first", _misplaced, "Words and columns are exchanged before the cut, and what is cut then are "
+                "words. Cut the last dimension first."),
         Mistake("last-two-swapped", _shape, "Words and columns have changed places. Inside a head the words are rows: "
                 "(length, d_head)."),
         Mistake("heads-in-front", _shape, "The heads stand before the batch. Everything later expects (batch, heads, "
@@ -84,7 +94,6 @@ SPLIT = Exercise(
 
 # ---------------------------------------------------------------- 5.2 repair: merging back
 
-
 def _merge_probes(generator: torch.Generator) -> list[tuple]:
     """What comes out of attention: (batch 2, heads 3, length 5, d_head 4) and (3, 2, 4, 6); then sizes of one."""
     sizes = (2, 3, 5, 4), (3, 2, 4, 6), (1, 2, 1, 3), (2, 1, 3, 1), (1, 1, 1, 1)
@@ -104,19 +113,16 @@ MERGE = Exercise(
     forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
     signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
     mistakes=(
-        Mistake("view", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Without the transpose the row of one "
-                "word is filled from several words of one head. Put the transpose back; view cannot follow it, but reshape "
-                "and flatten can."),
-        Mistake("wrong-pair", lambda case: f"{_first_misplaced(case)} {_in_place(case)}", "Dimensions 2 and 3 are "
-                "exchanged, words with columns. The heads must come to stand beside their columns: exchange 1 and 2."),
+        Mistake("view", _misplaced, "Without the transpose the row of one word is filled from several words of one head. "
+                "Put the transpose back; view cannot follow it, but reshape and flatten can."),
+        Mistake("wrong-pair", _misplaced, "Dimensions 2 and 3 are exchanged, words with columns. The heads must come to "
+                "stand beside their columns: exchange 1 and 2."),
         Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each head "
                 "keeps its columns together: the order before flattening is (batch, length, heads, d_head)."),
-        Mistake("averaged", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
-                f"{case.expected.shape[-1]}.", "The heads are averaged. What one head found is then lost in the mean, as in "
-                "section 1; put them side by side."),
-        Mistake("summed", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}.",
-                "The heads are added up, so that nobody can tell any more which head found what. Put them side by side; "
-                "adding is left to the output projection."),
+        Mistake("averaged", width, "The heads are averaged. What one head found is then lost in the mean, as in section 1; "
+                "put them side by side."),
+        Mistake("summed", width, "The heads are added up, so that nobody can tell any more which head found what. Put them "
+                "side by side; adding is left to the output projection."),
         Mistake("below", _shape, "The heads lie one below the other, as if the text had more words. They must stand side by "
                 "side, in the last dimension."),
         Mistake("rows-of-heads", _shape, "Words and heads were flattened into one dimension. It is the heads and their "
@@ -136,7 +142,6 @@ MERGE = Exercise(
 )
 
 # ---------------------------------------------------------------- 5.3 the parameters, counted
-
 
 ONE_MAP = 512 * 512 + 512
 
@@ -194,7 +199,6 @@ COUNT = Exercise(
 
 # ---------------------------------------------------------------- 5.4 multi-head attention from its parts
 
-
 def _heads_probes(generator: torch.Generator) -> list[tuple]:
     """Two padded batches: 3 heads of 4 on 5 words, 2 heads of 5 on 4 words. Every text has words, and padding.
 
@@ -246,10 +250,6 @@ def _on_padding(case: Case) -> float:
     return case.weights[_padding(case)].nan_to_num().abs().max().item()
 
 
-def _largest(case: Case) -> str:
-    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
-
-
 def _context_gap(case: Case) -> str:
     gap = (case.context - case.right["context"]).abs().max()
     return f"your weights are right, but your context is off by up to {gap:.3f}."
@@ -272,6 +272,10 @@ def _first_wrong_head(case: Case) -> int:
     return int((gaps > 1e-4).nonzero()[0])
 
 
+def _padded_weight(case: Case) -> str:
+    return f"a padded key gets a weight of {_on_padding(case):.3f}."
+
+
 HEADS = Exercise(
     probes=_heads_probes, observe=_observe_heads, forbidden=("course_utils.multi_head_attention.MultiHeadAttention",
     "torch.nn.functional.multi_head_attention_forward"),
@@ -281,29 +285,27 @@ HEADS = Exercise(
     not_finite="exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
     "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
     mistakes=(
-        Mistake("views", _largest, "Split and merge by view undo each other, so the shapes are right; between them the "
-                "heads see pieces of several words (section 3). Test both on arange."),
-        Mistake("view-split", _largest, "The split by view gives each head pieces of several words (section 3); the merge "
-                "is right. Test the split on arange."),
+        Mistake("views", largest_weight, "Split and merge by view undo each other, so the shapes are right; between them "
+                "the heads see pieces of several words (section 3). Test both on arange."),
+        Mistake("view-split", largest_weight, "The split by view gives each head pieces of several words (section 3); the "
+                "merge is right. Test the split on arange."),
         Mistake("view-merge", _context_gap, "The heads were merged without transposing back, so a word receives what "
                 "belongs to others (section 3)."),
-        Mistake("scaled-by-d_model", _largest, "The scores are divided by √d_model. A dot product inside a head is a sum of "
-                "d_head terms: divide by √d_head. With one head you would not notice."),
-        Mistake("no-scaling", _largest, "The scores are not divided at all: divide by √d_head, as in notebook 04, or the "
-                "rows are too sharp."),
-        Mistake("shared-projection", _largest, "One matrix made query, key and value. What a word looks for and how it is "
-                "found are then the same vector; each has its own matrix."),
+        Mistake("scaled-by-d_model", largest_weight, "The scores are divided by √d_model. A dot product inside a head is a "
+                "sum of d_head terms: divide by √d_head. With one head you would not notice."),
+        Mistake("no-scaling", largest_weight, "The scores are not divided at all: divide by √d_head, as in notebook 04, or "
+                "the rows are too sharp."),
+        Mistake("shared-projection", largest_weight, "One matrix made query, key and value. What a word looks for and how "
+                "it is found are then the same vector; each has its own matrix."),
         Mistake("no-output", _context_gap, "W_output is never used: changing it changes nothing. It lets a head write into "
                 "every column (section 5)."),
         Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all blocks of "
                 "columns are equal before W_output. Put the heads side by side."),
-        Mistake("mask-inverted", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.",
-                "All weight lies on the padding. Here True means a real word; nn.MultiheadAttention means the opposite "
-                "(section 7)."),
-        Mistake("mask-ignored", lambda case: f"a padded key gets a weight of {_on_padding(case):.3f}.",
-                "The mask has no effect. If you used masked_fill, keep what it returns."),
-        Mistake("mask-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}.",
-                "Padding was taken away after the softmax, when it had already taken its share. Mask the scores, before."),
+        Mistake("mask-inverted", _padded_weight, "All weight lies on the padding. Here True means a real word; "
+                "nn.MultiheadAttention means the opposite (section 7)."),
+        Mistake("mask-ignored", _padded_weight, "The mask has no effect. If you used masked_fill, keep what it returns."),
+        Mistake("mask-after-softmax", row_sums, "Padding was taken away after the softmax, when it had already taken its "
+                "share. Mask the scores, before."),
         Mistake("queries-masked", lambda case: f"{int(case.weights.isnan().sum())} of {case.weights.numel()} weights are "
                 "not numbers.", "The mask was put on the queries: rows of padding have no key left, and real words still "
                 "look at padding. It belongs to the keys: attention_mask[:, None, None, :]."),
@@ -313,8 +315,8 @@ HEADS = Exercise(
         Mistake("softmax-over-queries-nan", lambda case: f"{int(case.weights.isnan().sum())} weights are not numbers: all "
                 "those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a padded "
                 "key holds nothing but -inf. Each query shares out its attention among the keys: the last dimension."),
-        Mistake("matrices-transposed", _largest, "You multiplied by the transposed matrices, as F.linear does. The ones "
-                "given here are used as x @ W."),
+        Mistake("matrices-transposed", largest_weight, "You multiplied by the transposed matrices, as F.linear does. The "
+                "ones given here are used as x @ W."),
         Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.weights.shape)}, expected "
                 f"{tuple(case.right['weights'].shape)}.", "All columns were compared at once: one wide head. Split query, "
                 "key and value into num_heads heads first."),
@@ -326,9 +328,9 @@ HEADS = Exercise(
                  f"{_on_padding(case):.2g}.", "Where attention_mask is False the key must get nothing, in every head and "
                  "for every query: put -inf on its scores, before the softmax. A number such as -100 isn't low enough where "
                  "other scores are low too."),
-        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, lambda case: "your rows sum to "
-                 f"{spread(_sums(case, -1))}.", "Each query's weights sum to one in each head. Print weights.sum(dim=-1) "
-                 "after each step: right after a softmax over the last dimension it is one."),
+        Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, row_sums, "Each query's weights sum to one in each "
+                 "head. Print weights.sum(dim=-1) after each step: right after a softmax over the last dimension it is "
+                 "one."),
         Property(lambda case: (case.weights - case.right["weights"]).abs().max() > 1e-4, lambda case:
                  f"the weights of head {_first_wrong_head(case)} differ by up to "
                  f"{(case.weights - case.right['weights']).abs().max():.3f}.", "They are weights, but not the softmax of "
@@ -352,7 +354,6 @@ HEADS = Exercise(
 )
 
 # ---------------------------------------------------------------- 5.5 two blind heads
-
 
 def _value(case: Case) -> str:
     return f"{case.answer.item():.3f}"

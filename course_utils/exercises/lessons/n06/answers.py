@@ -9,7 +9,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 6.1
 
-
 def sinusoidal_rows(first, count, d_model):
     p = torch.arange(first, first + count)[:, None]                        # (count, 1)
     exponent = torch.arange(0, d_model, 2) / d_model                       # (hand,): 2i / d_model
@@ -53,7 +52,6 @@ ROWS = Answers(
 
 # ---------------------------------------------------------------- 6.2
 
-
 def five_places_on():
     sine = 0.6 * 0.28 + 0.8 * 0.96                                         # cos θ sin a + sin θ cos a
     cosine = -0.8 * 0.28 + 0.6 * 0.96                                      # -sin θ sin a + cos θ cos a
@@ -75,7 +73,6 @@ STEP = Answers(
 )
 
 # ---------------------------------------------------------------- 6.3
-
 
 class TablePositions(nn.Module):
     def __init__(self, table):
@@ -125,7 +122,6 @@ TABLE = Answers(
 )
 
 # ---------------------------------------------------------------- 6.4
-
 
 def turn_pairs(x, offset):
     length, d_head = x.shape[-2:]

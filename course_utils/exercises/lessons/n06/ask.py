@@ -3,30 +3,17 @@
 import math
 
 import torch
-from torch import nn
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import listed, no_module, one_tensor, reached, reaches
-
-
-def _number(low: int, high: int, generator: torch.Generator) -> int:
-    return int(torch.randint(low, high, (), generator=generator))
+from course_utils.exercises.lessons.common import listed, reaches
+from course_utils.exercises.lessons.n06 import probes
 
 
 def _wrapped(angle: torch.Tensor) -> torch.Tensor:
     """Angles brought to between -π and π."""
     return torch.atan2(angle.sin(), angle.cos())
 
-
 # ---------------------------------------------------------------- 6.1 the table from any place on
-
-
-def _row_probes(generator: torch.Generator) -> list[tuple]:
-    """(first, count, d_model): from place 0, twice from a later place; one row, one hand, both; far along."""
-    return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10),
-            (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2),
-            (_number(600, 900, generator), 2, 6)]
-
 
 def _entry(case: Case, row: int = 1, column: int = 2) -> str:
     """One entry, by the place it stands for."""
@@ -82,8 +69,8 @@ def _first_hand_off(case: Case) -> str:
 
 
 ROWS = Exercise(
-    probes=_row_probes, forbidden=("course_utils.positional_encoding.sinusoidal_table",
-                                   "course_utils.positional_encoding.SinusoidalPositions"),
+    probes=probes.row_probes,
+    forbidden=("course_utils.positional_encoding.sinusoidal_table", "course_utils.positional_encoding.SinusoidalPositions"),
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it already is "
@@ -146,11 +133,14 @@ ROWS = Exercise(
 
 # ---------------------------------------------------------------- 6.2 a step by hand
 
-
 def _turn_in_degrees(case: Case) -> float:
     """The angle from the given pair to the answer, from -180 to 180."""
     sine, cosine = case.answer.tolist()
     return math.degrees(_wrapped(torch.tensor(math.atan2(sine, cosine) - math.atan2(0.28, 0.96))).item())
+
+
+def _squares_seen(case: Case) -> str:
+    return f"the squares of your numbers add up to {case.answer.square().sum():.3f}, not to 1."
 
 
 STEP = Exercise(
@@ -158,17 +148,16 @@ STEP = Exercise(
     mistakes=(
         Mistake("backwards", lambda case: f"{listed(case.answer)}: that is five places back.", "The minus stands in the "
                 "wrong place: the lower row of the matrix is (-sin θ, cos θ)."),
-        Mistake("no-minus", lambda case: f"the squares of your numbers add up to {case.answer.square().sum():.3f}, not to "
-                "1.", "The sine is right. In the cosine a minus was lost: cos(a + θ) = cos a cos θ - sin a sin θ."),
+        Mistake("no-minus", _squares_seen, "The sine is right. In the cosine a minus was lost: cos(a + θ) = cos a cos θ - "
+                "sin a sin θ."),
         Mistake("minus-on-cosine", lambda case: f"{listed(case.answer)}: the sine is right, the cosine has the wrong sign.",
                 "In its formula the minus belongs to the product of the sines, not to that of the cosines."),
         Mistake("swapped", lambda case: f"{listed(case.answer)}: these are the right numbers, the other way round.",
                 "The sine comes first, as in the table."),
         Mistake("added", lambda case: f"{listed(case.answer)}: a sine above 1 does not exist.",
                 "Sines of two angles may not be added up; the addition formulas of section 5 turn the pair."),
-        Mistake("diagonal", lambda case: f"the squares of your numbers add up to {case.answer.square().sum():.3f}, not to "
-                "1.", "Each number was only multiplied by cos θ. The matrix also mixes the two: its other diagonal holds "
-                "sin θ."),
+        Mistake("diagonal", _squares_seen, "Each number was only multiplied by cos θ. The matrix also mixes the two: its "
+                "other diagonal holds sin θ."),
         Mistake("not-moved", lambda case: f"{listed(case.answer)}: that is where the hand stood before.",
                 "Multiply the matrix of section 5 with this pair."),
         Mistake("angle-alone", lambda case: f"{listed(case.answer)}: that is the angle θ itself, as if the hand had started "
@@ -189,47 +178,6 @@ STEP = Exercise(
 )
 
 # ---------------------------------------------------------------- 6.3 repair: a module with a given table
-
-
-def _table_probes(generator: torch.Generator) -> list[tuple]:
-    """(table, x, offset): four words from place 3 on; a single word at place 5; a table that ends with the last word."""
-    return [(torch.randn(9, 6, generator=generator), torch.randn(2, 4, 6, generator=generator), 3),
-            (torch.randn(7, 4, generator=generator), torch.randn(3, 1, 4, generator=generator), 5),
-            (torch.randn(3, 1, generator=generator), torch.randn(1, 2, 1, generator=generator), 1)]
-
-
-def _holds(tensors, table: torch.Tensor) -> int:
-    """Whether some tensors together hold the table's numbers, in one piece or row by row, in whatever order."""
-    held = [t.detach().flatten().to(table.dtype) for t in tensors]
-    return int(bool(held) and bool(torch.isin(table.flatten(), torch.cat(held)).all()))
-
-
-def _observe_module(answer, table, x, offset):
-    """The sums at both offsets; whether the table is saved and moved with the model; how many numbers are trained.
-
-    "loaded" is what a second module, made of another table and moved to float64, adds once it has loaded the first one's
-    state: a table that is saved and never used shows here.
-    """
-    module = answer(table.clone())
-    if not isinstance(module, nn.Module):
-        return no_module(module)
-    try:
-        start, shifted = module(x), module(x, offset)
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        raise TypeError("expected a module that takes x alone and also x and offset, forward(self, x, offset=0), and yours "
-                        f"doesn't ({error})") from None
-    second = answer(torch.zeros_like(table)).to(torch.float64)
-    second.load_state_dict(module.state_dict())
-    return {
-        "start": start, "offset": shifted, "loaded": second(x.double(), offset),
-        "saved": _holds(module.state_dict().values(), table),
-        "moved": _holds([*module.parameters(), *module.buffers()], table),
-        "trained": sum(p.numel() for p in module.parameters() if p.requires_grad),
-        **reached(module, shifted, (x, offset), {0: "x"}),
-    }
-
 
 def _offset_gap(case: Case) -> str:
     got, right = case.offset, case.right["offset"]
@@ -253,7 +201,7 @@ def _trained(case: Case) -> str:
 
 
 TABLE = Exercise(
-    given="as-given", probes=_table_probes, observe=_observe_module,
+    given="as-given", probes=probes.table_probes, observe=probes.observe_module,
     signature="TablePositions(table (max_len, d_model)) -> a module that maps x (batch, seq_len, d_model) and offset to "
     "(batch, seq_len, d_model)",
     mistakes=(
@@ -299,26 +247,6 @@ TABLE = Exercise(
 )
 
 # ---------------------------------------------------------------- 6.4 rotary
-
-
-def _rotary_probes(generator: torch.Generator) -> list[tuple]:
-    """x (batch 2, heads 3, length 5, d_head 8) from place 0; (heads 2, length 4, d_head 6) from a later place.
-
-    Then one head with one word of one pair, and large numbers that are not in order in memory.
-    """
-    return [(torch.randn(2, 3, 5, 8, generator=generator), 0),
-            (torch.randn(2, 4, 6, generator=generator), _number(2, 9, generator)),
-            (torch.randn(1, 1, 2, generator=generator), _number(2, 9, generator)),
-            (100 * torch.randn(1, 4, 3, generator=generator).mT, 1)]
-
-
-def _observe_rotary(function, x, offset):
-    """The turned vectors, and whether a gradient reaches x."""
-    output = function(x, offset)
-    if output is None:
-        return None
-    return {"": one_tensor(output, "the turned vectors"), **reached(function, output, (x, offset), {0: "x"})}
-
 
 def _as_pairs(x: torch.Tensor) -> torch.Tensor:
     """Columns 2i and 2i + 1 as one complex number each: (..., length, d_head / 2)."""
@@ -380,7 +308,8 @@ def _angles_off(case: Case) -> bool:
 
 
 ROTARY = Exercise(
-    probes=_rotary_probes, observe=_observe_rotary, forbidden=("course_utils.positional_encoding.RotaryPositions",),
+    probes=probes.rotary_probes, observe=probes.observe_rotary,
+    forbidden=("course_utils.positional_encoding.RotaryPositions",),
     signature="turn_pairs(x (..., length, d_head), offset) -> (..., length, d_head)",
     mistakes=(
         Mistake("halves", _pair_change, "You pair column i with column i + d_head / 2. That is rotary in another "

@@ -7,7 +7,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 7.1
 
-
 def strong_praise():
     h_1 = max(2 + 0 - 1, 0)                                                # 1: it fires, though nothing is negated
     h_2 = max(-2 + 0 - 1, 0)                                               # 0
@@ -30,7 +29,6 @@ HIDDEN = Answers(
 )
 
 # ---------------------------------------------------------------- 7.2
-
 
 def norm_by_hand(x, weight, bias, eps=1e-5):
     deviations = x - x.mean(dim=-1, keepdim=True)                          # (batch, seq_len, d_model)
@@ -81,7 +79,6 @@ NORM = Answers(
 
 # ---------------------------------------------------------------- 7.3
 
-
 def post_norm_order():
     """E B D C F A. As rules: (line, a later line, the mistake if they stand the other way round)."""
     return [
@@ -107,7 +104,6 @@ POST_NORM = Answers(
 )
 
 # ---------------------------------------------------------------- 7.4
-
 
 def pre_norm_stack(x, layers, last_norm, mask):
     for attention, feed_forward, norm_1, norm_2 in layers:
@@ -172,7 +168,6 @@ STACK = Answers(
 )
 
 # ---------------------------------------------------------------- 7.5
-
 
 class BlockStack(nn.Module):
     def __init__(self, num_layers, make_block):

@@ -10,7 +10,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 8.1
 
-
 def pool_with_queries(queries, x, attention_mask):
     mask = attention_mask[:, None, :]                                      # (batch, 1, seq_len)
     scores = queries @ x.transpose(1, 2) / math.sqrt(x.shape[-1])          # (batch, num_queries, seq_len)
@@ -87,7 +86,6 @@ QUERIES = Answers(
 
 # ---------------------------------------------------------------- 8.2
 
-
 def clipped_gradients():
     # first batch: the norm is √(9 + 16 + 144) = 13, the factor 2.6 / 13 = 0.2; second: √(0.09 + 0.16 + 1.44) = 1.3 stays
     return [0.6, -0.8, 2.4, 0.3, -0.4, 1.2]
@@ -132,7 +130,6 @@ CLIPPING = Answers(
 
 # ---------------------------------------------------------------- 8.3
 
-
 def loss_and_probabilities(logits, labels):
     loss = F.cross_entropy(logits, labels)                                 # takes logits
     probabilities = logits.softmax(dim=-1)                                 # (batch, num_classes), to show and to compare
@@ -168,7 +165,6 @@ LOSS = Answers(
 
 # ---------------------------------------------------------------- 8.4
 
-
 def sure_and_wrong():
     # 55 of 100 have -ln 0.9 = 0.105, 45 have -ln 0.1 = 2.303: 0.55 * 0.105 + 0.45 * 2.303
     return 1.094
@@ -196,7 +192,6 @@ SURE = Answers(
 )
 
 # ---------------------------------------------------------------- 8.5
-
 
 def share_right(model, several):
     was_training = model.training

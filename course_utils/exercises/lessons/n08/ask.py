@@ -1,57 +1,13 @@
 """Exercises of notebook 08, the classifier. The answers stand beside it, in `answers`."""
 
-from typing import NamedTuple
-
 import torch
-from torch import nn
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gradients_of, listed, spread, two_results
-from course_utils.training import Batch
-
-
-def _pair(output, names: str):
-    """The two results of a function. Raises TypeError, with what came instead, for anything else."""
-    if isinstance(output, (tuple, list)) and len(output) == 2:
-        return output
-    got = f"one tensor of shape {tuple(output.shape)}" if isinstance(output, torch.Tensor) else type(output).__name__
-    raise TypeError(f"expected two results, {names}; got {got}")
-
+from course_utils.exercises.lessons.common import largest_weight, listed, spread
+from course_utils.exercises.lessons.n08 import probes
+from course_utils.exercises.lessons.n08.honest_score import SHARE
 
 # ---------------------------------------------------------------- 8.1 several queries
-
-
-def _query_probes(generator: torch.Generator) -> list[tuple]:
-    """Queries, vectors and masks: ragged, padded on the left, with an empty review; padding holds numbers.
-
-    Then scores far below zero, so that a small negative number is no mask, scores of the padding far above the others, and
-    one query on one word.
-    """
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    ragged = torch.arange(6) < torch.tensor([[6], [2], [4]])
-    holes = torch.tensor([[False, True, True, True, False], [False] * 5, [True, True, False, True, True], [True] * 5])
-    low, low_x = draw(2, 4), draw(3, 6, 4)
-    low[:, 0], low_x[..., 0] = 18.0, -18.0                                 # adds -162 to each score
-    high, high_x = low.clone(), low_x.clone()
-    high_x[..., 0] = torch.where(ragged, 9.0, 30.0)                        # scores near 81, and 270 at the padding
-    return [(draw(2, 4), draw(3, 6, 4), ragged), (draw(3, 7), draw(4, 5, 7), holes), (low, low_x, ragged),
-            (high, high_x, ragged),
-            (draw(1, 1), draw(1, 2, 1), torch.tensor([[False, True]]))]
-
-
-def _observe_pooling(function, queries, x, attention_mask):
-    """What is returned, and the gradients that reach the queries and the words; zeros where none arrives."""
-    queries, x = queries.clone().requires_grad_(), x.clone().requires_grad_()
-    output = function(queries, x, attention_mask)
-    if output is None:
-        return None
-    pooled, weights = two_results(output, "pooled", "weights")
-    upstream = torch.cos(torch.arange(pooled.numel(), dtype=pooled.dtype)).reshape(pooled.shape)
-    gradients = gradients_of(pooled, [queries, x], upstream)
-    return {"pooled": pooled, "weights": weights, "gradient for the queries": gradients[0], "gradient for x": gradients[1]}
-
 
 def _on_padding(case: Case) -> torch.Tensor:
     """The largest weight on a place that is not real."""
@@ -66,10 +22,6 @@ def _sums(case: Case) -> torch.Tensor:
 
 def _empty(case: Case) -> torch.Tensor:
     return ~case.inputs[2].any(dim=1)
-
-
-def _largest(case: Case) -> str:
-    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
 
 
 def _weight_off(case: Case) -> str:
@@ -109,10 +61,15 @@ def _gradient(name: str):
     return seen
 
 
+def _query_sums(case: Case) -> str:
+    return f"the weights of one query sum to {spread(_sums(case))} in reviews that have tokens."
+
+
 QUERIES = Exercise(
-    probes=_query_probes, observe=_observe_pooling, forbidden=("course_utils.attention.scaled_dot_product_attention",
-    "course_utils.classifier.AttentionPooling", "torch.nn.functional.scaled_dot_product_attention",
-    "torch.nn.functional.multi_head_attention_forward"),
+    probes=probes.query_probes, observe=probes.observe_pooling,
+    forbidden=("course_utils.attention.scaled_dot_product_attention",
+               "course_utils.classifier.AttentionPooling", "torch.nn.functional.scaled_dot_product_attention",
+               "torch.nn.functional.multi_head_attention_forward"),
     signature="pool_with_queries(queries (num_queries, d_model), x (batch, seq_len, d_model), attention_mask (batch, "
     "seq_len), True = real) -> pooled (batch, num_queries * d_model), weights (batch, num_queries, seq_len)",
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows, or a sum of "
@@ -133,10 +90,10 @@ QUERIES = Exercise(
         Mistake("inverted", lambda case: f"{_leak(case)} Real words get "
                 f"{case.weights[case.inputs[2][:, None].expand(case.weights.shape)].max():.3f} at most.",
                 "The mask is the wrong way round: True means real, so fill where it is False."),
-        Mistake("no-scaling", _largest, "The scores are not divided by √d_model."),
-        Mistake("divided-by-d", _largest, "The scores are divided by d_model itself; it is its root."),
-        Mistake("scaled-by-length", _largest, "The root is taken of the number of words. It is the width of the vectors "
-                "that makes scores large (notebook 04, section 7)."),
+        Mistake("no-scaling", largest_weight, "The scores are not divided by √d_model."),
+        Mistake("divided-by-d", largest_weight, "The scores are divided by d_model itself; it is its root."),
+        Mistake("scaled-by-length", largest_weight, "The root is taken of the number of words. It is the width of the "
+                "vectors that makes scores large (notebook 04, section 7)."),
         Mistake("softmax-over-queries", lambda case: f"the weights of one query sum to {spread(_sums(case))} over the "
                 f"words, and those of one word to {spread(case.weights.sum(dim=1))} over the queries.",
                 "The softmax runs over the queries. Each query shares out one whole among the words: the last dimension."),
@@ -149,7 +106,7 @@ QUERIES = Exercise(
         Mistake("interleaved", lambda case: f"the second number of your first pooled vector is {case.pooled[0, 1]:.3f}, "
                 f"expected {case.right['pooled'][0, 1]:.3f}.", "The numbers are right and stand in another order: first "
                 "column of all queries, second column of all queries, … Each query's vector should stay in one piece."),
-        Mistake("plain-means", _largest, "Each query gives all words the same weight. Where do the scores enter?"),
+        Mistake("plain-means", largest_weight, "Each query gives all words the same weight. Where do the scores enter?"),
         Mistake("detached", _gradient("gradient for the queries"), "The weights are cut off from the queries, by detach(), "
                 ".data, no_grad() or numpy. The queries would never be trained."),
         Mistake("swapped", lambda case: f"you return the shapes {tuple(case.pooled.shape)} and {tuple(case.weights.shape)}.",
@@ -160,14 +117,12 @@ QUERIES = Exercise(
                  "are negative.", "Weights come out of a softmax and are positive."),
         Property(lambda case: _on_padding(case) > 1e-5, _leak, "Places where the mask is False get nothing, in every "
                  "review, the empty one included."),
-        Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5, lambda case: "the weights of one query sum to "
-                 f"{spread(_sums(case))} in reviews that have tokens.", "Nothing is left for the real words where their "
-                 "scores are very low, or far below those of the padding. softmax copes with both, if the padding's scores "
-                 "are masked before it."),
-        Property(lambda case: (_sums(case) - 1).abs().max() > 1e-3, lambda case: "the weights of one query sum to "
-                 f"{spread(_sums(case))} in reviews that have tokens.", "They sum to one over the real words. Print "
-                 "weights.sum(dim=-1) after each step: right after a softmax over the last dimension it is one, and taking "
-                 "padding away must not change it."),
+        Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5, _query_sums, "Nothing is left for the real "
+                 "words where their scores are very low, or far below those of the padding. softmax copes with both, if the "
+                 "padding's scores are masked before it."),
+        Property(lambda case: (_sums(case) - 1).abs().max() > 1e-3, _query_sums, "They sum to one over the real words. "
+                 "Print weights.sum(dim=-1) after each step: right after a softmax over the last dimension it is one, and "
+                 "taking padding away must not change it."),
         Property(lambda case: _empty(case).any() and case.pooled[_empty(case)].abs().max() > 1e-5, lambda case:
                  f"the review without a token is pooled to numbers up to {case.pooled[_empty(case)].abs().max():.3f}.",
                  "There is nothing in it: zeros."),
@@ -193,7 +148,6 @@ QUERIES = Exercise(
 )
 
 # ---------------------------------------------------------------- 8.2 clipping by hand
-
 
 def _batches_of(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
     return case.answer[:3], case.answer[3:]
@@ -260,33 +214,6 @@ CLIPPING = Exercise(
 
 # ---------------------------------------------------------------- 8.3 repair: a loss that stays high
 
-
-def _loss_probes(generator: torch.Generator) -> list[tuple]:
-    """Logits of five reviews and three classes, and of four reviews and two classes, with labels; large ones."""
-    probes = []
-    for size, classes in ((5, 3), (4, 2)):
-        logits = 2 * torch.randn(size, classes, generator=generator)
-        probes.append((logits, torch.randint(classes, (size,), generator=generator)))
-    return [*probes, (torch.tensor([[30.0, -30.0]]), torch.tensor([1])),
-            (torch.tensor([[150.0, -150.0], [0.5, 1.0]]), torch.tensor([1, 0]))]
-
-
-def _observe_loss(function, logits, labels):
-    """Loss and probabilities, and the gradient that the loss sends to the logits; zeros if none."""
-    logits = logits.clone().requires_grad_()
-    output = function(logits, labels)
-    if output is None:
-        return None
-    loss, probabilities = _pair(output, "the loss and the probabilities")
-    if isinstance(loss, torch.Tensor) and loss.numel() == 1:
-        loss = loss.reshape(())                                            # as good as a number
-    gradient = torch.zeros_like(logits)
-    if isinstance(loss, torch.Tensor) and loss.requires_grad:
-        found = torch.autograd.grad(loss.sum(), logits, allow_unused=True)[0]
-        gradient = gradient if found is None else found
-    return {"loss": loss, "probabilities": probabilities, "gradient for the logits": gradient}
-
-
 def _loss_seen(case: Case) -> str:
     return f"your loss is {case.loss.item():.4f}, expected {case.right['loss'].item():.4f}."
 
@@ -303,8 +230,17 @@ def _row_sums(case: Case) -> str:
     return f"a row of your probabilities sums to {case.probabilities.sum(dim=-1)[0]:.3f}."
 
 
+def _largest_probability(case: Case) -> str:
+    return (f"the loss is right; your largest probability is {case.probabilities.max():.3f}, expected "
+            f"{case.right['probabilities'].max():.3f}.")
+
+
+def _loss_right(case: Case) -> str:
+    return f"the loss is right, but {_row_sums(case)}"
+
+
 LOSS = Exercise(
-    given="softmax-first", probes=_loss_probes, observe=_observe_loss,
+    given="softmax-first", probes=probes.loss_probes, observe=probes.observe_loss,
     signature="loss_and_probabilities(logits (batch, num_classes), labels (batch)) -> mean loss, probabilities (batch, "
     "num_classes)",
     not_finite="A very small probability is rounded to 0, and its logarithm is -inf. Start from the logits: log_softmax or "
@@ -312,12 +248,12 @@ LOSS = Exercise(
     mistakes=(
         Mistake("softmax-first", _loss_seen, "cross_entropy takes logits and does its own softmax. It gets probabilities "
                 "here: numbers from 0 to 1, too close together for it ever to be sure."),
-        Mistake("no-probabilities", lambda case: f"the loss is right, but {_row_sums(case)}", "You return the logits as "
-                "they are. Probabilities are their softmax; only cross_entropy must not get them."),
-        Mistake("logarithms-returned", lambda case: f"the loss is right, but {_row_sums(case)}",
-                "You return the logarithms of the probabilities; take exp, or softmax in place of log_softmax."),
-        Mistake("softmax-over-reviews", lambda case: f"the loss is right, but {_row_sums(case)}",
-                "The softmax runs over the reviews of the batch. Each review's classes share out one whole: dim=-1."),
+        Mistake("no-probabilities", _loss_right, "You return the logits as they are. Probabilities are their softmax; only "
+                "cross_entropy must not get them."),
+        Mistake("logarithms-returned", _loss_right, "You return the logarithms of the probabilities; take exp, or softmax "
+                "in place of log_softmax."),
+        Mistake("softmax-over-reviews", _loss_right, "The softmax runs over the reviews of the batch. Each review's classes "
+                "share out one whole: dim=-1."),
         Mistake("nll-of-probabilities", _loss_seen, "nll_loss takes logarithms of probabilities. Given probabilities, it "
                 "returns minus the mean probability of the right label, which is no logarithm at all."),
         Mistake("nll-of-logits", _loss_seen, "nll_loss takes logarithms of probabilities, and gets logits here. "
@@ -327,11 +263,8 @@ LOSS = Exercise(
         Mistake("cut", lambda case: "both results are right, but the largest number of the gradient for the logits is "
                 f"{case.got['gradient for the logits'].abs().max():.3f}.", "The loss is cut off from the model, by item(), "
                 "detach() or no_grad(). Return it as cross_entropy gave it; call item() where it is printed."),
-        Mistake("softmax-twice-returned", lambda case: "the loss is right; your largest probability is "
-                f"{case.probabilities.max():.3f}, expected {case.right['probabilities'].max():.3f}.",
-                "The probabilities went through softmax twice."),
-        Mistake("sigmoid", lambda case: f"the loss is right, but {_row_sums(case)}", "A sigmoid looks at each class by "
-                "itself. The classes exclude each other: softmax."),
+        Mistake("softmax-twice-returned", _largest_probability, "The probabilities went through softmax twice."),
+        Mistake("sigmoid", _loss_right, "A sigmoid looks at each class by itself. The classes exclude each other: softmax."),
         Mistake("swapped", lambda case: f"your first result has the shape {tuple(case.loss.shape)}.",
                 "The two stand the wrong way round: the loss first, then the probabilities."),
     ),
@@ -344,11 +277,10 @@ LOSS = Exercise(
                  "puts an upper limit on the loss. Take it from the logits: cross_entropy, or log_softmax and nll_loss."),
         Property(lambda case: (case.loss - case.right["loss"]).abs() > 1e-3, _loss_seen, "The other losses are right. Here "
                  "the model is sure of the wrong class: take the loss from the logits."),
-        Property(lambda case: (case.probabilities.sum(dim=-1) - 1).abs().max() > 1e-3, lambda case:
-                 f"the loss is right, but {_row_sums(case)}", "Each review's probabilities sum to one."),
-        Property(lambda case: (case.probabilities - case.right["probabilities"]).abs().max() > 1e-3, lambda case:
-                 f"the loss is right; your largest probability is {case.probabilities.max():.3f}, expected "
-                 f"{case.right['probabilities'].max():.3f}.", "They are the softmax of the logits."),
+        Property(lambda case: (case.probabilities.sum(dim=-1) - 1).abs().max() > 1e-3, _loss_right,
+                 "Each review's probabilities sum to one."),
+        Property(lambda case: (case.probabilities - case.right["probabilities"]).abs().max() > 1e-3, _largest_probability,
+                 "They are the softmax of the logits."),
         Property(_off("gradient for the logits"), _gradient_off, "Part of the way from the logits to the loss is cut off "
                  "(detach, .data, no_grad, item) or counted twice."),
     ),
@@ -360,7 +292,6 @@ LOSS = Exercise(
 )
 
 # ---------------------------------------------------------------- 8.4 sure and wrong
-
 
 def _value(case: Case) -> str:
     return f"{case.answer.item():.4g}:"
@@ -414,164 +345,5 @@ SURE = Exercise(
     ),
 )
 
-# ---------------------------------------------------------------- 8.5 repair: an honest score
-
-
-class _Result(NamedTuple):
-    """As the classifier's result: `logits` and what else there would be."""
-
-    logits: torch.Tensor
-    pooling_weights: None = None
-    attentions: None = None
-
-
-class _Noted(list):
-    """A list of notes that a copy of the model shares with it."""
-
-    def __deepcopy__(self, memo):
-        return self
-
-
-class _Moody(nn.Module):
-    """A layer that behaves differently in training mode, as dropout does, but without chance: it swaps the classes."""
-
-    def forward(self, logits):
-        return logits.flip(-1) if self.training else logits
-
-
-class _Model(nn.Module):
-    """A tiny classifier that notes for each forward pass: was it in training mode, did it record gradients?"""
-
-    def __init__(self, generator: torch.Generator):
-        super().__init__()
-        self.votes = nn.Parameter(torch.randn(9, 2, generator=generator))
-        self.moody = _Moody()
-        self.notes = _Noted()
-
-    def forward(self, token_ids, attention_mask=None):
-        real = token_ids != 0 if attention_mask is None else attention_mask
-        logits = self.moody((self.votes[token_ids] * real.unsqueeze(-1)).sum(dim=1))
-        self.notes.append((self.moody.training, logits.requires_grad))
-        return _Result(logits)
-
-
-def _share_probes(generator: torch.Generator) -> list[tuple]:
-    """Models in training mode, in evaluation mode and in training mode, with batches of which the last is short; then a
-    single review.
-
-    Of the first model's 8 reviews 5 are right, of the second's 9 two, of the third's 10 two to seven, as it is drawn.
-    """
-    probes, drawn = [], None
-    for training, groups in ((True, ((4, 1), (3, 1), (1, 1))), (False, ((4, 3), (3, 3), (2, 1))),
-                             (True, ((5, drawn), (4, drawn), (1, 1))), (True, ((1, 0),))):
-        model, several = _Model(generator).eval(), []
-        for size, wrong in groups:
-            wrong = int(torch.randint(1, size, (), generator=generator)) if wrong is drawn else wrong
-            ids = torch.randint(1, 9, (size, 5), generator=generator)
-            mask = torch.arange(5) < (2 + torch.arange(size) % 4)[:, None]
-            labels = model(ids * mask, mask).logits.argmax(dim=-1)
-            labels[:wrong] = 1 - labels[:wrong]
-            several.append(Batch(ids * mask, mask, labels, list(range(size))))
-        model.notes = _Noted()
-        probes.append((model.train(training), several))
-    return probes
-
-
-def _observe_share(function, model, several):
-    """The share, how the forward passes ran, and how the model and the gradients were left."""
-    model.notes = _Noted()
-    before = [tensor.clone() for tensor in model.state_dict().values()]
-    with torch.enable_grad():
-        share = function(model, several)
-        left_on = torch.is_grad_enabled()
-    if share is None:
-        return None
-    notes, modes = model.notes or [(False, False)], [module.training for module in model.modules()]
-    return {"share": share, "in training mode": sum(note[0] for note in notes) / len(notes),
-            "with gradients": sum(note[1] for note in notes) / len(notes),
-            "left in training mode": modes.count(True) / len(modes),
-            "weights moved": sum(int((old != new).sum()) for old, new in zip(before, model.state_dict().values())),
-            "gradients left on": left_on, "trainable": all(parameter.requires_grad for parameter in model.parameters())}
-
-
-def _percent(case: Case, name: str) -> str:
-    return f"{100 * case.got[name].item():.0f} % of the forward passes"
-
-
-def _shares(case: Case) -> str:
-    return f"you report {case.share.item():.4f}, and {case.right['share'].item():.4f} of the reviews are right."
-
-
-def _mode_left(case: Case) -> str:
-    names = {1.0: "training", 0.0: "evaluation"}
-    came, left = names[case.right["left in training mode"].item()], names.get(case.got["left in training mode"].item(),
-        "mixed")
-    return f"the model came in {came} mode and is left in {left} mode."
-
-
-def _is(name: str, value: float):
-    return lambda case: case.got[name] != value
-
-
-SHARE = Exercise(
-    given="as-given", probes=_share_probes, observe=_observe_share,
-    signature="share_right(model, several) -> share of the reviews that are right, from 0 to 1; `several` is a list of "
-    "batches with token_ids, attention_mask and labels",
-    mistakes=(
-        Mistake("as-given", _shares, "Begin with the mode: what does dropout do to a score? Then the gradients, which "
-                "nobody needs here; then the mean; then how the model is left."),
-        Mistake("training-mode", lambda case: f"{_percent(case, 'in training mode')} ran in training mode.",
-                "Dropout and word dropout were active, so the same review can get two verdicts. model.eval() switches all "
-                "layers; no_grad() does not."),
-        Mistake("gradients", lambda case: f"{_percent(case, 'with gradients')} recorded gradients.",
-                "The score is right. But everything is kept for a backward that never comes, which costs memory and time. "
-                "eval() does not switch that off; torch.no_grad() does."),
-        Mistake("batch-means", _shares, "You average the shares of the batches. The last batch is shorter, so each of its "
-                "reviews counts for more. Count right answers over all reviews and divide once (notebook 03, section 6)."),
-        Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say so. "
-                "Remember model.training at the start, and put it back."),
-        Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. Whoever "
-                "scores a finished model and then predicts gets dropout. Remember model.training at the start, and put that "
-                "back."),
-        Mistake("gradients-left-off", lambda case: "the score is right, but afterwards gradients are off: the switch stands "
-                f"at {case.got['gradients left on'].item():.0f}, expected 1.", "torch.set_grad_enabled(False) stays until "
-                "someone turns it back, so the next backward() would fail. `with torch.no_grad():` ends by itself."),
-        Mistake("frozen", lambda case: "the score is right, but afterwards parameters of the model have requires_grad False "
-                f"(all trainable: {case.trainable.item():.0f}).", "The next epoch could not train it. Use `with "
-                "torch.no_grad():`, which leaves the parameters alone."),
-        Mistake("per-batch", lambda case: f"you report {case.share.item():.4f}.", "You counted right answers and divided by "
-                "the number of batches. Divide by the number of reviews."),
-        Mistake("count", lambda case: f"you report {case.share.item():.4g}.", "That is how many are right. Divide by the "
-                "number of reviews."),
-        Mistake("share-wrong", _shares, "Yours is the share that is wrong."),
-        Mistake("percent", lambda case: f"you report {case.share.item():.4g}.", "That is in per cent. A share is a number "
-                "from 0 to 1: leave out the 100."),
-        Mistake("last-batch", _shares, "Yours is the share in the last batch alone. Count over all batches."),
-    ),
-    properties=(
-        Property(_is("in training mode", 0), lambda case: f"{_percent(case, 'in training mode')} ran in training mode.",
-                 "Layers such as dropout must be switched off while scoring, all of them: model.eval() before the loop."),
-        Property(_is("with gradients", 0), lambda case: f"{_percent(case, 'with gradients')} recorded gradients.",
-                 "Nobody calls backward here. Switch it off: with torch.no_grad()."),
-        Property(lambda case: case.got["left in training mode"] != case.right["left in training mode"], _mode_left,
-                 "Remember model.training before you change it, and put that back at the end."),
-        Property(_is("weights moved", 0), lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers of the "
-                 "model are not as before.", "A score looks at a model and does not train it: no step, no new weights."),
-        Property(_is("gradients left on", 1), lambda case: "afterwards gradients are off: the switch stands at "
-                 f"{case.got['gradients left on'].item():.0f}, expected 1.", "Use with torch.no_grad(), which ends by "
-                 "itself."),
-        Property(_is("trainable", 1), lambda case: "afterwards not all parameters are trainable "
-                 f"({case.trainable.item():.0f}, expected 1).", "Leave requires_grad of the parameters alone."),
-        Property(lambda case: (case.share - case.right["share"]).abs() > 1e-4, _shares, "How the passes ran and how the "
-                 "model is left are right. So it is the number: in each review the class with the largest logit, with the "
-                 "mask handed over; right answers over all reviews, divided by how many reviews there are."),
-    ),
-    hints=(
-        "Two different switches: one for layers such as dropout, one for recording gradients. Neither does the other's "
-        "work.",
-        "The last batch is shorter. How much does one of its reviews count in a mean of the batches' shares?",
-        "was_training = model.training at the start, model.train(was_training) at the end.",
-    ),
-)
 
 EXERCISES = (QUERIES, CLIPPING, LOSS, SURE, SHARE)

@@ -46,7 +46,6 @@ TFIDF = Answers(
 
 # ---------------------------------------------------------------- 9.1
 
-
 def seed_interval(accuracies, reviews):
     seeds = len(accuracies)
     mean = sum(accuracies) / seeds
@@ -85,7 +84,6 @@ INTERVAL = Answers(
 )
 
 # ---------------------------------------------------------------- 9.4
-
 
 def shuffle_words(token_ids, attention_mask):
     shuffled = token_ids.clone()
@@ -128,7 +126,6 @@ SHUFFLE = Answers(
 )
 
 # ---------------------------------------------------------------- 9.3
-
 
 def compare(first_right, second_right):
     difference = first_right.float() - second_right.float()                # (review,): +1, 0 or -1

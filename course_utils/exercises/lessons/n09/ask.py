@@ -6,7 +6,6 @@ from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 # ---------------------------------------------------------------- 9.2 an entry of TF-IDF
 
-
 def _one(case: Case) -> str:
     return f"{case.answer.item():.3f}"
 
@@ -54,7 +53,6 @@ TFIDF = Exercise(
 )
 
 # ---------------------------------------------------------------- 9.1 an interval over seeds
-
 
 def _interval_probes(generator: torch.Generator) -> list[tuple]:
     accuracies = (0.8 + 0.15 * torch.rand(3, generator=generator)).tolist()
@@ -117,7 +115,6 @@ INTERVAL = Exercise(
 )
 
 # ---------------------------------------------------------------- 9.4 repair: shuffling
-
 
 def _shuffle_probes(generator: torch.Generator) -> list[tuple]:
     """Ragged ids, padding 0, and a mask; then padding 1, and a word with the id 0."""
@@ -188,14 +185,17 @@ def _often(count: int) -> float:
     return 2.0 if count == CALLS else float(count > CALLS // 10)
 
 
+def _padding_inside(case: Case) -> str:
+    return f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding between the words."
+
+
 SHUFFLE = Exercise(
     given="columns", probes=_shuffle_probes, observe=_observe_shuffle,
     signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> token_ids "
     "(batch, seq_len)",
     mistakes=(
-        Mistake("columns", lambda case: f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding "
-                "between the words.", "All positions were shuffled, padding included. Then the mask no longer says which "
-                "tokens are words."),
+        Mistake("columns", _padding_inside, "All positions were shuffled, padding included. Then the mask no longer says "
+                "which tokens are words."),
         Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have their "
                 "own words.", "The reviews were exchanged, not their words: the labels now belong to other reviews."),
         Mistake("reversed", lambda case: f"in {CALLS} calls your first row came out in one order only.",
@@ -216,9 +216,7 @@ SHUFFLE = Exercise(
         Property(lambda case: case.got["rows with their own words"] < 1, lambda case:
                  f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
                  "Each row must keep exactly its own real words, at its beginning."),
-        Property(lambda case: case.got["rows with padding inside"] > 0, lambda case: "in "
-                 f"{100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding between the words.",
-                 "Padding stays at the end."),
+        Property(lambda case: case.got["rows with padding inside"] > 0, _padding_inside, "Padding stays at the end."),
         Property(lambda case: case.got["rows with their padding"] < 1, lambda case: "in "
                  f"{100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after the words no longer "
                  "hold what they held.", "Where the mask is False, everything stays as it is."),
@@ -247,7 +245,6 @@ SHUFFLE = Exercise(
 )
 
 # ---------------------------------------------------------------- 9.3 who wins where they differ
-
 
 def _paired_probes(generator: torch.Generator) -> list[tuple]:
     one = torch.rand(900, generator=generator) < 0.91

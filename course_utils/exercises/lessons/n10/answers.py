@@ -43,7 +43,6 @@ DISTANCE = Answers(
 
 # ---------------------------------------------------------------- 10.2
 
-
 def previous_token_score(weights):
     from_previous = weights.diagonal(offset=-1, dim1=-2, dim2=-1)          # (heads, query - 1)
     return from_previous.mean(dim=-1)
@@ -80,7 +79,6 @@ PREVIOUS = Answers(
 )
 
 # ---------------------------------------------------------------- 10.3
-
 
 def rest_column(weights, head, tail):
     first_of_tail = weights.shape[1] - tail                                # not -tail: -0 is 0
@@ -148,7 +146,6 @@ REST = Answers(
 )
 
 # ---------------------------------------------------------------- 10.4
-
 
 def gated(context, gates):
     kept = context * gates[:, None, None]                                  # (batch, heads, query, d_head)

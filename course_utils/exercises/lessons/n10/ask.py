@@ -3,10 +3,9 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import listed, one_tensor, reached, reaches, spread
+from course_utils.exercises.lessons.common import listed, one_tensor, reached, reaches, spread, width
 
 # ---------------------------------------------------------------- 10.1 the distance of one row
-
 
 def _one(case: Case) -> str:
     return f"{case.answer.item():.3f}"
@@ -62,7 +61,6 @@ DISTANCE = Exercise(
 )
 
 # ---------------------------------------------------------------- 10.2 a score for previous-token heads
-
 
 def _maps(generator: torch.Generator, *shape: int) -> torch.Tensor:
     """Rows that sum to one, (…, query, key), neither flat nor sharp."""
@@ -151,7 +149,6 @@ PREVIOUS = Exercise(
 )
 
 # ---------------------------------------------------------------- 10.3 head, rest and tail
-
 
 def _rest_probes(generator: torch.Generator) -> list[tuple]:
     """A usual map; rows of other sums with no tail; nothing between; no head, a query without keys; one row, all rest."""
@@ -268,7 +265,6 @@ REST = Exercise(
 
 # ---------------------------------------------------------------- 10.4 a gate on each head
 
-
 def _gated_probes(generator: torch.Generator) -> list[tuple]:
     """(batch 2, heads 4, query 5, d_head 3), one gate 0 and one 1; then (3, 2, 4, 6); one head with a gate below zero."""
     def between(count):
@@ -355,18 +351,15 @@ GATED = Exercise(
         Mistake("sigmoid", _columns, "The gates went through a sigmoid, so that a gate of 0 lets half through. Use them as "
                 "they are."),
         Mistake("twice", _columns, "The gate was applied twice. Once is enough, before or after the merge."),
-        Mistake("summed", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}.",
-                "The heads were added up, gates as weights. Put them side by side; mixing them is left to the output "
-                "projection."),
-        Mistake("averaged", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
-                f"{case.expected.shape[-1]}.", "The heads were averaged. Put them side by side, each with its columns."),
+        Mistake("summed", width, "The heads were added up, gates as weights. Put them side by side; mixing them is left to "
+                "the output projection."),
+        Mistake("averaged", width, "The heads were averaged. Put them side by side, each with its columns."),
         Mistake("not-merged", _got_shape, "The gates are on. What is left: the heads beside their columns, and one "
                 "dimension of both."),
         Mistake("not-flattened", _got_shape, "The dimensions are in the right order. What is left: make one of the last "
                 "two."),
-        Mistake("cut-out", lambda case: f"your vectors are {case.answer.shape[-1]} wide, expected "
-                f"{case.expected.shape[-1]}.", "Heads with gate 0 were taken out. The output projection still expects their "
-                "columns: fill them with zeros."),
+        Mistake("cut-out", width, "Heads with gate 0 were taken out. The output projection still expects their columns: "
+                "fill them with zeros."),
     ),
     properties=(
         Property(lambda case: _wrong_head(case, 0.0) is not None, lambda case: _columns(case, _wrong_head(case, 0.0)),

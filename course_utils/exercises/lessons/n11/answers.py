@@ -9,7 +9,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 11.1
 
-
 def average_precision(scores, evidence):
     hit = evidence[scores.argsort(descending=True)].double()               # (token,): 1 where the word at this rank decides
     rank = torch.arange(1, len(hit) + 1)
@@ -66,7 +65,6 @@ PRECISION = Answers(
 
 # ---------------------------------------------------------------- 11.2
 
-
 def leave_one_out(score, tokens):
     whole = score(tokens)
     return [whole - score(tokens[:i] + tokens[i + 1:]) for i in range(len(tokens))]
@@ -121,7 +119,6 @@ LEAVE = Answers(
 )
 
 # ---------------------------------------------------------------- 11.3
-
 
 def comprehensiveness_of(score, tokens, importances, shares):
     order = sorted(range(len(tokens)), key=lambda i: importances[i], reverse=True)
@@ -252,7 +249,6 @@ ENTRY = Answers(
 )
 
 # ---------------------------------------------------------------- 11.5
-
 
 def rolled_out(attentions):
     rollout = torch.eye(attentions.shape[-1])                              # (query, key)

@@ -10,7 +10,6 @@ from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 12.1
 
-
 def report(validation, test):
     chosen = validation.argmax(axis=2, keepdims=True)                      # (setting, seed, 1): the best epoch of each run
     return np.take_along_axis(test, chosen, axis=2).mean(axis=(1, 2))      # (setting,)
@@ -58,7 +57,6 @@ REPORT = Answers(
 )
 
 # ---------------------------------------------------------------- 12.2
-
 
 def difference_interval(first, second, factor):
     per_review = first.mean(axis=0) - second.mean(axis=0)                  # (review,): a hard review is hard for both
@@ -144,7 +142,6 @@ DIFFERENCE = Answers(
 
 # ---------------------------------------------------------------- 12.3
 
-
 def survivors(p_values, level):
     m = len(p_values)
     survives = [False] * m
@@ -217,7 +214,6 @@ HOLM = Answers(
 
 # ---------------------------------------------------------------- 12.4
 
-
 def equal_width(vocab_size, d_model, budget):
     def parameters(width):
         gate = width * d_model + width * width + 2 * width                 # on the input, on the state, two biases
@@ -272,7 +268,6 @@ WIDTH = Answers(
 )
 
 # ---------------------------------------------------------------- 12.5
-
 
 def best_by_hand():
     three = 0.65**3 + 3 * 0.65**2 * 0.35                                   # all three, or two of three
