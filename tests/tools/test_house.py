@@ -17,12 +17,6 @@ from course_utils.tools.export import ORIGIN
 PACKAGE = ROOT / "course_utils"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
-# files that were longer than 400 lines when the limit was made: they may get shorter, and nothing may join them
-LONGER = {
-    "exercises/lessons/n01/ask.py": 444, "exercises/lessons/n02/ask.py": 591, "exercises/lessons/n03/ask.py": 560,
-    "exercises/lessons/n04/ask.py": 432, "exercises/lessons/n06/ask.py": 429, "exercises/lessons/n07/ask.py": 476,
-    "exercises/lessons/n08/ask.py": 577, "exercises/lessons/n11/ask.py": 460, "exercises/lessons/n12/ask.py": 433,
-}
 # who may look at sys.path or import by a computed name, and why
 BY_NAME = {
     "exercises/catalogue.py": "a lesson's folder is its name: lessons/n04 is imported for exercise 4.2",
@@ -172,8 +166,7 @@ def test_a_taught_module_uses_what_a_reader_has_met(room):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_a_file_can_be_read_in_one_sitting_and_imports_what_it_names(path):
     name, source = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")
-    limit = LONGER.get(name, 400)
-    assert len(source.splitlines()) <= limit, f"{name} may have {limit} lines: split it"
+    assert len(source.splitlines()) <= 400, f"{name} may have 400 lines: split it"
     used = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)
             and (ast.unparse(node) == "sys.path" or node.attr in ("import_module", "spec_from_file_location", "run_path"))}
     used |= {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id == "__import__"}
