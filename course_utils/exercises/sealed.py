@@ -7,7 +7,6 @@ file. It doesn't keep it secret: whoever tries all numbers there are has each of
 Does: compare, make keys, write and read them. Does not: judge (see `judge`) or know a solution.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ from course_utils.exercises.compare import NotNumbers, close, named_tensors
 from course_utils.exercises.definitions import Answers, Exercise
 from course_utils.exercises.lessons import FOLDER, lesson_of
 from course_utils.exercises.running import run_once
-from course_utils.files import write_json
+from course_utils.files import sha256, write_json
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
 STEPS = 20                                              # a number's fingerprints lie this close, in shares of the tolerance
@@ -194,4 +193,4 @@ def _fingerprints(exercise: Exercise, name: str, part: str, tensor: torch.Tensor
 
 def _fingerprint(*parts) -> str:
     """A fingerprint of ten hexadecimal digits."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:10]
+    return sha256("\0".join(map(str, parts)).encode())[:10]

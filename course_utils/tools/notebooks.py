@@ -11,7 +11,6 @@ Does: fresh kernels, outputs without timings or progress bars. Does not: compare
 """
 
 import argparse
-import hashlib
 import os
 import re
 import sys
@@ -23,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from tqdm import tqdm
 
-from course_utils.files import write_bytes, write_text
+from course_utils.files import sha256, write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS, ROOT
 
 COPIES = NOTEBOOKS / "my_copies"
@@ -87,7 +86,7 @@ def carried_over(old, new) -> list[tuple]:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(text.encode())[:16]
 
 
 def write_copy(path: Path, target: Path) -> None:

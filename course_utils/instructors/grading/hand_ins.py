@@ -7,7 +7,6 @@ Does: read files and plan what to execute. Does not: execute (see `reenact`) or 
 """
 
 import ast
-import hashlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_utils.exercises.catalogue import list_exercises
+from course_utils.files import sha256
 from course_utils.instructors.editions import called_numbers
 from course_utils.tools.notebooks import find
 
@@ -43,7 +43,7 @@ class HandIn(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest() if self.content else ""
+        return sha256(self.content) if self.content else ""
 
 
 class Lesson(NamedTuple):
