@@ -134,4 +134,5 @@ def main(arguments: list[str] | None = None) -> int:
     path = NOTEBOOKS / "for_instructors.md"
     page = with_rows(path.read_text(encoding="utf-8"), (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8"))
     write_text(path, with_timetable(page))
+    print(f"wrote notebooks/{path.name}")
     return 0

@@ -233,7 +233,9 @@ def execute(path: Path, bar=None):
         extra_arguments=["--log-level=ERROR"],            # no kernel warnings between the progress bars
         on_cell_complete=(lambda cell, cell_index: bar.update()) if bar is not None else None,
     )
-    client.execute()
+    known = os.environ.get("PYTHONPATH")
+    ours = f"{ROOT}{os.pathsep}{known}" if known else str(ROOT)           # this course's package, whichever is installed
+    client.execute(env={**os.environ, "PYTHONPATH": ours})
     tidy(notebook)
     return notebook
 

@@ -228,7 +228,9 @@ def exercise_command(arguments: list[str] | None = None) -> int:
     number = path.name[:2]
     print(f"exercise {new} begins in {path.relative_to(ROOT).as_posix()}, before 'Check yourself': move its two cells where "
           "they belong, after the exercises with smaller numbers.")
-    _say(f"make export, make save NB={number}, python -m course_utils timetable, python -m pytest tests/exercises -k {new}")
+    print(f"Replace the example in answers.py and tests/exercises/variants/n{number}.py, too, and rename what you like.")
+    _say(f"make save NB={number}, python -m course_utils timetable, python -m pytest tests/exercises tests/tools -q "
+         f"-k '{new} or {new.replace('.', '-')} or {number} or scaffold or instructors'")
     return 0
 
 
@@ -239,5 +241,5 @@ def notebook_command(arguments: list[str] | None = None) -> int:
     name = parser.parse_args(arguments).name
     new_notebook(name)
     _say(f"make save NB={name[:2]}, python -m course_utils timetable, make test NB={name[:2]}, python -m pytest tests/tools "
-         "tests/exercises")
+         "tests/exercises tests/experiments/test_results.py -q")
     return 0

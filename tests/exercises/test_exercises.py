@@ -54,15 +54,18 @@ def test_the_reference_and_every_variant_are_right(exercise):
 @pytest.mark.parametrize("exercise", EVERY, ids=IDS)
 def test_every_known_mistake_gets_its_own_name_and_message(exercise):
     answers = answers_to(exercise.id)
-    assert {mistake.name for mistake in exercise.mistakes} == set(answers.mutants)
+    assert {mistake.name for mistake in exercise.mistakes} == set(answers.mutants), (
+        "mistakes in ask.py and mutants in answers.py must have the same names")
     texts = set()
     for name, answer in answers.mutants.items():
         for seed in (0, 1):
             verdict = judge(exercise, answers, hand_over(exercise, answer), seed)
             assert verdict.state in ("wrong", "other") , f"{name}: {verdict.text}"
-            assert verdict.names == (name,), f"told apart from {verdict.names}?"
+            assert verdict.names == (name,), (
+                f"{name} gives the same as {verdict.names} on every probe: add one on which they differ")
         texts.add(verdict.text)
-        assert 60 < len(verdict.text) < 700 and "nan" not in verdict.text and "\n" not in verdict.text, verdict.text
+        assert 60 < len(verdict.text) < 700 and "nan" not in verdict.text and "\n" not in verdict.text, (
+            f"a message has 60 to 700 letters on one line; {name}: {verdict.text}")
     assert len(texts) == len(answers.mutants)
 
 

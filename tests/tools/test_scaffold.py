@@ -17,7 +17,8 @@ README = """| | you build | a moment |
 
 
 def test_nothing_in_the_course_is_still_to_be_written():
-    assert scaffold.todo() == [], "write what is marked, or take the new exercise or notebook out again"
+    left = scaffold.todo()
+    assert not left, "write what is marked, or take the new exercise or notebook out again:\n" + "\n".join(left)
 
 
 @pytest.fixture
