@@ -9,10 +9,12 @@ from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 import saved_outputs  # noqa: E402
+from nbval.plugin import IPyNbCell  # noqa: E402
 
 
 def pytest_configure(config):
     """Elsewhere than on Linux x86 the notebooks run without a comparison of what they print (see saved_outputs)."""
+    saved_outputs.compare_figures_too(IPyNbCell)
     config.option.nbval_lax = config.option.nbval_lax or not saved_outputs.are_compared()
 
 

@@ -19,8 +19,8 @@ from course_utils.figures.appearance import (
     luminance,
     sizes,
     style,
-    use_style,
 )
+from course_utils.figures.notebooks import use_style
 from course_utils.figures.saving import alt_text, save_figure, set_alt_text
 
 __all__ = ["COLOURS", "DIFFERENCE_MAP", "SAVE_DPI", "WEIGHT_MAP", "Sizes", "alt_text", "contrast", "ink_on", "lettering",

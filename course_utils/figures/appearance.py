@@ -113,8 +113,3 @@ def lettering(colour: object, size: float) -> dict[str, object]:
     halo, share = ("#ffffff", 0.8) if ink == "#000000" else ("#000000", 0.4)
     shade = [share * far + (1 - share) * near for far, near in zip(to_rgb(halo), to_rgb(colour), strict=True)]
     return {"color": ink, "path_effects": [patheffects.withStroke(linewidth=0.18 * size, foreground=to_hex(shade))]}
-
-
-def use_style() -> None:
-    """Set the course's style for every figure made from now on."""
-    mpl.rcParams.update(style())

@@ -136,7 +136,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _line(x: np.ma.MaskedArray, y: np.ma.MaskedArray, line: object, names: tuple) -> str:
-    low, high = _extremes(y)
+    low, high = _extremes(np.ma.log(y) if line.axes.get_yscale() == "log" else y)
     drawn = np.flatnonzero(~(np.ma.getmaskarray(x) | np.ma.getmaskarray(y)))
     first, last = drawn[[0, -1]]
     across, up = (lambda i: _place(x[i], names[0])), (lambda i: _place(y[i], names[1]))

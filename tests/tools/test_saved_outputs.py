@@ -1,14 +1,17 @@
 """Saved outputs are compared where they are promised to be the same; elsewhere claims and errors still count."""
 
+import base64
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
 import nbformat
 import pytest
 import saved_outputs
+from nbclient import NotebookClient
 
 
 @pytest.mark.parametrize(("system", "machine", "compared"), [
@@ -44,3 +47,51 @@ def test_what_a_notebook_prints_is_compared_or_not_and_what_fails_always_counts(
     assert set(re.findall(r"^PASSED (\w+).ipynb", ran.stdout, re.M)) == passes, ran.stdout
     assert set(re.findall(r"^FAILED (\w+).ipynb", ran.stdout, re.M)) == set(CELLS) - passes, ran.stdout
     assert ("saved outputs: compared" in ran.stdout) is (compare == "1")
+
+
+def shown(width=900, height=420, text="Line: 9 points from (2, 0.7846) to (512, 0.0499)."):
+    """A display output with a PNG of that size; nothing but its header is read."""
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + bytes(32)
+    metadata = {"image/png": {"alt": text}} if text else {}
+    return nbformat.v4.new_output("display_data", {"image/png": base64.b64encode(header).decode()}, metadata=metadata)
+
+
+@pytest.mark.parametrize(("now", "said"), [
+    ([shown()], ""), ([shown(width=917, height=413)], ""), ([shown(width=919)], r"figure 0 has (919, 420) pixels instead of (900"),
+    ([shown(450, 210)], "pixels instead of"), ([], "0 figures instead of 1"), ([shown(), shown()], "2 figures instead of 1"),
+    ([shown(text="Line: 9 points from (2, 0.789) to (512, 0.0494).")], ""),
+    ([shown(text="Line: 9 points from (2, 0.7846) to (512, 0.0599).")], "described with 0.0599 instead of 0.0499"),
+    ([shown(text="Line: 8 points from (2, 0.7846) to (512, 0.0499).")], "described with 8 instead of 9"),
+    ([shown(text="Band: 9 points from (2, 0.7846) to (512, 0.0499).")], "in other words: 'Band"),
+    ([shown(text="")], "in other words: ''"),
+])
+def test_figures_are_compared_by_their_size_and_by_what_they_say(now, said):
+    assert said in saved_outputs.difference([shown()], now)
+    assert bool(said) is bool(saved_outputs.difference([shown()], now))
+
+
+def test_negative_and_tiny_numbers_are_compared_as_numbers():
+    one, other = shown(text="from −0.51 to 1e-17, d2 0.3."), shown(text="from −0.5101 to 2.5e-06, d2 0.3.")
+    assert saved_outputs.difference([one], [other]) == ""
+    assert saved_outputs.difference([one], [shown(text="from 0.51 to 1e-17, d2 0.3.")])
+
+
+def test_a_figure_that_a_notebook_shows_is_described_and_compared(root, tmp_path):
+    source = ("import matplotlib.pyplot as plt\nfrom course_utils.figures import use_style\nuse_style()\n"
+              "fig, ax = plt.subplots(figsize=(4, 3))\nax.plot([1, 2, 3], [1, 4, 9])\nplt.show()")
+    cell = nbformat.v4.new_code_cell(source, id="it", execution_count=1)
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests" / "helpers")]), "COURSE_COMPARE": "1"}
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(root)}})
+    client.execute()
+    (output,) = [one for one in notebook.cells[0].outputs if "image/png" in one.data]
+    assert "Line: 3 points from (1, 1) to (3, 9)" in output.metadata["image/png"]["alt"]
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(root / name, tmp_path)
+    nbformat.write(notebook, tmp_path / "the_same.ipynb")
+    output.metadata["image/png"]["alt"] = output.metadata["image/png"]["alt"].replace("(3, 9)", "(3, 8)")
+    nbformat.write(notebook, tmp_path / "another.ipynb")
+    ran = subprocess.run([sys.executable, "-m", "pytest", "-rA", "the_same.ipynb", "another.ipynb"], cwd=tmp_path, env=env,
+                         capture_output=True, text=True, timeout=600)
+    assert "PASSED the_same.ipynb" in ran.stdout and "FAILED another.ipynb" in ran.stdout, ran.stdout
+    assert "described with 9 instead of 8" in ran.stdout

@@ -1,0 +1,111 @@
+"""A notebook of the second edition is one lesson with the same furniture as its neighbours."""
+
+import ast
+import re
+
+import nbformat
+import pytest
+
+from course_utils.exercises.catalogue import list_exercises
+from course_utils.tools.notebooks import NOTEBOOKS
+
+WORDS, CELLS, LINES = 2900, 88, 40
+HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
+TRANSLATED = [r"\bWho(ever)? [a-z]+s\b[^.?]{0,60},", r"\bthe street\b", r"\bmade reviews?\b", r"\balike\b", r"\ba coin\b",
+              r"\bsays of\b", r"\bfor the logits\b", r"\bbesides\b"]
+
+
+def second_edition() -> list:
+    """The notebooks whose metadata say that they are written anew."""
+    every = {path: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
+    return [pytest.param(notebook, id=path.stem) for path, notebook in every.items()
+            if notebook.metadata.get("course", {}).get("edition") == 2]
+
+
+each = pytest.mark.parametrize("notebook", second_edition())
+
+
+def prose(notebook) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def code(notebook) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@each
+def test_it_is_one_lesson(notebook):
+    assert sum(len(text.split()) for text in prose(notebook)) <= WORDS
+    assert len(notebook.cells) <= CELLS
+
+
+@each
+def test_no_cell_is_long(notebook):
+    for cell in code(notebook):
+        tree = ast.parse("".join(line for line in cell.source.splitlines(True) if not line.startswith(("%", "!"))))
+        docstrings = set()
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+                docstrings |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+        lines = [k for k, line in enumerate(cell.source.splitlines(), start=1) if line.strip() and k not in docstrings]
+        assert len(lines) <= LINES, f"{cell.id}: {len(lines)} lines"
+
+
+@each
+def test_the_furniture_is_everybodys(notebook):
+    opening, number = notebook.cells[0].source, notebook.cells[0].source[2:4]
+    assert re.search(r"\*\*What you will be able to do\*\*\n\n1\. ", opening) and "**Before you start**" in opening
+    mine = [exercise for exercise in list_exercises() if exercise.id.split(".")[0].zfill(2) == number]
+    low, high = (sum(exercise.minutes[end] for exercise in mine) for end in (0, 1))
+    assert re.search(r"\*\*Time\*\* about \d+ minutes to read and run", opening)
+    assert f"{low}–{high} more for the exercises" in opening
+    headings = [line for text in prose(notebook) for line in text.splitlines() if line.startswith("## ")]
+    assert [line for line in headings if not re.match(r"## \d+\. ", line)] == HEADINGS
+    assert sum(line.startswith("progress()") for cell in code(notebook) for line in cell.source.splitlines()) == 1
+
+
+@each
+def test_a_prediction_is_asked_for_in_the_same_words(notebook):
+    """The cell before `predict(...)` says 'Try it first'."""
+    for before, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
+        if cell.cell_type == "code" and re.search(r"= predict\(", cell.source):
+            assert "**Try it first" in before.source, cell.id
+
+
+@each
+def test_every_claim_prints_its_number(notebook):
+    for cell in code(notebook):
+        for node in ast.walk(ast.parse(cell.source)) if "claim(" in cell.source else []:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim":
+                assert len(node.args) + len(node.keywords) == 3, f"{cell.id}: {ast.unparse(node)[:80]}"
+
+
+@each
+def test_every_figure_is_described_where_it_is_shown(notebook):
+    found = 0
+    for cell in code(notebook):
+        for output in cell.outputs:
+            if "image/png" in output.get("data", {}):
+                found += 1
+                assert len(output.metadata.get("image/png", {}).get("alt", "")) >= 40, cell.id
+    assert found
+
+
+@each
+def test_it_can_be_presented(notebook):
+    tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
+    assert tags.count("slide") >= 6 and "slide" in notebook.cells[0].metadata.get("tags", [])
+
+
+@each
+def test_references_can_be_followed(notebook):
+    (text,) = [text for text in prose(notebook) if "## Further reading" in text]
+    references = re.findall(r"^- .+", text.split("## Further reading")[1], re.M)
+    assert references and [one for one in references if "http" not in one and "doi.org" not in one] == []
+
+
+@each
+def test_it_sounds_like_english(notebook):
+    for text in prose(notebook):
+        for turn in TRANSLATED:
+            assert not (found := re.search(turn, text)), found.group()
