@@ -57,7 +57,8 @@ def shown(width=900, height=420, text="Line: 9 points from (2, 0.7846) to (512, 
 
 
 @pytest.mark.parametrize(("now", "said"), [
-    ([shown()], ""), ([shown(width=917, height=413)], ""), ([shown(width=919)], r"figure 0 has (919, 420) pixels instead of (900"),
+    ([shown()], ""), ([shown(width=917, height=413)], ""),
+    ([shown(width=919)], "figure 0 has (919, 420) pixels instead of (900"),
     ([shown(450, 210)], "pixels instead of"), ([], "0 figures instead of 1"), ([shown(), shown()], "2 figures instead of 1"),
     ([shown(text="Line: 9 points from (2, 0.789) to (512, 0.0494).")], ""),
     ([shown(text="Line: 9 points from (2, 0.7846) to (512, 0.0599).")], "described with 0.0599 instead of 0.0499"),
@@ -80,7 +81,8 @@ def test_a_figure_that_a_notebook_shows_is_described_and_compared(root, tmp_path
     source = ("import matplotlib.pyplot as plt\nfrom course_utils.figures import use_style\nuse_style()\n"
               "fig, ax = plt.subplots(figsize=(4, 3))\nax.plot([1, 2, 3], [1, 4, 9])\nplt.show()")
     cell = nbformat.v4.new_code_cell(source, id="it", execution_count=1)
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests" / "helpers")]), "COURSE_COMPARE": "1"}
     client = NotebookClient(notebook, resources={"metadata": {"path": str(root)}})
     client.execute()
