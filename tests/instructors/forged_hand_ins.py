@@ -376,7 +376,6 @@ def _broken(others: Path):
     yield "a_pipe", b"", "regular", os.mkfifo
     yield "a_link", b"", "link", lambda path: path.symlink_to("/dev/zero")
     yield "a_link_to_a_neighbour", b"", "link", lambda path: path.symlink_to("12_ablations.ipynb")
-    yield "=1+1.ipynb", with_4_2(MINE, CHECK), GOOD
     yield "a\n12_ablations.ipynb: 5 of 5 right (75 of 75 minutes)\n.ipynb", b"", "empty"
     yield "\x1b[2K\r\u202eb.ipynb", b"", "empty"
     yield b"caf\xe9.ipynb".decode("utf-8", "surrogateescape"), b"", "empty"
