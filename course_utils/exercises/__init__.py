@@ -150,8 +150,11 @@ def quiz(number: str) -> Quiz:
 
 
 def progress() -> None:
-    """Print what is done, a line a notebook: exercises solved, questions answered rightly."""
+    """Print what is done, a line a notebook: exercises solved, questions answered rightly; one line if nothing is yet."""
     marks = record.read()
+    if not any(_is_right(mark) for part in ("exercises", "quizzes") for mark in marks[part].values()):
+        print("○ nothing solved yet: once an exercise or a question is right, the whole course is listed here.")
+        return
     numbers = sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()} | set(list_quizzes()))
     for number in numbers:
         ids = [exercise.id for exercise in list_exercises() if exercise.id.partition(".")[0].zfill(2) == number]

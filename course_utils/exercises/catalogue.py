@@ -74,7 +74,7 @@ def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
 
 @lru_cache
 def _lessons() -> tuple[str, ...]:
-    """The lessons with exercises, such as n04; 00 has a quiz only."""
+    """The lessons with exercises, such as n04."""
     return tuple(sorted(path.parent.name for path in lessons.FOLDER.glob("n[0-9][0-9]/ask.py")))
 
 
