@@ -17,19 +17,19 @@ Command = Callable[[list[str]], int]
 
 def copy() -> Command:
     """make the working copies that are missing, in notebooks/my_copies"""
-    from course_utils.tools.notebooks import copy_command
+    from course_utils.tools.copies import copy_command
     return copy_command
 
 
 def fresh() -> Command:
     """a new copy of one notebook; yours is kept"""
-    from course_utils.tools.notebooks import fresh_command
+    from course_utils.tools.copies import fresh_command
     return fresh_command
 
 
 def update() -> Command:
     """the same, with your answers and predictions carried over"""
-    from course_utils.tools.notebooks import update_command
+    from course_utils.tools.copies import update_command
     return update_command
 
 

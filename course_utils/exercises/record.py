@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from course_utils.files import InUse, locked, other_than_a_file, write_json
-from course_utils.files.paths import NOTEBOOKS, ROOT
+from course_utils.files.paths import EXTRAS, NOTEBOOKS, ROOT
 
 NAME = "progress.json"
 PARTS = {                                               # and what their marks may be
@@ -20,7 +20,10 @@ _memory: dict = {}                                      # marks of a kernel that
 
 
 def location() -> Path | None:
-    """The file: COURSE_PROGRESS, else beside the notebook that runs; None for the originals, which keep no marks."""
+    """The file: COURSE_PROGRESS, else beside the notebook that runs; None for the originals, which keep no marks.
+
+    An extra keeps its marks where the other notebooks do, in the folder above its own.
+    """
     named = os.environ.get("COURSE_PROGRESS")
     if named:
         return Path(os.path.expanduser(named))          # which leaves the home of nobody as it is
@@ -28,6 +31,8 @@ def location() -> Path | None:
         here = Path.cwd().resolve()
     except OSError:                                     # the folder was deleted while the notebook was open
         return None
+    if here.name == EXTRAS:
+        here = here.parent
     return None if here == NOTEBOOKS or here == ROOT else here / NAME
 
 

@@ -21,7 +21,7 @@ from course_utils.exercises.judge import SEED, right_order
 from course_utils.exercises.sealed import write_keys
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
-from course_utils.tools.notebooks import ROOT, find, write_notebook
+from course_utils.tools.notebooks import NOTEBOOKS, ROOT, everything, write_notebook
 
 HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
@@ -69,15 +69,15 @@ def write_solutions(folder: Path | None = None) -> list[Path]:
     """Write every notebook with its exercises solved and its outputs cleared; return the files."""
     folder = folder or output_folder() / "solutions"
     written = []
-    for path in find([]):
+    for path in everything():
         notebook = nbformat.read(path, as_version=4)
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
                 if "exercise" in cell.metadata.get("tags", []):
                     cell.source = solved(cell.source)
-        write_notebook(notebook, folder / path.name)
-        written.append(folder / path.name)
+        written.append(folder / path.relative_to(NOTEBOOKS))
+        write_notebook(notebook, written[-1])
     return written
 
 

@@ -1,7 +1,7 @@
 """What each notebook sets out to teach, and how its minutes are shared among its sections.
 
-`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md. In its table of minutes a new
-notebook gets a row, whose last column begins as the last of the README's table. Objectives and the
+`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, and its table of extras. In its
+table of minutes a new notebook gets a row, whose last column begins as the last of the README's table. Objectives and the
 minutes of a whole notebook are those that its first cell states; a section gets its share by the length of its prose,
 its code and its figures. Exercises are timed apart. Does: read notebooks. Does not: change them.
 """
@@ -14,9 +14,19 @@ import nbformat
 
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
-from course_utils.tools.notebooks import NOTEBOOKS, find, is_exercise
+from course_utils.files.paths import EXTRAS
+from course_utils.tools.extras import read_extra
+from course_utils.tools.notebooks import NOTEBOOKS, extras, find, is_exercise
 
 BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
+EXTRAS_BEGIN, EXTRAS_END = "<!-- extras: begin -->", "<!-- extras: end -->"
+EXTRAS_HEAD = """## Extras
+
+One subject a notebook, for whoever wants to know more about it. The course goes on without them, and they have no exercises.
+
+| extra | goes with | minutes |
+|---|---|---|
+"""
 WORDS, LINES, FIGURES = 1 / 130, 1 / 12, 1.0           # minutes for a word read, a line of code understood, a figure
 
 
@@ -120,12 +130,23 @@ def with_rows(page: str, readme: str) -> str:
     return page[:begin] + "".join(every) + page[end:]
 
 
+def extras_part() -> str:
+    """The table of extras, in Markdown, with its heading; nothing where there are none."""
+    rows = []
+    for extra in map(read_extra, extras()):
+        goes_with = ", ".join(f"[{name[:2]}]({name})" for name in extra.goes_with)
+        rows.append(f"| [{extra.title}]({EXTRAS}/{extra.path.name}) | {goes_with} | {extra.minutes} |\n")
+    return f"{EXTRAS_HEAD}{''.join(rows)}" if rows else ""
+
+
 def with_timetable(page: str) -> str:
-    """The page with its timetable brought up to date. Raises ValueError where the marks are missing."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ValueError(f"for_instructors.md must hold {BEGIN} and {END} once each")
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{page_part()}{END}{rest.partition(END)[2]}"
+    """The page with its timetable and its table of extras brought up to date. Raises ValueError where a mark is missing."""
+    for begin, end, part in ((BEGIN, END, page_part()), (EXTRAS_BEGIN, EXTRAS_END, extras_part())):
+        if page.count(begin) != 1 or page.count(end) != 1:
+            raise ValueError(f"for_instructors.md must hold {begin} and {end} once each")
+        before, _, rest = page.partition(begin)
+        page = f"{before}{begin}\n{part}{end}{rest.partition(end)[2]}"
+    return page
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_utils.files import write_text
-from course_utils.files.paths import ROOT
+from course_utils.files.paths import EXTRAS, ROOT
 from course_utils.tools.questions import read_questions
 
 MARK = "#| export "
@@ -60,8 +60,14 @@ def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
     """The exported cells of all notebooks in the folder, in order.
 
     Ends the program for a cell that can only be meant for export and can't be, or whose module isn't a plain name of
-    Python, such as one that leads out of course_utils.
+    Python, such as one that leads out of course_utils, and for such a cell in an extra.
     """
+    for path in sorted((notebook_folder / EXTRAS).glob("[a-z]*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code" and re.match(r"#\s*\|\s*exports?\b", "".join(cell["source"])):
+                sys.exit(f"{EXTRAS}/{path.name} has a cell that begins with {''.join(cell['source']).splitlines()[0]!r}; an "
+                         "extra exports nothing, since the course goes on without it: take that line away, or teach the "
+                         "cell in a notebook that has a number")
     for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:

@@ -71,11 +71,11 @@ def environment(kind: str, threads: int) -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, run the tests, print a line for each kind; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the notebooks' tests as other processors would.")
-    parser.add_argument("numbers", nargs="*", help="the first digits of a notebook's name, such as 08; none: all of them")
+    parser.add_argument("names", nargs="*", help="numbers of notebooks, such as 08, or names of extras; none: all")
     parser.add_argument("--kinds", nargs="+", default=["all"], metavar="KIND", help=f"all, or some of {', '.join(KINDS)}")
     parser.add_argument("--threads", type=int, default=1, help="how many threads each notebook's kernel may use")
     chosen = parser.parse_args(arguments)
-    paths, failed = [str(path) for path in notebooks.find(chosen.numbers)], 0
+    paths, failed = [str(path) for path in (notebooks.find(chosen.names) if chosen.names else notebooks.everything())], 0
     pytest = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", "--color=no"]
     together = ["-n", "2", "--dist", "loadfile"] if len(paths) > 1 else []
     for kind in choose(chosen.kinds):

@@ -90,7 +90,7 @@ def report(found: list[dict], runs: int) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, run, report; return the exit status, 1 if any claim failed."""
     parser = argparse.ArgumentParser(description="Try the notebooks' claims with other training seeds, as other processors.")
-    parser.add_argument("numbers", nargs="+", help="the first digits of a notebook's name, such as 08")
+    parser.add_argument("names", nargs="+", help="numbers of notebooks, such as 08, or names of extras")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="how many: COURSE_TRAINING_SEED=0 to N - 1")
     parser.add_argument("--kinds", nargs="+", default=["all"], metavar="KIND",
                         help=f"all, or some of {', '.join(processors.KINDS)}")
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("seeds", "threads", "jobs"):
         if getattr(chosen, name) < 1:
             sys.exit(f"--{name} {getattr(chosen, name)}: expected 1 or more")
-    paths, kinds = notebooks.find(chosen.numbers), processors.choose(chosen.kinds)
+    paths, kinds = notebooks.find(chosen.names), processors.choose(chosen.kinds)
     folder = output_folder() / "seeds"
     folder.mkdir(parents=True, exist_ok=True)
     failed = False

@@ -14,9 +14,10 @@ from course_utils.exercises import quizzes
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.judge import right_order
 from course_utils.exercises.quizzes import FOLDER, load_quiz
+from course_utils.files.paths import NOTEBOOKS as COURSE
 from course_utils.instructors.editions import solved, write_solutions
 from course_utils.instructors.timetable import read_lesson, with_timetable
-from course_utils.tools.notebooks import find
+from course_utils.tools.notebooks import everything, find
 
 NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
 
@@ -144,7 +145,7 @@ def test_the_edition_with_solutions_holds_right_ones(number, cell):
 
 def test_the_edition_with_solutions_has_every_notebook_and_no_outputs(tmp_path):
     written = write_solutions(tmp_path)
-    assert [path.name for path in written] == [path.name for path in find([])]
+    assert [path.relative_to(tmp_path) for path in written] == [path.relative_to(COURSE) for path in everything()]
     for path in written:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         assert not any(cell.get("outputs") for cell in cells)

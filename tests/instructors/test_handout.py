@@ -15,7 +15,9 @@ from variants import variants_of
 from course_utils.exercises.catalogue import answers_to, list_exercises
 from course_utils.exercises.judge import judge
 from course_utils.exercises.sealed import read_key
+from course_utils.files.paths import ROOT
 from course_utils.instructors.editions import called_numbers, needs_what_stays_behind, write_handout
+from course_utils.tools.notebooks import everything
 
 EVERY = list_exercises()
 IDS = [exercise.id for exercise in EVERY]
@@ -105,6 +107,8 @@ def test_the_handed_out_course_is_whole_and_holds_nothing_for_instructors(handou
     names = {str(path.relative_to(handout)) for path in handout.rglob("*")}
     assert not [name for name in names if re.search(r"instructors|my_copies|progress|__pycache__|sheets\.py|grading", name)]
     assert len([name for name in names if re.fullmatch(r"notebooks/\d\d_\w+\.ipynb", name)]) >= 10
+    ours = {path.relative_to(ROOT).as_posix() for path in everything()}
+    assert {name for name in names if name.endswith(".ipynb")} == ours
     readme = (handout / "README.md").read_text(encoding="utf-8")
     assert "make solutions" not in readme and "for_instructors" not in readme and "make lab" in readme
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", readme):
