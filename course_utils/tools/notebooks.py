@@ -67,8 +67,10 @@ def write_notebook(notebook, path: Path) -> None:
 
 
 def tidy(notebook) -> None:
-    """Merge neighbouring pieces of one stream and drop what differs between runs and machines."""
+    """Merge neighbouring pieces of one stream and drop what differs between runs and machines; keep the course's metadata."""
+    ours = {"course": notebook.metadata["course"]} if "course" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict({
+        **ours,
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     })

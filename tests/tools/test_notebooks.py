@@ -91,10 +91,12 @@ def test_tidying_merges_pieces_of_a_stream_and_drops_what_differs_between_machin
                                  new("stream", name="stderr", text="c"), new("stream", name="stdout", text="d")]
     notebook.cells[1].metadata["execution"] = {"iopub.status.busy": "2026"}
     notebook.metadata["language_info"] = {"name": "python", "version": "3.11.7"}
+    notebook.metadata |= {"course": {"edition": 2}, "vscode": {"interpreter": "mine"}}
     notebooks.tidy(notebook)
     assert [(o.name, o.text) for o in notebook.cells[1].outputs] == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
     assert notebook.cells[1].metadata == {"tags": ["kept"]}
     assert notebook.metadata.language_info == {"name": "python"}
+    assert notebook.metadata.course == {"edition": 2} and "vscode" not in notebook.metadata
 
 
 # what is saved
