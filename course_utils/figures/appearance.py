@@ -15,8 +15,11 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from course_utils.figures.text import FONT
 
 SAVE_DPI = 144  # nine inches make 1296 pixels: a full screen at 1280 x 720
-# Okabe and Ito's colours, which the common forms of colour blindness keep apart.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+# Blue and orange mean positive and negative in every figure, and nothing else.
+POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
+# All other lines and bars: green, purple, olive, grey, rose, black. Contrast with white is 3 or more, and the common
+# forms of colour blindness keep any two of them, and each from blue and orange, apart (by lightness where not by hue).
+COLOURS = ["#1B8A3A", "#882D8E", "#6B6100", "#808080", "#B8345F", "#000000"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Sizes:
     tallest: float = float("inf")  # points: a grid of heads nine inches wide gets no higher
 
 
-_SIZES = {"read": Sizes(),
+STYLES = {"read": Sizes(),
           # tallest: three quarters of the width, since a higher figure is scaled down on a wide screen
           "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000", tallest=486)}
 
@@ -41,9 +44,9 @@ _SIZES = {"read": Sizes(),
 def sizes() -> Sizes:
     """The sizes that COURSE_STYLE asks for: 'read' (the default) or 'present'."""
     name = os.environ.get("COURSE_STYLE") or "read"
-    if name not in _SIZES:
+    if name not in STYLES:
         raise ValueError(f"COURSE_STYLE={name!r} is not a style of the course; set it to 'read' or 'present'")
-    return _SIZES[name]
+    return STYLES[name]
 
 
 def style() -> dict[str, object]:
@@ -78,7 +81,7 @@ def style() -> dict[str, object]:
 
 # White at zero, then ever darker: lightness alone orders the weights, so grey print and colour blindness do too.
 WEIGHT_MAP = LinearSegmentedColormap.from_list(
-    "weights", ["#ffffff", "#d3e4f3", "#93c1e0", "#4a90c6", "#1b5fa8", "#08306b"])
+    "weights", ["#ffffff", "#e8daf1", "#c8a8dc", "#a06cc0", "#73369a", "#3a0b57"])
 # Orange for less and blue for more keep apart for the colour-blind; in grey both are dark, so 'less' is marked.
 DIFFERENCE_MAP = LinearSegmentedColormap.from_list(
     "difference", ["#7f2f00", "#d1701f", "#f5c497", "#ffffff", "#a9cde8", "#3f86c1", "#08306b"])

@@ -43,7 +43,6 @@ from course_utils.positional_encoding import sinusoidal_table
 from course_utils.tokenization import Token
 
 KINDS = ["plain", "negation", "order", "distant"]
-BLUE, ORANGE = COLOURS[0], COLOURS[1]
 
 
 class Picture(NamedTuple):
@@ -204,7 +203,7 @@ def twins_tie(course: Course) -> tuple[Figure, str]:
     claim("with positions they get opposite labels, as they should",
           positive["with positions"][0] < 0.01 and positive["with positions"][1] > 0.99, gap["with positions"])
     fig, ax = plt.subplots(figsize=(9, 3.8), layout="constrained")
-    for i, (text, colour, hatch) in enumerate(zip(texts, [ORANGE, BLUE], ["", "//"])):
+    for i, (text, colour, hatch) in enumerate(zip(texts, COLOURS[:2], ["", "//"])):
         bars = ax.barh([1.2 * place + 0.4 * i for place in range(2)], [float(both[i]) for both in positive.values()],
                        height=0.36, color=colour, hatch=hatch, edgecolor="white", label=text)
         ax.bar_label(bars, fmt="%.3f", padding=4)
@@ -356,7 +355,7 @@ def shuffled(course: Course) -> tuple[Figure, str]:
     others = max(lost[model] / both[model][0][1] for model in both if model != best)
     claim("and no other model as much as a third of its interval's half width", others < 1 / 3, others)
     fig, ax = plt.subplots(figsize=(9, 4), layout="constrained")
-    for i, (name, colour, marker) in enumerate((("as written", BLUE, "o"), ("words shuffled", ORANGE, "s"))):
+    for i, (name, colour, marker) in enumerate((("as written", COLOURS[0], "o"), ("words shuffled", COLOURS[1], "s"))):
         values = np.array([pair[i] for pair in both.values()])             # (model, mean and half the interval)
         ax.errorbar(100 * values[:, 0], np.arange(len(values)) + 0.3 * i - 0.15, xerr=100 * values[:, 1], fmt=marker,
                     color=colour, markersize=8, capsize=4, linewidth=2, label=name)
