@@ -32,5 +32,5 @@ from course_utils.figures.saving import alt_text, save_figure, set_alt_text
 from course_utils.figures.tokens import plot_batch, plot_tokens
 
 __all__ = ["COLOURS", "DIFFERENCE_MAP", "NEGATIVE", "POSITIVE", "SAVE_DPI", "WEIGHT_MAP", "Diagram", "Sizes", "alt_text",
-           "contrast", "ink_on", "lettering", "luminance", "plot_batch", "plot_tokens", "save_figure", "set_alt_text", "sizes",
-           "style", "use_style"]
+           "contrast", "ink_on", "lettering", "luminance", "plot_batch", "plot_tokens", "save_figure", "set_alt_text",
+           "sizes", "style", "use_style"]

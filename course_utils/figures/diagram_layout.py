@@ -35,7 +35,7 @@ class Plan:
     def __init__(self, items: list[Item], arrows: list[Arrow], groups: list[Group], title: str | None, size: Sizes,
                  called: str):
         self.items, self.arrows, self.size = {item.name: item for item in items}, arrows, size
-        self.group_list = groups
+        self.group_list = sorted(groups, key=lambda group: len(group.names))  # inner ones first
         smallest = size.smallest / size.small
         ratio = 1.0
         while True:
@@ -47,8 +47,8 @@ class Plan:
             ratio = max(smallest, ratio - 0.04)
         for what, got, most in (("wide", width, WIDTH), ("high", self.height, MOST_HIGH)):
             if got > most + 0.5:
-                raise ValueError(f"the diagram is {got:.0f} points {what} with the smallest type of the style '{called}', and "
-                                 f"{most:.0f} fit on a slide: use fewer {'columns' if what == 'wide' else 'rows'}, or "
+                raise ValueError(f"the diagram is {got:.0f} points {what} with the smallest type of the style '{called}', "
+                                 f"and {most:.0f} fit on a slide: use fewer {'columns' if what == 'wide' else 'rows'}, or "
                                  f"shorter text")
         self._check()
 
@@ -150,7 +150,7 @@ class Plan:
                 both = (arrow.start, arrow.end)
                 if self.items[both[0]].column == self.items[both[1]].column:  # the label stands beside the line
                     claims[both[0]][1] = max(claims[both[0]][1], self._label_width(arrow) + 8)
-        for group in sorted(self.group_list, key=lambda group: len(group.names)):
+        for group in self.group_list:
             members = [self.items[name] for name in group.names]
             ends = [f(getattr(m, part) for m in members) for part in ("column", "row") for f in (min, max)]
             for member in members:
@@ -273,7 +273,7 @@ class Plan:
 
     def _frame_groups(self) -> None:
         self.groups: list[tuple[Frame, Words]] = []
-        for group in sorted(self.group_list, key=lambda group: len(group.names)):
+        for group in self.group_list:
             rects = []
             for name in group.names:
                 frame, behind = self.placed[name], (self.copies(self.items[name]) - 1) * self.offset
@@ -287,8 +287,8 @@ class Plan:
                         x, y = route.points[i]
                         rects += [Frame(x, y, 0, 0), *(Frame(x, label.frame.top, 0, label.frame.height)
                                                        for label in route.labels if upright(route.arrow.leave))]
-            rects += [frame for (frame, _), other in zip(self.groups, sorted(self.group_list, key=lambda g: len(g.names)),
-                                                         strict=False) if set(other.names) <= set(group.names)]
+            rects += [frame for (frame, _), other in zip(self.groups, self.group_list, strict=False)
+                      if set(other.names) <= set(group.names)]
             left, top, right, bottom = hull(rects)
             caption = LINE * self.small + 2
             right = max(right, left + measure(group.caption, self.small, bold=True))
@@ -299,7 +299,7 @@ class Plan:
     def _clear_of_groups(self) -> None:
         """A label of an arrow into a group or out of it stands between the group's frame and what is outside."""
         for route in self.routes:
-            for group, (frame, _) in zip(sorted(self.group_list, key=lambda group: len(group.names)), self.groups, strict=True):
+            for group, (frame, _) in zip(self.group_list, self.groups, strict=True):
                 inside = [name in group.names for name in (route.arrow.start, route.arrow.end)]
                 if route.piece is None or inside[0] == inside[1]:
                     continue

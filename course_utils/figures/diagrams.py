@@ -197,7 +197,8 @@ def _draw(ax: Axes, plan: Plan, size: Sizes) -> None:
         if route.arrow.dashed:  # the head stays whole
             *rest, before, end = route.points
             near = tuple(e + min(1.0, 9 / math.dist(before, end)) * (b - e) for b, e in zip(before, end, strict=True))
-            ax.add_patch(FancyArrowPatch(path=_rounded([*rest, before, near]), arrowstyle="-", linestyle=(0, (4, 3)), **line))
+            ax.add_patch(FancyArrowPatch(path=_rounded([*rest, before, near]), arrowstyle="-", linestyle=(0, (4, 3)),
+                                         **line))
             ax.add_patch(FancyArrowPatch(path=_rounded([near, end]), arrowstyle=head, **line))
         else:
             ax.add_patch(FancyArrowPatch(path=_rounded(route.points), arrowstyle=head, **line))
@@ -213,8 +214,8 @@ def _draw(ax: Axes, plan: Plan, size: Sizes) -> None:
                                         edgecolor=edge, linewidth=thin, zorder=3,
                                         boxstyle=f"round,pad=0,rounding_size={rounding}"))
         for line in plan.words(item, frame):
-            ax.text(line.x, line.y - 0.06 * line.size, line.text, size=line.size, ha="center", va="center_baseline", gid="box", zorder=4,
-                    color=SHAPE_INK if line.small else size.ink, **looks)
+            ax.text(line.x, line.y - 0.06 * line.size, line.text, size=line.size, ha="center", va="center_baseline",
+                    gid="box", zorder=4, color=SHAPE_INK if line.small else size.ink, **looks)
 
 
 def _rounded(points: list[tuple[float, float]]) -> Path:

@@ -47,7 +47,8 @@ def plot_tokens(tokens: Sequence[str], ids: Sequence[int] | None = None, *, titl
     words = _strings(tokens)
     numbers = None if ids is None else _whole(ids, "ids")
     if numbers is not None and numbers.shape != (len(words),):
-        raise ValueError(f"ids has shape {numbers.shape} for {count(len(words), 'token', 'tokens')}; expected one id for each")
+        raise ValueError(f"ids has shape {numbers.shape} for {count(len(words), 'token', 'tokens')}; expected one id for "
+                         f"each")
     labels = [""] * len(words) if numbers is None else [str(number) for number in numbers]
     size, fills = sizes(), _fills(words)
 
@@ -71,7 +72,7 @@ def plot_tokens(tokens: Sequence[str], ids: Sequence[int] | None = None, *, titl
         for (x, y, wide), word, label in zip(placed, words, labels, strict=True):
             box = (x, top + y, wide, LINE * token + (LINE * small if label else 0) + 6)
             _cell(ax, box, display_token(word, 24), label, fills[word], token, small)
-    said = [f"'{display_token(word, 30)}'" + (f" {label}" if label else "") for word, label in zip(words, labels, strict=True)]
+    said = [f"'{display_token(word, 30)}' {label}".rstrip() for word, label in zip(words, labels, strict=True)]
     set_alt_text(ax, f"{sentence(title) + ' ' if title else ''}{count(len(words), 'token', 'tokens')}"
                      f"{' with their ids' if numbers is not None else ''}: {', '.join(said)}.")
     return ax
@@ -97,7 +98,7 @@ def plot_batch(token_ids: object, attention_mask: object = None, vocabulary: obj
                          + (": for one text use plot_tokens" if numbers.ndim == 1 else ""))
     mask = numbers != 0 if attention_mask is None else _mask(attention_mask, numbers.shape)
     named = _names(vocabulary)
-    words = [[_name(named, int(number)) if named is not None else str(number) for number in row] for row in numbers]
+    words = [[str(number) if named is None else _name(named, int(number)) for number in row] for row in numbers]
     rows, columns = numbers.shape
     size, fills = sizes(), _fills([word for row, real in zip(words, mask, strict=True)
                                    for word, yes in zip(row, real, strict=True) if yes])
@@ -232,11 +233,12 @@ def _names(vocabulary: object) -> dict[int, str] | None:
     if vocabulary is None:
         return None
     if isinstance(vocabulary, Mapping):
-        return {int(i): str(t) for t, i in vocabulary.items()} if all(isinstance(t, str) for t in vocabulary) else dict(vocabulary)
+        from_tokens = all(isinstance(key, str) for key in vocabulary)
+        return {int(i): str(t) for t, i in vocabulary.items()} if from_tokens else dict(vocabulary)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         return {i: str(token) for i, token in enumerate(vocabulary)}
-    raise ValueError(f"vocabulary is of the type {type(vocabulary).__name__}; expected a list of tokens by id, a mapping, or a "
-                     f"tokenizer with a vocabulary")
+    raise ValueError(f"vocabulary is of the type {type(vocabulary).__name__}; expected a list of tokens by id, a mapping, "
+                     f"or a tokenizer with a vocabulary")
 
 
 def _name(named: dict[int, str], number: int) -> str:

@@ -35,7 +35,7 @@ from course_utils.classifier import Explanation, ReviewClassifier
 from course_utils.data import DATA_FOLDER, LABEL_NAMES, load_reviews, pairs
 from course_utils.experiments.results import by_model, read_runs, summarise
 from course_utils.experiments.trained_models import trained_model
-from course_utils.figures import COLOURS, save_figure, style
+from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, save_figure, style
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_colorbar, token_strip
@@ -203,7 +203,7 @@ def twins_tie(course: Course) -> tuple[Figure, str]:
     claim("with positions they get opposite labels, as they should",
           positive["with positions"][0] < 0.01 and positive["with positions"][1] > 0.99, gap["with positions"])
     fig, ax = plt.subplots(figsize=(9, 3.8), layout="constrained")
-    for i, (text, colour, hatch) in enumerate(zip(texts, COLOURS[:2], ["", "//"])):
+    for i, (text, colour, hatch) in enumerate(zip(texts, [NEGATIVE, POSITIVE], ["", "//"])):
         bars = ax.barh([1.2 * place + 0.4 * i for place in range(2)], [float(both[i]) for both in positive.values()],
                        height=0.36, color=colour, hatch=hatch, edgecolor="white", label=text)
         ax.bar_label(bars, fmt="%.3f", padding=4)

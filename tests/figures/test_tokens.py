@@ -17,7 +17,8 @@ from course_utils.figures.tokens import PADDING, SPECIAL  # noqa: E402
 
 VOCABULARY = ["<pad>", "<unk>", "this", "film", "not", "dull", "but", "moving", "."]
 IDS = torch.tensor([[2, 3, 4, 5, 8], [5, 8, 0, 0, 0], [2, 1, 7, 8, 0]])
-LONG = "this film is not dull , it is a <unk> , and nobody left the cinema before the end of the film <br /> $x_1$ .".split(" ")
+LONG = ("this film is not dull , it is a <unk> , and nobody left the cinema before the end of the film <br> $x_1$ "
+        ".").split()
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,8 @@ def test_text_is_in_its_box_and_it_reads_on_a_slide(draw, name, monkeypatch):
         box = text.get_window_extent()
         assert box.x0 >= 1 and box.y0 >= 1 and box.x1 <= width - 1 and box.y1 <= height - 1, text.get_text()
         if text.get_gid() == "cell":
-            assert any(b.x0 < box.x0 and box.x1 < b.x1 and b.y0 - 2 < box.y0 and box.y1 < b.y1 + 2 for b in boxes), text.get_text()
+            assert any(b.x0 < box.x0 and box.x1 < b.x1 and b.y0 - 2 < box.y0 and box.y1 < b.y1 + 2
+                       for b in boxes), text.get_text()
         assert text.get_fontsize() >= STYLES[name].smallest - 1e-9
     assert fig.get_size_inches()[0] / fig.get_size_inches()[1] >= 16 / 9 - 1e-6
 
@@ -80,7 +82,8 @@ def test_padding_is_hatched_and_the_mask_stands_under_the_tokens():
 
 
 def test_the_texts_say_tokens_ids_and_padding():
-    assert "3 tokens with their ids: 'not' 4, 'dull' 5, '.' 8." in alt_text(plot_tokens(["not", "dull", "."], [4, 5, 8]).figure)
+    said = alt_text(plot_tokens(["not", "dull", "."], [4, 5, 8]).figure)
+    assert "3 tokens with their ids: 'not' 4, 'dull' 5, '.' 8." in said
     said = alt_text(plot_batch(IDS, IDS != 0, VOCABULARY, title="Three reviews").figure)
     assert said.startswith("Three reviews. Batch of 3 texts by 5 positions")
     assert "Row 1: 2 tokens, dull, '.' (ids 5, 8); 3 of padding." in said
