@@ -67,7 +67,7 @@ def write_notebook(notebook, path: Path) -> None:
 
 
 def tidy(notebook) -> None:
-    """Merge neighbouring pieces of one stream and drop what differs between runs and machines; keep the course's metadata."""
+    """Merge neighbouring pieces of one stream and drop what differs between runs and machines, but no metadata of ours."""
     ours = {"course": notebook.metadata["course"]} if "course" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict({
         **ours,
