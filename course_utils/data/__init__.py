@@ -1,9 +1,9 @@
-"""Reviews and their labels: the course's own, IMDb's, or those of your own file.
+"""Reviews and their labels: the course's own, IMDb's, SST-2's, or those of your own file.
 
 What it does: `load_reviews` returns a `datasets.DatasetDict` whose splits hold a string column `text` and a
 `ClassLabel` column `label`; `split_reviews` makes a validation split; `by_kind` and `pairs` find rows.
 What it does not do: tokenize, clean or shuffle (IMDb keeps its `<br />`), or read more than fits in memory. The
-formats are read in `review_files`, IMDb in `imdb`, which alone touches the network and the `datasets` cache.
+formats are read in `review_files`, IMDb and SST-2 in `hub`, which alone touches the network and the `datasets` cache.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from pathlib import Path
 
 from datasets import Dataset, DatasetDict
 
-from course_utils.data.imdb import HUB_TIMEOUT, DataNotAvailable, load_imdb
+from course_utils.data.hub import HUB_TIMEOUT, IMDB, SST2, DataNotAvailable, load_corpus
 from course_utils.data.review_files import LABEL_NAMES, load_files, split_files
 from course_utils.files.paths import DATA as DATA_FOLDER
 
 __all__ = ["DATA_FOLDER", "LABEL_NAMES", "DataNotAvailable", "by_kind", "find_folder", "load_reviews", "normalised",
            "pairs", "split_reviews"]
-
 
 
 def find_folder(name: str = "") -> Path:
@@ -43,6 +42,10 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
+        "sst2": train and validation of SST-2, as in GLUE (Socher et al. 2013): single sentences of film reviews, and in
+            train phrases of them, in small letters and with spaces between words and punctuation. Its test split is
+            left out, since its labels are secret (each is -1). From the same places as IMDb; the folder that COURSE_DATA
+            names, or sst2/ in it, holds data/*.parquet.
         a path: a CSV, TSV, JSON Lines or Parquet file, which becomes train, or a folder of such files named
             train, validation and test. Columns text and label, in any case; others are kept. Labels are 0 and
             1, or names: neg and pos become negative and positive, and so do false and true, whether a file has them
@@ -51,13 +54,17 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
 
     Raises FileNotFoundError for a path that is not there, ValueError for a file that cannot be used (it names
     the row), TypeError for a source that is neither a string nor a path, DataNotAvailable where the course's
-    data folder or IMDb cannot be had.
+    data folder, IMDb or SST-2 cannot be had.
     """
     if not isinstance(source, (str, Path)):
-        raise TypeError(f"got {type(source).__name__} as the source; expected 'reviews', 'handwritten', 'imdb' or the "
-                        "path of a file or folder; for a list of texts use datasets.Dataset.from_dict")
+        raise TypeError(f"got {type(source).__name__} as the source; expected 'reviews', 'handwritten', 'imdb', 'sst2' or "
+                        "the path of a file or folder; for a list of texts use datasets.Dataset.from_dict")
     if source == "imdb":
-        return load_imdb(["train", "test"] + ["unsupervised"] * unsupervised, timeout)
+        return load_corpus(IMDB, ["train", "test"] + ["unsupervised"] * unsupervised, timeout)
+    if source == "sst2":
+        if unsupervised:
+            raise ValueError(f"SST-2 has no unsupervised reviews; expected unsupervised=False; {SST2.remark}")
+        return load_corpus(SST2, ["train", "validation"], timeout)
     if source == "reviews":
         return load_files(split_files(find_folder("reviews")))
     if source == "handwritten":
@@ -67,10 +74,11 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         folder = path is not None and path.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, or ~ with the name of nobody
         raise FileNotFoundError(f"there is no file {str(source)[:80]!r} ({getattr(error, 'strerror', None) or error}); "
-                                "expected 'reviews', 'handwritten', 'imdb' or the path of a file or folder") from None
+                                "expected 'reviews', 'handwritten', 'imdb', 'sst2' or the path of a file or "
+                                "folder") from None
     if path is None:
-        raise FileNotFoundError(f"got {source!r} as the source; expected 'reviews', 'handwritten', 'imdb' or the path "
-                                "of a file or folder")
+        raise FileNotFoundError(f"got {source!r} as the source; expected 'reviews', 'handwritten', 'imdb', 'sst2' or the "
+                                "path of a file or folder")
     return load_files(split_files(path) if folder else {"train": path})
 
 

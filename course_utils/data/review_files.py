@@ -93,7 +93,7 @@ def _read_columns(path: Path) -> dict[str, list]:
         if "://" in str(path) or re.match("[a-z]+:/", str(path)):
             raise FileNotFoundError(f"there is no file {str(path)!r}; a web address isn't read: download the file, and give "
                                     "the path of your copy")
-        raise FileNotFoundError(f"there is no file {str(path)!r}; expected 'reviews', 'handwritten', 'imdb' "
+        raise FileNotFoundError(f"there is no file {str(path)!r}; expected 'reviews', 'handwritten', 'imdb', 'sst2' "
                                 f"or a path to a file ({kinds}); relative paths start at {Path.cwd()}")
     if path.suffix.lower() not in _READERS:
         raise ValueError(f"{path}: got the extension {path.suffix!r}; expected {kinds}; save it as one")

@@ -189,8 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "data", help="your own file with columns text and label (csv, tsv, jsonl, parquet), a folder with such files called "
-        "train, validation and test, or one of the course's datasets: reviews, imdb. Without validation texts, a tenth of "
-        "the training texts is used",
+        "train, validation and test, or one of the course's datasets: reviews, imdb, sst2. Without validation texts, a "
+        "tenth of the training texts is used",
     )
     parser.add_argument("output", help="folder to write to: the classifier, result.json and, until then, the checkpoint")
     parser.add_argument("--recipe", choices=sorted(RECIPES), help="settings to start from (default: imdb for imdb, or "

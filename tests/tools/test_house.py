@@ -29,7 +29,7 @@ TAUGHT_LIBRARIES = {"torch", "numpy", "sklearn", "captum"}
 
 
 def module_name(path: Path) -> str:
-    """`course_utils.data.imdb` for course_utils/data/imdb.py."""
+    """`course_utils.data.hub` for course_utils/data/hub.py."""
     parts = list(path.relative_to(ROOT).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -67,7 +67,7 @@ ROOMS = read_table()
 
 
 def room_of(module: str) -> str:
-    """The room of `course_utils.data.imdb` is `data`, if the table has no `data.imdb`; the package itself has none."""
+    """The room of `course_utils.data.hub` is `data`, if the table has no `data.hub`; the package itself has none."""
     inside = module.partition(".")[2]
     return max((room for room in ROOMS if f"{inside}.".startswith(f"{room}.")), key=len, default=inside.partition(".")[0])
 
@@ -99,9 +99,9 @@ def between_rooms() -> dict[str, set[str]]:
 
 def test_the_reader_of_imports_sees_those_inside_functions_and_relative_ones():
     data = "course_utils.data"
-    source = "import math\ndef f():\n    from course_utils.data import imdb\nfrom .review_files import split_files\n"
+    source = "import math\ndef f():\n    from course_utils.data import hub\nfrom .review_files import split_files\n"
     assert imports(source, f"{data}.new", False) == {"math", f"{data}.imdb", f"{data}.review_files"}
-    assert imports("from . import imdb", "course_utils.data", True) == {"course_utils.data.imdb"}
+    assert imports("from . import hub", "course_utils.data", True) == {"course_utils.data.hub"}
 
 
 def test_a_circle_is_found():

@@ -1,4 +1,4 @@
-"""The IMDb reviews: from a folder that COURSE_DATA names, else from the `datasets` cache, else from the hub.
+"""IMDb and SST-2: from a folder that COURSE_DATA names, else from the `datasets` cache, else from the hub.
 
 Does: find them, check them, download them at most once. Does not: touch the network if there is a copy.
 """
@@ -12,6 +12,7 @@ import sys
 import threading
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import datasets
@@ -22,7 +23,7 @@ from datasets.packaged_modules.cache.cache import Cache
 
 from course_utils.data.review_files import LABEL_NAMES, dataset_of, read_parquet
 
-__all__ = ["HUB_TIMEOUT", "DataNotAvailable", "load_imdb"]
+__all__ = ["HUB_TIMEOUT", "IMDB", "SST2", "DataNotAvailable", "load_corpus"]
 
 HUB_TIMEOUT = 14.0  # seconds; with a child process to start and to stop, the caller waits less than 20
 
@@ -31,58 +32,76 @@ class DataNotAvailable(RuntimeError):
     """Reviews that are neither on this machine nor to be fetched. The message names the ways out."""
 
 
-_IMDB = "stanfordnlp/imdb"
-REVISION = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"  # of the hub's copy, so that it is the same on every day
-_LABELS = {"train": [0, 1], "test": [0, 1], "unsupervised": [-1]}
+class Corpus(NamedTuple):
+    """Reviews that the hub has: where they are there, and what a copy of theirs must hold."""
+
+    name: str                                           # in `load_reviews`, and of the folder in the one of COURSE_DATA
+    title: str                                          # as people call it
+    repository: str                                     # on the hub
+    revision: str                                       # of the hub's copy, so that it is the same on every day
+    configuration: str                                  # which of the hub's copies
+    folder: str                                         # of its Parquet files
+    text: str                                           # the column of the texts
+    labels: dict[str, list[int]]                        # by split, those that it may have
+    megabytes: int                                      # to download
+    remark: str = ""                                    # for whoever asks for what isn't in it
 
 
-def load_imdb(splits: list[str], timeout: float) -> DatasetDict:
-    """The named splits of train, test and unsupervised; see `data.load_reviews`.
+IMDB = Corpus("imdb", "IMDb", "stanfordnlp/imdb", "e6281661ce1c48d982bc483cf8a173c1bbeb5d31", "plain_text", "plain_text",
+              "text", {"train": [0, 1], "test": [0, 1], "unsupervised": [-1]}, 80)
+SST2 = Corpus("sst2", "SST-2", "stanfordnlp/sst2", "8d51e7e4887a4caaa95b3fbebbf53c0490b58bbb", "default", "data",
+              "sentence", {"train": [0, 1], "validation": [0, 1]}, 3,
+              "its test split has no labels, each is -1")
 
-    Raises DataNotAvailable if there is no copy to be had, ValueError that names the file for a copy that isn't IMDb's.
+
+def load_corpus(corpus: Corpus, splits: list[str], timeout: float) -> DatasetDict:
+    """The named splits of IMDB or SST2; see `data.load_reviews`.
+
+    Raises DataNotAvailable if there is no copy to be had, ValueError that names the file for a copy that isn't the corpus.
     """
     named = os.environ.get("COURSE_DATA")
     if named:
-        tables = _imdb_in_folder(Path(named).expanduser(), splits)
-        tried = f"COURSE_DATA names {named}, which lacks plain_text/*.parquet for {', '.join(splits)}"
+        tables = _in_folder(corpus, Path(named).expanduser(), splits)
+        tried = f"COURSE_DATA names {named}, which lacks {corpus.folder}/*.parquet for {', '.join(splits)}"
     else:
-        tables = _imdb_in_cache(splits)
+        tables = _in_cache(corpus, splits)
         if tables is None:
-            failure = _fetch_imdb(timeout, stall=timeout)
-            tables = None if failure else _imdb_in_cache(splits)
+            failure = _fetch(corpus, timeout, stall=timeout)
+            tables = None if failure else _in_cache(corpus, splits)
             tried = ("COURSE_DATA is not set, the datasets cache has no copy, and "
                      + (failure or f"the hub's copy lacks one of {', '.join(splits)}"))
     if tables is None:
+        files = " and ".join(f"{corpus.folder}/{split}-*.parquet" for split in list(corpus.labels)[:2])
         raise DataNotAvailable(
-            f"IMDb could not be loaded: {tried}.\n"
-            "Set COURSE_DATA to a folder that has plain_text/train-*.parquet and plain_text/test-*.parquet,\n"
+            f"{corpus.title} could not be loaded: {tried}.\n"
+            f"Set COURSE_DATA to a folder that has {files},\n"
             'or connect to the internet and try again; load_reviews("reviews") works without either.')
     return DatasetDict({split: dataset_of(table, LABEL_NAMES) for split, table in tables.items()})
 
 
-def _imdb_in_folder(folder: Path, splits: list[str]) -> dict[str, pa.Table] | None:
-    for base in (folder, folder / "imdb"):
-        files = {split: sorted((base / "plain_text").glob(f"{split}-*.parquet")) for split in splits}
+def _in_folder(corpus: Corpus, folder: Path, splits: list[str]) -> dict[str, pa.Table] | None:
+    for base in (folder, folder / corpus.name):
+        files = {split: sorted((base / corpus.folder).glob(f"{split}-*.parquet")) for split in splits}
         if all(files.values()):
-            return {split: pa.concat_tables(_checked(read_parquet(path), split, str(path)) for path in paths)
+            return {split: pa.concat_tables(_checked(corpus, read_parquet(path), split, str(path)) for path in paths)
                     for split, paths in files.items()}
     return None
 
 
-def _checked(table: pa.Table, split: str, name: str) -> pa.Table:
+def _checked(corpus: Corpus, table: pa.Table, split: str, name: str) -> pa.Table:
     """The columns text and label of a table whose rows can be used; `name` says where it comes from."""
     columns = table.column_names
-    if columns.count("text") != 1 or columns.count("label") != 1:
-        raise ValueError(f"{name} has the columns {', '.join(map(repr, columns)) or 'of nothing'}; expected text and label, "
-                         "each once, as in IMDb's own files; download it again")
+    if columns.count(corpus.text) != 1 or columns.count("label") != 1:
+        raise ValueError(f"{name} has the columns {', '.join(map(repr, columns)) or 'of nothing'}; expected {corpus.text} "
+                         f"and label, each once, as in {corpus.title}'s own files; download it again")
     if table.num_rows == 0:
         raise ValueError(f"{name} holds no reviews; expected one row or more; download it again")
-    text, label = table["text"], table["label"]
+    text, label = table[corpus.text], table["label"]
     if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
-        raise ValueError(f"{name}: text is of type {text.type}; expected strings; download it again")
+        raise ValueError(f"{name}: {corpus.text} is of type {text.type}; expected strings; download it again")
     if not pa.types.is_integer(label.type):
         raise ValueError(f"{name}: label is of type {label.type}; expected whole numbers; download it again")
-    for column, values in (("text", text), ("label", label)):
+    for column, values in ((corpus.text, text), ("label", label)):
         missing = values.is_null().to_pylist()
         if any(missing):
             raise ValueError(f"{name}: row {missing.index(True) + 1} has no {column}; expected a text and a label in every "
@@ -96,29 +115,32 @@ def _checked(table: pa.Table, split: str, name: str) -> pa.Table:
     if any(empty):
         raise ValueError(f"{name}: row {empty.index(True) + 1} has an empty text; expected a review in every row; "
                          "download it again")
-    found, expected = sorted(pc.unique(label).to_pylist()), _LABELS[split]
+    found, expected = sorted(pc.unique(label).to_pylist()), corpus.labels[split]
     if not set(found) <= set(expected):
+        remark = f" ({corpus.title}: {corpus.remark})" if corpus.remark else ""
         raise ValueError(f"{name}: got the labels {', '.join(map(str, found[:8]))}; expected "
-                         f"{' and '.join(map(str, expected))} alone in {split}; download it again")
+                         f"{' and '.join(map(str, expected))} alone in {split}{remark}; download it again")
     return pa.table({"text": text.cast(pa.string()), "label": label.cast(pa.int64())})
 
 
-def _imdb_in_cache(splits: list[str]) -> dict[str, pa.Table] | None:
+def _in_cache(corpus: Corpus, splits: list[str]) -> dict[str, pa.Table] | None:
     """What an earlier download left, without a question to the network: the pinned revision, else the latest copy."""
-    return _read_cache(splits, version="0.0.0", hash=REVISION) or _read_cache(splits, version="auto", hash="auto")
+    pinned = _read_cache(corpus, splits, version="0.0.0", hash=corpus.revision)
+    return pinned or _read_cache(corpus, splits, version="auto", hash="auto")
 
 
-def _read_cache(splits: list[str], version: str, hash: str) -> dict[str, pa.Table] | None:
+def _read_cache(corpus: Corpus, splits: list[str], version: str, hash: str) -> dict[str, pa.Table] | None:
     verbosity = datasets.logging.get_verbosity()
     datasets.logging.set_verbosity_error()  # it would warn that it found what we are looking for
     try:
-        copy = Cache(repo_id=_IMDB, dataset_name="imdb", config_name="plain_text", version=version, hash=hash)
+        copy = Cache(repo_id=corpus.repository, dataset_name=corpus.name, config_name=corpus.configuration, version=version,
+                     hash=hash)
         tables = {split: copy.as_dataset(split).with_format("arrow")[:] for split in splits}
     except (ValueError, OSError, KeyError, TypeError):  # no copy, a broken one, or one without the split
         return None
     finally:
         datasets.logging.set_verbosity(verbosity)
-    return {split: _checked(table, split, f"the datasets cache ({copy.cache_dir}, {split})")
+    return {split: _checked(corpus, table, split, f"the datasets cache ({copy.cache_dir}, {split})")
             for split, table in tables.items()}
 
 
@@ -148,8 +170,8 @@ def watch(limit):
 problem = "could not be reached"
 try:
     # first a question without the library's retries, so that a refusal is reported at once
-    huggingface_hub.HfApi().dataset_info(sys.argv[1], revision=sys.argv[3], token=False)
-    builder = datasets.load_dataset_builder(sys.argv[1], "plain_text", revision=sys.argv[3], token=False)
+    huggingface_hub.HfApi().dataset_info(sys.argv[1], revision=sys.argv[4], token=False)
+    builder = datasets.load_dataset_builder(sys.argv[1], sys.argv[3], revision=sys.argv[4], token=False)
     print("answered", flush=True)
     problem = "gave no copy that can be stored"
     threading.Thread(target=watch, args=[float(sys.argv[2])], daemon=True).start()
@@ -164,17 +186,17 @@ except Exception as error:
 """
 
 
-def _fetch_imdb(timeout: float, stall: float) -> str | None:
-    """Downloads IMDb into the `datasets` cache. Returns None, or why it could not."""
+def _fetch(corpus: Corpus, timeout: float, stall: float) -> str | None:
+    """Downloads a corpus into the `datasets` cache. Returns None, or why it could not."""
     hub = f"the hub ({urlsplit(os.environ.get('HF_ENDPOINT', 'https://huggingface.co')).netloc.split('@')[-1]})"
     if datasets.config.HF_HUB_OFFLINE:
         return f"{hub} was not asked, since HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is on"
     settings = {"HF_DATASETS_CACHE": str(datasets.config.HF_DATASETS_CACHE), "HF_HUB_DISABLE_TELEMETRY": "1",
                 "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
                 "HF_UPDATE_DOWNLOAD_COUNTS": "0", "HF_HUB_DISABLE_XET": "1"}  # the watch sees plain HTTP only
-    child = subprocess.Popen([sys.executable, "-c", _CHILD, _IMDB, str(stall), REVISION],
-                             env=os.environ | settings, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
+    wanted = [corpus.repository, str(stall), corpus.configuration, corpus.revision]
+    child = subprocess.Popen([sys.executable, "-c", _CHILD, *wanted], env=os.environ | settings, text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = queue.Queue()
 
     def listen():
@@ -186,7 +208,7 @@ def _fetch_imdb(timeout: float, stall: float) -> str | None:
     try:
         line = lines.get(timeout=timeout)
         if line == "answered":
-            print("Downloading IMDb (about 80 MB) to the datasets cache …", file=sys.stderr)
+            print(f"Downloading {corpus.title} (about {corpus.megabytes} MB) to the datasets cache …", file=sys.stderr)
             line = lines.get()
         return None if line == "done" else f"{hub} {line or 'was not asked: the process for it ended'}"
     except queue.Empty:

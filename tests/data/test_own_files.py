@@ -1,0 +1,185 @@
+"""Reviews from a file or a folder of your own."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from review_makers import NAMES, review, write_lines
+
+from course_utils.data import load_reviews
+
+TEXTS = ['He said "no", twice,\nand left.', "Très bon\u2028film\x85 🎬", "tab\there, comma, <br />",
+         "  plain  "]
+
+
+def write_any(path, texts, labels, names=("text", "label"), line_end="\n", mark=""):
+    records = [dict(zip(names, row)) for row in zip(texts, labels)]
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path)
+    elif path.suffix in (".csv", ".tsv"):
+        content = io.StringIO()
+        separator = "\t" if path.suffix == ".tsv" else ","
+        writer = csv.writer(content, delimiter=separator, lineterminator=line_end)
+        writer.writerows([names, *zip(texts, labels)])
+        path.write_bytes((mark + content.getvalue()).encode())
+    elif path.name == "array.json":
+        path.write_bytes((mark + json.dumps(records, indent=1)).encode())
+    else:
+        lines = [json.dumps(record, ensure_ascii=False) + line_end for record in records]
+        path.write_bytes((mark + "".join(lines)).encode())
+    return path
+
+
+FILE_NAMES = ["a.csv", "a.tsv", "a.jsonl", "a.ndjson", "a.json", "array.json", "a.parquet", "A.CSV"]
+
+
+@pytest.mark.parametrize("name", FILE_NAMES)
+@pytest.mark.parametrize("line_end, mark", [("\n", ""), ("\r\n", "\ufeff")])
+def test_every_format_gives_the_same_texts(tmp_path, name, line_end, mark):
+    path = write_any(tmp_path / name.lower(), TEXTS, [1, 0, 1, 0], ("Text", "LABEL"), line_end, mark)
+    if name != path.name:
+        path = path.rename(tmp_path / name)
+    for source in (path, str(path)):
+        reviews = load_reviews(source)
+        assert list(reviews) == ["train"]
+        assert reviews["train"][:] == {"text": TEXTS, "label": [1, 0, 1, 0]}
+        assert reviews["train"].features["label"].names == NAMES
+
+
+VISIBLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(VISIBLE_TEXTS, min_size=1, max_size=5))
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+def test_any_text_survives_the_way_through_a_file(tmp_path_factory, name, texts):
+    # a line end of both characters, since before Python 3.13 csv.writer quotes a field for these alone
+    path = write_any(tmp_path_factory.getbasetemp() / name, texts, [1] * len(texts), line_end="\r\n")
+    assert load_reviews(path)["train"][:]["text"] == texts
+
+
+def test_other_columns_are_kept_and_relative_paths_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").write_text("Stars,Label,Text\n5,pos,good\n1,neg,bad\n")
+    train = load_reviews("mine.csv")["train"]
+    assert train[:] == {"text": ["good", "bad"], "label": [1, 0], "Stars": ["5", "1"]}
+    write_lines(tmp_path / "mine.jsonl", [review(0, 1, pair="r1", note=None), review(1, 0, pair="r0")])
+    train = load_reviews("mine.jsonl")["train"]
+    assert train[0] == review(0, 1, pair="r1", note=None)
+    assert train.features["note"].dtype == "string"  # not null, which no other split could be joined to
+
+
+@pytest.mark.parametrize("labels, names, numbers", [
+    ([0, 1, 1], NAMES, [0, 1, 1]),
+    ([1, 1, 1], NAMES, [1, 1, 1]),
+    ([True, False, True], NAMES, [1, 0, 1]),
+    ([0.0, 1.0, 0.0], NAMES, [0, 1, 0]),
+    (["1", " 0 ", "1.0"], NAMES, [1, 0, 1]),
+    (["positive", "negative", "positive"], NAMES, [1, 0, 1]),
+    (["pos", "neg", "neg"], NAMES, [1, 0, 0]),
+    (["Pos", "NEGATIVE", "neg "], NAMES, [1, 0, 0]),
+    (["pos", "pos", "pos"], NAMES, [1, 1, 1]),
+    (["true", "FALSE", "false "], NAMES, [1, 0, 0]),
+    (["true", "false", "mixed"], ["false", "mixed", "true"], [2, 0, 1]),
+    (["spam", "Ham", "spam"], ["Ham", "spam"], [1, 0, 1]),
+    (["positive", "neutral", "negative"], ["negative", "neutral", "positive"], [2, 1, 0]),
+])
+def test_labels_are_numbers_or_names(tmp_path, labels, names, numbers):
+    files = [write_lines(tmp_path / "a.jsonl", [{"text": "t", "label": label} for label in labels])]
+    files.append(write_any(tmp_path / "a.csv", ["t"] * 3, labels))         # True and False as words, as pandas writes them
+    if len({type(label) for label in labels}) == 1:
+        files.append(write_any(tmp_path / "a.parquet", ["t"] * 3, labels))
+    for file in files:
+        train = load_reviews(file)["train"]
+        assert train.features["label"].names == names
+        assert list(train["label"]) == numbers
+
+
+def test_a_folder_of_files_shares_its_label_names(tmp_path):
+    write_any(tmp_path / "train.csv", ["a", "b", "c"], ["x", "y", "z"])
+    write_any(tmp_path / "dev.jsonl", ["d"], ["z"])
+    write_any(tmp_path / "test.parquet", ["e"], ["y"])
+    write_any(tmp_path / "notes.csv", ["f"], ["w"])
+    reviews = load_reviews(tmp_path)
+    assert list(reviews) == ["train", "validation", "test"]
+    assert [list(split["label"]) for split in reviews.values()] == [[0, 1, 2], [2], [1]]
+    assert all(split.features["label"].names == ["x", "y", "z"] for split in reviews.values())
+    write_any(tmp_path / "valid.tsv", ["g"], ["x"])
+    with pytest.raises(ValueError, match="got both dev.jsonl and valid.tsv; expected one file"):
+        load_reviews(tmp_path)
+
+
+def test_a_review_longer_than_the_csv_limit_is_read(tmp_path):
+    path = write_any(tmp_path / "a.csv", ["word " * 40_000], [1])
+    assert len(load_reviews(path)["train"]["text"][0]) == 200_000
+
+
+def test_what_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no file 'imbd'; expected 'reviews', 'handwritten'"):
+        load_reviews("imbd")
+    with pytest.raises(FileNotFoundError, match=f"there is no file 'mine.csv'.*start at {tmp_path}"):
+        load_reviews("mine.csv")
+    with pytest.raises(FileNotFoundError, match="expected train, validation or test with the ending .csv"):
+        load_reviews(tmp_path)
+
+
+BROKEN_FILES = {
+    "extension": ("a.xlsx", b"PK", r"got the extension '.xlsx'; expected .csv, .tsv, .jsonl"),
+    "empty csv": ("a.csv", b"", "holds no reviews; expected one row or more"),
+    "only a header": ("a.csv", b"text,label\n", "holds no reviews"),
+    "empty jsonl": ("a.jsonl", b"\n\n", "holds no reviews"),
+    "empty array": ("a.json", b"[]", "holds no reviews"),
+    "other columns": ("a.csv", b"review,label\ngood,1\n",
+                      "has the columns 'review', 'label'; expected text and label"),
+    "no header": ("a.csv", b"good film,1\nbad film,0\n",
+                  "has the columns 'good film', '1'; expected text and label"),
+    "semicolons": ("a.csv", b"text;label\ngood;1\n", "has the columns 'text;label'; expected"),
+    "a column twice": ("a.csv", b"text,Text,label\ngood,bad,1\n",
+                       "'text', 'Text', 'label'; expected .* each once"),
+    "a field too many": ("a.csv", b"text,label\ngood,1\nso, so,0\n",
+                         r"row 2 \(to line 3\) has 3 fields and the header 2; .*double quotes"),
+    "no label": ("a.csv", b'text,label\n"two\nlines",1\ngood\n', r"row 2 \(to line 4\) has no label"),
+    "an empty label": ("a.tsv", b"text\tlabel\ngood\t1\nbad\t \n", "row 2 .* has no label"),
+    "no text": ("a.csv", b"text,label\ngood,1\n  ,0\n", "row 2 .* has no text"),
+    "an open quote": ("a.csv", b'text,label\ngood,1\n"bad,0\nfine,1\n',
+                      r"row 2 \(to line 4\) is broken: .*doubled"),
+    "a stray quote": ("a.csv", b'text,label\n"good" film,1\n', r"row 1 \(to line 2\) is broken"),
+    "not UTF-8": ("a.csv", "text,label\ngood,1\ncaf\u00e9,0\n".encode("latin-1"),
+                  "got the byte 0xe9 in line 3; expected text in UTF-8; save the file again"),
+    "not JSON": ("a.jsonl", b'{"text": "a", "label": 1}\n\n{"text": "b"\n',
+                 "line 3 is not JSON .*; expected an object"),
+    "not JSON, array": ("a.json", b'[{"text": "a",\n"label": }]', "line 2 is not JSON"),
+    "not an object": ("a.jsonl", b'{"text": "a", "label": 1}\n7\n', "line 2 is '7'; expected an object"),
+    "no text key": ("a.jsonl", b'{"label": 1}\n', "line 1 has the columns 'label'; expected text and label"),
+    "null text": ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": null, "label": 1}\n',
+                  "line 2 has no text"),
+    "NaN label": ("a.jsonl", b'{"text": "a", "label": NaN}\n', "line 1 has no label"),
+    "text is a number": ("a.jsonl", b'{"text": 5, "label": 1}\n', "line 1 has the text 5; expected a string"),
+    "label is a list": ("a.jsonl", b'{"text": "a", "label": [1]}\n', r"line 1 has the label \[1\]; expected"),
+    "half a character": ("a.jsonl", rb'{"text": "a\ud83c", "label": 1}', "line 1 has the text .* with half a character"),
+    "mixed column": ("a.jsonl", b'{"text": "a", "label": 1, "x": 1}\n{"text": "b", "label": 1, "x": "y"}\n',
+                     "the column 'x' cannot be stored .*; expected values of one type"),
+    "stars": ("a.csv", b"text,label\na,5\nb,1\nc,3\n", "got the labels 1, 3, 5; expected 0 .negative. and 1"),
+    "minus one": ("a.csv", b"text,label\na,-1\nb,1\n", "got the labels -1, 1; expected 0"),
+    "numbers and names": ("a.csv", b"text,label\na,0\nb,pos\n",
+                          "got the labels 'pos', 0; expected .* names alone"),
+    "one name": ("a.csv", b"text,label\na,spam\nb,spam\n", "got one label, 'spam'; expected two or more"),
+    "not parquet": ("a.parquet", b"version https://git-lfs.github.com/spec/v1",
+                    "got 42 bytes that are not Parquet"),
+}
+
+
+@pytest.mark.parametrize("name, content, message", BROKEN_FILES.values(), ids=BROKEN_FILES.keys())
+def test_a_broken_file_is_refused_with_its_row(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_reviews(tmp_path / name)
+    assert name in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
