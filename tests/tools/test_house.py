@@ -100,7 +100,7 @@ def between_rooms() -> dict[str, set[str]]:
 def test_the_reader_of_imports_sees_those_inside_functions_and_relative_ones():
     data = "course_utils.data"
     source = "import math\ndef f():\n    from course_utils.data import hub\nfrom .review_files import split_files\n"
-    assert imports(source, f"{data}.new", False) == {"math", f"{data}.imdb", f"{data}.review_files"}
+    assert imports(source, f"{data}.new", False) == {"math", f"{data}.hub", f"{data}.review_files"}
     assert imports("from . import hub", "course_utils.data", True) == {"course_utils.data.hub"}
 
 
