@@ -46,10 +46,9 @@ def _row_by_row(scores):
     return exps / sum(exps)
 
 
-def _by_differences(scores):
-    """One over the sum of e to the power of the differences to each other score: nothing to subtract."""
+def _by_logarithms(scores):
     shifted = (scores - scores.amax(-1, keepdim=True)).double()
-    return 1 / (shifted[..., None, :] - shifted[..., :, None]).exp().sum(dim=-1)
+    return (shifted - shifted.exp().sum(dim=-1, keepdim=True).log()).exp()
 
 
 def _powers(scores):
@@ -120,7 +119,7 @@ def _in_place_on_p(W, x, true_class, learning_rate):
 VARIANTS = {
     "0.1": {"review by review": _by_review, "both columns": _both_columns, "weights": _weights, "nan": _filled,
             "diagonal": _diagonal, "list": lambda opinions, is_token: _weights(opinions, is_token).tolist()},
-    "0.2": {"array": _numpy_softmax, "row by row": _row_by_row, "differences": _by_differences, "powers": _powers},
+    "0.2": {"array": _numpy_softmax, "row by row": _row_by_row, "logarithms": _by_logarithms, "powers": _powers},
     "0.3": {"token by token": _token_by_token, "one-hot": _one_hot, "gathered": _gathered, "masked": _masked,
             "float64": _in_sixteen_digits},
     "0.4": {"autograd": _by_autograd, "optimizer": _by_optimizer, "loops": _by_loops, "error in place": _in_place_on_p},

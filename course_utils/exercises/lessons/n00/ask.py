@@ -19,8 +19,10 @@ def _worst_review(case: Case) -> int:
 def _review(case: Case) -> str:
     i = _worst_review(case)
     opinions, is_token = case.inputs
-    return (f"review {i} has {int(is_token[i].sum())} tokens in {is_token.shape[1]} positions and gets "
-            f"{case.answer[i]:.3f} from you, expected {case.expected[i]:.3f}.")
+    tokens, positions = int(is_token[i].sum()), is_token.shape[1]
+    return (f"review {i} has {tokens} {'token' if tokens == 1 else 'tokens'} in {positions} "
+            f"{'position' if positions == 1 else 'positions'} and gets {case.answer[i]:.3f} from you, expected "
+            f"{case.expected[i]:.3f}.")
 
 
 def _how_many(case: Case) -> str:
@@ -60,8 +62,10 @@ MEAN = Exercise(
         Mistake("not-divided", _review, "That is the total. The mean is the total divided by the number of tokens."),
     ),
     properties=(
-        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _review, "For each review, add up the "
-                 "opinions of its tokens and divide by how many tokens it has."),
+        Property(lambda case: case.inputs[1][:, 0].all() and (case.answer - case.expected).abs().max() > 1e-4, _review,
+                 "Multiply its opinions by the mask, add them up, and divide by the number of its own tokens."),
+        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, lambda case: f"{_review(case)} Here the "
+                 "padding comes first.", "Don't count positions from the left: the mask says where the tokens are."),
     ),
     hints=(
         "Print the shapes of `total` and `count` just before they are divided.",
@@ -186,13 +190,15 @@ LOSS = Exercise(
                 "divide by the number of tokens."),
     ),
     properties=(
+        Property(lambda case: _gap_to_true(case) < 100 and (case.answer - case.expected).abs() > 1e-4, _loss, "For each "
+                 "token: the logarithm of the sum of e to the power of its scores, minus the score of its true class. Then "
+                 "the mean."),
         Property(lambda case: _gap_to_true(case) > 100 and case.answer < case.expected - 1, lambda case: "where a wrong "
                  f"class scores {_gap_to_true(case):.0f} higher than the true one your loss is {case.answer:.3f}, expected "
                  f"{case.expected:.3f}.", "A small number added to the probability, or a clamp, sets an upper limit that "
                  "the loss doesn't have. Compute ln p without computing p."),
-        Property(lambda case: case.answer < 0, _loss, "A loss of this kind is never below 0."),
-        Property(lambda case: (case.answer - case.expected).abs() > 1e-4, _loss, "For each token: the logarithm of the sum "
-                 "of e to the power of its scores, minus the score of its true class. Then the mean."),
+        Property(lambda case: (case.answer - case.expected).abs() > 1e-4, _loss, "Ordinary scores come out right; these are "
+                 "far apart. Subtract the maximum of each row before you take powers."),
     ),
     hints=(
         "For one token: loss = −z_c + ln Σ e^z. Try it on the scores (2, 1, 0) of 'dull', true class 0: 0.408.",
