@@ -54,21 +54,21 @@ def gradient() -> Sheet:
     G = [[sum(x[f] * error[word][k] for word, x in WORDS.items()) / len(WORDS) for k in range(3)] for f in range(3)]
     return Sheet(
         title="One gradient", notebook="00", section="8. One gradient on paper", need="a pencil",
-        intro="A linear model with <i>W</i> = 0 gives every class the share 1/3. Which way should each of its nine "
+        intro="A linear model with <i>W</i> = 0 gives every class the probability 1/3. Which way should each of its nine "
         "weights move?",
         given=[x_table(), Table("Given: the true class", ["", "class"], [[word, name] for word, name in true.items()])],
         formulas=[f"<i>G<sub>fk</sub></i> = {fraction('1', '<i>n</i>')} Σ<sub><i>i</i></sub> <i>x<sub>if</sub></i> "
                   "(<i>p</i> − <i>y</i>)<sub><i>ik</i></sub>",
                   "<i>n</i> = 4 words <i>i</i>; feature <i>f</i>, class <i>k</i>; <i>y</i> is 1 at the true class, else 0"],
-        steps=[Table("Step 1: <i>p</i> − <i>y</i>, the share minus what was so (the first row is done)", ["", *classes],
+        steps=[Table("Step 1: <i>p</i> − <i>y</i>, prediction minus truth (the first row is done)", ["", *classes],
                      [["not", *map(exact, error["not"])],
                       *([word, *blanks(error[word], exact)] for word in ("dull", "but", "moving"))]),
                Table("Step 2: <i>G</i> (the first entry is done)", ["", *classes],
                      [[FEATURES[0], exact(G[0][0]), *blanks(G[0][1:], exact)],
                       *([FEATURES[f], *blanks(G[f], exact)] for f in (1, 2))])],
         question="Add up each row of <i>G</i>. What do you find, and why must it be so?",
-        answer=f"The sums are {', '.join(exact(sum(row)) for row in G)}: in each row of p − y the shares add up to 1 and y "
-        "has a single 1, so the row adds up to 0, and G adds up such rows.")
+        answer=f"The sums are {', '.join(exact(sum(row)) for row in G)}: in each row of p − y the probabilities add up to 1 "
+        "and y has a single 1, so the row adds up to 0, and G adds up such rows.")
 
 
 def log_odds() -> Sheet:
@@ -87,11 +87,12 @@ def log_odds() -> Sheet:
 
     return Sheet(
         title="A word counter", notebook="01", section="8. A word counter, by hand", need=CALCULATOR,
-        intro="How much does each word speak for 'positive'? Three reviews of six are positive, so the prior is 3/3 = 1.",
+        intro="How much does each word speak for 'positive'? Three reviews of six are positive, so the prior odds are "
+        "3/3 = 1.",
         given=[Table("Given: six reviews", ["", "positive", "negative"],
                      [[str(i), up[0], down[0]] for i, (up, down) in enumerate(zip(reviews[:3], reviews[3:]), 1)])],
         formulas=["<i>P</i>(word | class) = " + fraction("times + 1", "together + 4"),
-                  "log odds = ln(prior · factors)"],
+                  "log odds = ln(prior odds · factors)"],
         steps=[Table("Step 1: how many times does each word stand in the reviews of each class?", ["", *WORDS, "together"],
                      [[names[label], *blanks((count[label][word] for word in WORDS), exact),
                        Blank(exact(count[label].total()))] for label in (1, 0)]),
