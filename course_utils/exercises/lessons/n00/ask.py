@@ -235,7 +235,7 @@ STEP = Exercise(
                 "go the other way."),
         Mistake("gradient-only", _first, "That is the gradient itself. Multiply it by the learning rate and subtract it "
                 "from W."),
-        Mistake("step-only", _first, "That is the step, minus learning rate times gradient. It still has to be added to W."),
+        Mistake("step-only", _first, "That is the step, minus learning rate times gradient. It must still be added to W."),
         Mistake("no-learning-rate", _losses, "The learning rate has no effect: you subtract the whole gradient."),
         Mistake("sum", _losses, "The gradients of the tokens were summed. The loss is a mean over the tokens, and so is its "
                 "gradient: divide by their number."),

@@ -8,7 +8,7 @@ WRITTEN_OUT = {"softmax", "log_softmax", "softmin", "logsumexp", "_softmax", "_l
 # ---------------------------------------------------------------- 0.1 repair: a mean for each review
 
 def mean_probes(generator: torch.Generator) -> list[tuple]:
-    """Opinions with padding: ragged, with numbers in the padding and opinions of 0; square; padding in front; sizes of one."""
+    """Opinions with padding: ragged, numbers in the padding, opinions of 0; square; padding in front; sizes of one."""
     ragged = torch.arange(5) < torch.tensor([[5], [3], [1]])                # (review, position)
     square = torch.arange(4) < torch.tensor([[2], [4], [3], [1]])
     first = torch.arange(6) >= torch.tensor([[2], [5]])
@@ -25,7 +25,7 @@ def mean_probes(generator: torch.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- 0.2 a softmax that doesn't overflow
 
 def softmax_probes(generator: torch.Generator) -> list[tuple]:
-    """Small scores; rows at very different levels, in a table, a square and a stack; one row; excluded classes; one score."""
+    """Small scores; rows at very different levels, in a table, a square, a stack; one row; excluded classes; one score."""
     levels = torch.tensor([0.0, 300.0, -400.0, 1000.0])
     wide = torch.randn(2, 5, generator=generator)
     wide[:, 0], wide[:, 1] = -150.0, 150.0                                  # within one row
