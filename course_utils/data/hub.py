@@ -22,6 +22,7 @@ from datasets import DatasetDict
 from datasets.packaged_modules.cache.cache import Cache
 
 from course_utils.data.review_files import LABEL_NAMES, dataset_of, read_parquet
+from course_utils.files.bars import stream
 
 __all__ = ["HUB_TIMEOUT", "IMDB", "SST2", "DataNotAvailable", "load_corpus"]
 
@@ -208,7 +209,7 @@ def _fetch(corpus: Corpus, timeout: float, stall: float) -> str | None:
     try:
         line = lines.get(timeout=timeout)
         if line == "answered":
-            print(f"Downloading {corpus.title} (about {corpus.megabytes} MB) to the datasets cache …", file=sys.stderr)
+            print(f"Downloading {corpus.title} (about {corpus.megabytes} MB) to the datasets cache …", file=stream())
             line = lines.get()
         return None if line == "done" else f"{hub} {line or 'was not asked: the process for it ended'}"
     except queue.Empty:

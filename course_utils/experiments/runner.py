@@ -16,11 +16,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments.results import FOLDER, add_run, environment, read_runs, remove_runs, scores, set_order
-from course_utils.files import locked
+from course_utils.files import bars, locked
 from course_utils.files.paths import output_folder
 from course_utils.training import evaluate, fit
 
@@ -70,7 +69,7 @@ def run_missing(
     todo.sort(key=lambda run: seeds.index(run[2]) if run[2] in seeds else -1)
     settings = {one.name: one.settings() for one in sets}
     failed = 0
-    with tqdm(total=len(todo), unit="run", disable=not progress) as bar:
+    with bars.bar(total=len(todo), unit="run", shown=progress) as bar:
         for (one, model, seed), outcome in _each(todo, jobs, state_folder(folder)):
             try:
                 add_run(one.name, {**outcome(), "settings": settings[one.name]}, folder)

@@ -19,7 +19,7 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.experiments.recipes import RECIPES, Recipe, changed, train_classifier
 from course_utils.experiments.results import split_fingerprints
-from course_utils.files import fingerprint, locked, making_folder, remove_partials, sha256, write_json
+from course_utils.files import bars, fingerprint, locked, making_folder, remove_partials, sha256, write_json
 from course_utils.files.paths import CHECKPOINTS, output_folder
 
 MANIFEST = "made_from.json"                             # written last: a folder without it is half-written
@@ -82,8 +82,7 @@ def _train(folder: Path, seed: int, settings: Recipe, progress: bool) -> ReviewC
             if classifier is not None:
                 return classifier
             put_aside(folder)
-        if progress:
-            print(f"training {folder.name} (once; it is kept in outputs/models)", file=sys.stderr)
+        bars.say(f"training {folder.name} (once; it is kept in outputs/models)", shown=progress)
         state = folder.with_name(f"{folder.name}.state.safetensors")  # a training that is interrupted goes on from here
         trained = train_classifier(load_reviews("reviews"), settings, seed, checkpoint=state, progress=progress)
         remove_partials(folder)

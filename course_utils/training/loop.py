@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import nn
 from torch.optim import Optimizer
-from tqdm import tqdm
 
 from course_utils import files
+from course_utils.files import bars
 from course_utils.options import check_options
 from course_utils.training.options import FIT_RULES, RUN_RULES
 from course_utils.training.review_batches import (
@@ -193,7 +193,7 @@ def fit(
     state = _first_state(model, how)
     if checkpoint:
         load_checkpoint(checkpoint, made_with, state)
-    bar = tqdm(total=how.epochs * steps, initial=len(state.history) * steps, unit="step", disable=not progress)
+    bar = bars.bar(total=how.epochs * steps, initial=len(state.history) * steps, unit="step", shown=progress)
     try:
         while not state.is_finished(how.epochs, how.patience):
             begun, epoch = time.perf_counter(), len(state.history) + 1
@@ -308,7 +308,7 @@ def _check_finite(name: str, value: float, when: str, learning_rate: float) -> N
         raise FloatingPointError(f"the {name} is {value} {when}; try a smaller learning_rate than {learning_rate}")
 
 
-def _counted(data: TrainingData, seed: int, bar: tqdm) -> Iterator:
+def _counted(data: TrainingData, seed: int, bar) -> Iterator:
     """The batches of an epoch; the bar moves on when the step of a batch has been made."""
     number = 0
     for number, batch in enumerate(data.batches(seed), start=1):

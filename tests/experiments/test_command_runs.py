@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import ROOT, TINY, assert_refused, in_a_folder_with_reviews, options, run
+from tqdm import tqdm
 
 from course_utils import files, training
 from course_utils.classifier import ReviewClassifier
@@ -248,14 +249,14 @@ def test_an_error_in_fit_closes_the_bar_and_leaves_the_weights_of_the_best_epoch
     stop.steps = 0
     stopped.register_forward_pre_hook(stop)
 
-    class Bar(training.loop.tqdm):
+    class Bar(tqdm):
         closed = False
 
         def close(self):
             self.closed = True
             super().close()
 
-    monkeypatch.setattr(training.loop, "tqdm", lambda **given: bars.append(Bar(**given)) or bars[0])
+    monkeypatch.setattr(training.loop.bars, "tqdm", lambda *items, **given: bars.append(Bar(*items, **given)) or bars[0])
     with pytest.raises(KeyboardInterrupt):
         fit(stopped, REVIEWS, REVIEWS, epochs=5, **settings)
     assert bars[0].closed and not stopped.training

@@ -14,7 +14,6 @@ from importlib.metadata import version
 import numpy as np
 import torch
 from scipy.stats import spearmanr
-from tqdm import tqdm
 
 from course_utils import explain
 from course_utils.classifier import ReviewClassifier
@@ -22,6 +21,7 @@ from course_utils.data import by_kind, load_reviews
 from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import add_run, environment, fingerprint, read_runs, scores
 from course_utils.experiments.trained_models import trained_model
+from course_utils.files.bars import bar
 from course_utils.training import BatchOptions, EncodedReviews, batches, encode_reviews, evaluate
 
 NAME = "explanations"
@@ -109,7 +109,7 @@ def run_methods(seed: int, reviews, data: dict, counted, common: dict) -> None:
     scored, kinds = Scored(classifier, reviews, counted), np.array(reviews["kind"])
     part, tables = chosen(reviews, PART), {}
     common = {**common, **about(classifier, data)}
-    for method in tqdm(METHODS, desc=f"seed {seed}", unit="method"):
+    for method in bar(METHODS, desc=f"seed {seed}", unit="method"):
         begun = time.perf_counter()
         found, gap = scored.by_name(method, seed)
         seconds = time.perf_counter() - begun

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from course_utils.baselines import WORD, tfidf_regression
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
@@ -29,6 +28,7 @@ from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
 from course_utils.experiments.tables import update_readme
 from course_utils.files import write_text
+from course_utils.files.bars import bar
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.tokenization import WordTokenizer, truncate
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
     done = {(run["model"], run["seed"]) for run in read_runs("imdb") if run["settings"] == settings}
     missing = [run for run in wanted if run not in done]
     reviews = Reviews(dataset) if missing else None
-    for model, seed in tqdm(missing, unit="model"):
+    for model, seed in bar(missing, unit="model"):
         if model in TFIDF:
             run_tfidf(model, reviews, common)
         else:
