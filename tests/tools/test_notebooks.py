@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -189,3 +190,17 @@ def test_no_page_speaks_of_a_notebook_that_there_is_not(path):
     named = {int(number) for numbers in re.findall(r"\[(\d\d(?:, \d\d)*)\]", path.read_text(encoding="utf-8"))
              for number in numbers.split(", ")}
     assert named <= set(range(len(COURSE)))
+
+
+def test_the_menus_that_the_pages_name_are_those_of_jupyterlab():
+    """Each name in *View → Appearance → Simple Interface* is a label of the JupyterLab that the course installs."""
+    from jupyterlab.commands import get_app_dir
+
+    pages = [*COURSE[0].parent.glob("*.md"), COURSE[0].parents[1] / "README.md", *EVERY]
+    way = re.compile(r"[*]((?:File|Edit|View|Run|Kernel|Settings|Help) → [^*\n]+)[*]")
+    quoted = {name.strip() for page in pages for found in way.findall(page.read_text(encoding="utf-8"))
+              for name in found.split("→")}
+    folder = Path(get_app_dir())
+    texts = [path.read_text(encoding="utf-8") for path in [*folder.glob("static/*.js"), *folder.glob("schemas/**/*.json")]]
+    assert len(texts) > 100
+    assert [name for name in sorted(quoted) if not any(f'"{name}"' in text or f'"&{name}"' in text for text in texts)] == []
