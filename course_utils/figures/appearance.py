@@ -33,12 +33,14 @@ class Sizes:
     line: float = 2.0
     max_tokens: int = 24
     ink: str = "#1a1a1a"
-    tallest: float = float("inf")  # points: a grid of heads nine inches wide gets no higher
+    tallest: float = float("inf")  # points: a figure gets no higher
+    strip_tokens: int = 120
 
 
 STYLES = {"read": Sizes(),
-          # tallest: three quarters of the width, since a higher figure is scaled down on a wide screen
-          "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000", tallest=486)}
+          # tallest: nine sixteenths of nine inches less the edge of a saved figure, so that it fills a slide of 800 x 450
+          "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000", tallest=352,
+                           strip_tokens=60)}
 
 
 def sizes() -> Sizes:

@@ -34,7 +34,7 @@ __all__ = ["plot_attention_heads"]
 # all in points
 WIDEST, NARROWEST = 9 * INCH, 430.0
 GAP = 9.0  # between panels side by side
-WIDEST_PANEL, LOWEST_PANEL = 230.0, 44.0
+WIDEST_PANEL, LOWEST_PANEL = 230.0, 22.0
 LONGEST_BAR = 260.0
 FLATTEST, TALLEST = 0.75, 1.35  # the height of a panel in widths
 NAME = 60  # characters of a panel's name
@@ -53,7 +53,8 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
         weights: (heads, query, key), or (layers, heads, query, key) with a row of panels for each layer; a list
             with one tensor a layer will do. One text, not a batch.
         titles: a name for each panel; 'head 0' or 'layer 0, head 0' by default, counted as in `weights[0, 0]`.
-        Others: as in `plot_attention`. Where labels would collide, every second or third is shown.
+        Others: as in `plot_attention`. Where labels would collide, every second or third is shown. With
+            COURSE_STYLE=present up to four rows of panels fit a slide.
 
     Returns:
         The figure, and the axes in the shape of the heads: (heads,) or (layers, heads).

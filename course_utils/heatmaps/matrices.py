@@ -34,6 +34,7 @@ __all__ = ["plot_attention"]
 WIDEST, NARROWEST = 9 * INCH, 400.0
 WIDE_CELL, HIGH_CELL, SMALLEST_CELL = 62, 44, 12
 BODY = 330  # height of all rows together, where each has room for its label
+LEAST_BODY = 60.0
 FLAT = 0.72  # cells are a little wider than high, as numbers are; height in widths
 SHORTEST_BAR, LONGEST_BAR = 60.0, 220.0
 WIDER_HEAD, SPARE = 1.15, 0.9  # a title may reach over the bar; in axes that are given a number needs more room
@@ -117,6 +118,8 @@ def _made_to_measure(view: View, scale: Scale, numbers: Numbers, size: Sizes, ti
     total = max(left + width + right, NARROWEST)
     note = wrap_text(" ".join(view.notes), width, size.small)
     lines = wrap_text(one_line(title), total - left - 10, size.title) if title else []
+    besides = bottom + len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + 12
+    height = min(height, max(size.tallest - besides, LEAST_BODY))  # on a slide the rows move together
     tall = bottom + height + len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + 12
     fig = plt.figure(figsize=(total / INCH, tall / INCH))
     ax = fig.add_axes((left / total, bottom / tall, width / total, height / tall))

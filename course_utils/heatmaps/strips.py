@@ -44,7 +44,7 @@ class _Strip:
 
 def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[str] | None = None, evidence=None,
                 attention_mask=None, kind: Literal["weights", "difference"] = "weights", vmax: float | None = None,
-                wrap: int | None = None, max_tokens: int = 120, decimals: int | None = None,
+                wrap: int | None = None, max_tokens: int | None = None, decimals: int | None = None,
                 ax: Axes | None = None, values: bool = True, scale_label: str | None = None) -> Axes:
     """Draw a sentence, or several one above another, as boxes coloured by weight; lines wrap like text.
 
@@ -60,7 +60,8 @@ def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[s
         attention_mask: (token,), True for a real token; padding is left out. A list of them for several strips.
         vmax: the end of the colour scale, the same for all strips; None takes a round number above the largest.
         wrap: at most so many tokens on a line; None fills the lines.
-        max_tokens: a longer text shows its head, a grey box with the sum of the rest, and its tail.
+        max_tokens: a longer text shows its head, a grey box with the sum of the rest, and its tail; None takes 120, or
+            60 with COURSE_STYLE=present, where the type shrinks too until the figure fits a slide.
         decimals: digits of printed weights; None takes two, or three where the largest weight is below 0.1.
         ax: axes to draw on; type shrinks to fit them. Without it a figure nine inches wide is made.
         values: False leaves the numbers out, and the boxes are lower.
@@ -73,6 +74,8 @@ def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[s
         raise ValueError(f"kind={kind!r}; expected 'weights' or 'difference'")
     if wrap is not None and wrap < 1:
         raise ValueError(f"wrap={wrap}; expected at least one token on a line")
+    size = sizes()
+    max_tokens = size.strip_tokens if max_tokens is None else max_tokens
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, (int, np.integer)) or max_tokens < 3:
         raise ValueError(f"max_tokens={max_tokens!r}; expected a whole number from 3: a head, the rest and a tail")
     if values not in (True, False):
@@ -84,7 +87,6 @@ def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[s
     low, high = scale_limits(max(shown, default=0.0), kind, 0, vmax)
     if decimals is None:
         decimals = 2 if max(shown, default=0.0) >= 0.1 else 3
-    size = sizes()
     scale = _scale_words(strips, kind, low, high, scale_label)
     looks = {"wrap": wrap, "decimals": decimals if values else None, "kind": kind, "size": size, "scale": scale}
     notes = [f"'rest' is the sum of the {len(s.tokens) - len(s.boxes) + 1} tokens between"
@@ -93,7 +95,11 @@ def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[s
     with mpl.rc_context({**style(), "text.parse_math": False}):
         if ax is None:
             width = 9 * INCH - 16
-            plan = _Plan(strips, title, notes, width, points=size.token, **looks)
+            points = size.token
+            plan = _Plan(strips, title, notes, width, points=points, **looks)
+            while plan.height + 12 > size.tallest and points > 0.9 * size.smallest:
+                points -= 0.5
+                plan = _Plan(strips, title, notes, width, points=points, **looks)
             fig = plt.figure(figsize=(9, (plan.height + 12) / INCH))
             ax = fig.add_axes((8 / (9 * INCH), 6 / (plan.height + 12), width / (9 * INCH),
                                plan.height / (plan.height + 12)))
@@ -185,7 +191,7 @@ class _Plan:
     def __init__(self, strips: list[_Strip], title: str | None, notes: list[str], width: float, *, points: float,
                  wrap: int | None, decimals: int | None, kind: str, size: Sizes, scale: tuple[str, str, str]):
         self.kind, self.points, self.size, self.width, self.decimals = kind, points, size, width, decimals
-        self.small = max(0.8 * points, min(points, 8.0))
+        self.small = max(0.8 * points, min(points, max(8.0, 0.9 * size.smallest)))
         self.box_height = 1.3 * points + (5 if decimals is None else 1.3 * self.small + 3)
         self.placed: list[tuple[float, float, float, _Box]] = []  # left, top, width, box
         self.words: list[tuple[float, str, float]] = []  # top, text, type size
