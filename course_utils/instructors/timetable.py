@@ -1,9 +1,9 @@
-"""What each notebook sets out to teach, and how its minutes are shared among its sections.
+"""What each notebook sets out to teach, and how its minutes are divided among its sections.
 
-`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, and its table of extras. In its
-table of minutes a new notebook gets a row, whose last column begins as the last of the README's table. Objectives and the
-minutes of a whole notebook are those that its first cell states; a section gets its share by the length of its prose,
-its code and its figures. Exercises are timed apart. Does: read notebooks. Does not: change them.
+`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, and its table of extras. A new
+notebook gets a row in the table of minutes; its last column is first copied from the README's table. The objectives and
+the minutes of a whole notebook come from its first cell. Its minutes are divided among the sections by the length of
+their prose, code and figures. Exercises are timed separately. Does: read notebooks. Does not: change them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
 EXTRAS_BEGIN, EXTRAS_END = "<!-- extras: begin -->", "<!-- extras: end -->"
 EXTRAS_HEAD = """## Extras
 
-One subject a notebook, for whoever wants to know more about it. The course goes on without them, and they have no exercises.
+Each extra covers one subject, for anyone who wants to know more about it. Nothing in the course depends on them, and they have no exercises.
 
 | extra | goes with | minutes |
 |---|---|---|
