@@ -2,10 +2,10 @@
 
     python -m course_utils gallery      # notebooks/gallery.md, and a PNG and an SVG for each figure in notebooks/gallery
 
-What it does: draws each figure from the committed models, reviews and result files, checks the sentence beside it
-against what is drawn, and puts the alternative text, computed from the data, under each picture. What it does not
-do: train, fetch, or teach; the notebook named beside a figure explains it. The figures keep the course's usual
-style whatever COURSE_STYLE says, and come out with the same bytes on every run.
+What it does: draws each figure from the committed models, reviews and result files, checks the sentence below it
+against the data, and gives each picture an alternative text computed from the data. What it does not do: train,
+download or teach; the notebook named below a figure explains it. The figures keep the course's usual style whatever
+COURSE_STYLE says, and every run writes the same bytes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ KINDS = ["plain", "negation", "order", "distant"]
 
 
 class Picture(NamedTuple):
-    """One figure of the gallery: its file's `name`, a `heading`, the `notebook` that explains it, and `draw`, which
-    takes the `Course` and returns the figure with one sentence that says what to look at."""
+    """One figure of the gallery: the `name` of its file, a `heading`, the `notebook` that explains it, and `draw`, which
+    takes the `Course` and returns the figure and one sentence about what to look at."""
 
     name: str
     heading: str
@@ -56,13 +56,13 @@ class Picture(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What the figures are drawn from. `twins` are two test reviews of one pair, the negative one first."""
+    """The data behind the figures. `twins` are the two test reviews of a minimal pair, the negative one first."""
 
     full: ReviewClassifier
     without_positions: ReviewClassifier
     test: list[dict]
     twins: list[dict]
-    seen: list[Explanation]  # what the full model makes of the twins
+    seen: list[Explanation]  # how the full model reads the twins
 
 
 def read_course() -> Course:
@@ -105,7 +105,7 @@ def write(folder: Path) -> dict[str, str]:
 
 
 def section(picture: Picture, sentence: str, description: str) -> str:
-    """A heading, the picture as a link to its SVG, the sentence, and the notebook by its title."""
+    """A heading, the picture as a link to its SVG, the sentence, and the title of the notebook."""
     cells = json.loads((NOTEBOOKS / f"{picture.notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
     title = next(line[2:].strip() for cell in cells for line in cell["source"] if line.startswith("# "))
     return (f"## {picture.heading}\n\n"
@@ -114,7 +114,7 @@ def section(picture: Picture, sentence: str, description: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown shows it unchanged, '<br />', '[', '*' and '_' among it."""
+    """Text escaped so that Markdown shows it unchanged, including '<br />', '[', '*' and '_'."""
     return re.sub(r"([\\`*_\[\]<>&!|~$#])", r"\\\1", text)
 
 
@@ -133,7 +133,7 @@ def _usual_conditions() -> Iterator[None]:
 
 
 def drawn_with() -> str:
-    """What the last bits of a picture depend on; where it is the same, so are the bytes."""
+    """Everything the last bits of a picture depend on; if it is the same, so are the bytes."""
     versions = ", ".join(f"{module.__name__} {module.__version__.partition('+')[0]}" for module in (mpl, np, torch))
     return f"{versions}, Pillow {PIL.__version__}; {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
 
@@ -163,33 +163,33 @@ def marked(row: dict, tokens: list[Token]) -> list[bool]:
 
 
 def by_hand(course: Course) -> tuple[Figure, str]:
-    """Four words with three numbers each: every word looks for its like."""
+    """Four words with three numbers each: every word looks for words like itself."""
     tokens = ["not", "dull", "but", "moving"]
     x = torch.tensor([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1], [1, 0, 0]])      # (token, feature): opinion, negates, contrasts
     weights = scaled_dot_product_attention(x, x, x).weights                # (query, key)
-    claim("every word gives most to itself", bool((weights.argmax(dim=-1) == torch.arange(4)).all()))
-    claim("an opinion gives least to its opposite", bool(weights[1].argmin() == 3 and weights[3].argmin() == 1))
+    claim("every word attends most to itself", bool((weights.argmax(dim=-1) == torch.arange(4)).all()))
+    claim("an opinion attends least to its opposite", bool(weights[1].argmin() == 3 and weights[3].argmin() == 1))
     ax = plot_attention(weights, tokens, title="Four words, three numbers each")
-    return ax.figure, ("Each row sums to one: with raw vectors as queries and keys a word attends most to itself, and "
-                       f"'dull' least to its opposite 'moving' ({weights[1, 3]:.2f}).")
+    return ax.figure, ("Each row sums to one: with raw vectors as queries and keys, a word attends most to itself, and "
+                       f"'dull' attends least to its opposite 'moving' ({weights[1, 3]:.2f}).")
 
 
 def positions(course: Course) -> tuple[Figure, str]:
-    """How alike the rows of the sinusoidal table are, against how far apart they stand."""
+    """The similarity of two rows of the sinusoidal table, against the distance between them."""
     table = sinusoidal_table(512, 128)                                     # (position, column)
     distance = torch.arange(-60, 61)
     curves = {p: table[p + distance] @ table[p] / table[p].norm() ** 2 for p in (100, 250, 400)}
     spread = torch.stack(list(curves.values())).std(dim=0).max()
     claim("the similarity of two positions depends on their distance alone", spread < 1e-4, spread)
-    claim("and is largest at distance zero", all(int(curve.argmax()) == 60 for curve in curves.values()))
+    claim("and is greatest at distance zero", all(int(curve.argmax()) == 60 for curve in curves.values()))
     fig, ax = plt.subplots(figsize=(9, 4), layout="constrained")
     for (p, curve), look, width in zip(curves.items(), ["-", "--", ":"], [5, 3.2, 2]):
         ax.plot(distance.tolist(), curve.tolist(), look, linewidth=width, label=f"position {p}")
     ax.set(xlabel="distance in words", ylabel="similarity (dot product)", ylim=(0, 1.05),
            title="Sines and cosines measure distance")
     ax.legend(frameon=False)
-    return fig, ("The three curves lie on one another: how alike two positions are depends on their distance and not on "
-                 f"where they stand; {int(distance[-1])} words apart the similarity is {float(curves[100][-1]):.2f}.")
+    return fig, ("The three curves coincide: the similarity of two positions depends only on the distance between them, "
+                 f"and at a distance of {int(distance[-1])} words it is {float(curves[100][-1]):.2f}.")
 
 
 def twins_tie(course: Course) -> tuple[Figure, str]:
@@ -211,12 +211,12 @@ def twins_tie(course: Course) -> tuple[Figure, str]:
     ax.set(xlim=(0, 1.12), ylim=(1.9, -0.9), xlabel="probability of 'positive'", title="The same words, the opposite label")
     ax.axvline(0.5, ymax=0.76, color="0.4", linestyle=":", linewidth=1.5)
     ax.legend(frameon=False, loc="upper left", borderaxespad=0)
-    return fig, ("Two reviews of the same words: without positions attention cannot tell them apart and is left at "
-                 f"{float(positive['without positions'][0]):.2f} for both, with positions each gets its label.")
+    return fig, ("Two reviews with the same words: without positions the model can't tell them apart and gives both the "
+                 f"probability {float(positive['without positions'][0]):.2f}, but with positions it labels both correctly.")
 
 
 def one_head(course: Course) -> tuple[Figure, str]:
-    """Head 0 of layer 0 on both twins: 'film' finds the opinion that is said of it."""
+    """Head 0 of layer 0 on both twins: 'film' finds the opinion about the film."""
     fig, axes = plt.subplots(1, 2, figsize=(9, 4.7), layout="constrained")
     found = []
     for ax, seen, row in zip(axes, course.seen, course.twins):
@@ -228,13 +228,13 @@ def one_head(course: Course) -> tuple[Figure, str]:
                        evidence=[opinion], colorbar=False, ax=ax)
     axes[1].set_ylabel("")
     shared_colorbar(axes)
-    claim("in both twins 'film' gives the opinion that is said of it more than nine tenths",
+    claim("in both twins 'film' gives the opinion about the film more than 0.9 of its weight",
           min(own for _, own, _ in found) > 0.9, [own for _, own, _ in found])
-    claim("and the one that is said of the book less than a hundredth", max(other for *_, other in found) < 0.01)
+    claim("and the opinion about the book less than 0.01", max(other for *_, other in found) < 0.01)
     (first, a, _), (second, b, _) = found
-    return fig, ("In the row of 'film': nearly all of the weight is on the opinion said of the film (framed), "
-                 f"'{first}' in one twin ({a:.2f}) and '{second}' in the other ({b:.2f}), and next to none on the one said "
-                 "of the book.")
+    return fig, ("Look at the row of 'film': nearly all of its weight goes to the opinion about the film (framed), "
+                 f"'{first}' in one twin ({a:.2f}) and '{second}' in the other ({b:.2f}), and almost none to the opinion "
+                 "about the book.")
 
 
 def difference(course: Course) -> tuple[Figure, str]:
@@ -244,13 +244,13 @@ def difference(course: Course) -> tuple[Figure, str]:
     swapped = [i for i, (a, b) in enumerate(zip(words(course.seen[0]), tokens)) if a != b]
     moved = change.abs()
     share = float(moved[:, swapped].sum() / moved.sum())
-    claim("the twins differ in two places", len(swapped) == 2)
-    claim("these two columns hold most of the change", share > 0.6, share)
-    claim("and the largest change stands in one of them", int(moved.max(dim=0).values.argmax()) in swapped, moved.max())
+    claim("the twins differ in two positions", len(swapped) == 2)
+    claim("most of the change is in these two columns", share > 0.6, share)
+    claim("and the largest change is in one of them", int(moved.max(dim=0).values.argmax()) in swapped, moved.max())
     ax = plot_attention(change, tokens, kind="difference", evidence=swapped,
-                        title="What changes when two words change places")
-    return ax.figure, ("Positive twin minus negative twin, the words that changed places framed: their two columns hold "
-                       f"{100 * share:.0f} per cent of all change in this head.")
+                        title="What changes when two words are swapped")
+    return ax.figure, ("Positive twin minus negative twin, with the swapped words framed: their two columns account for "
+                       f"{100 * share:.0f} per cent of the total change in this head.")
 
 
 def heads(course: Course) -> tuple[Figure, str]:
@@ -258,17 +258,17 @@ def heads(course: Course) -> tuple[Figure, str]:
     row, seen = course.twins[0], course.seen[0]
     received = seen.attentions.mean(dim=2)                                 # (layers, heads, key): mean over the queries
     book = words(seen).index("book")
-    claim("in both heads of the second layer 'book' receives more than any other word",
+    claim("in both heads of layer 1, 'book' receives more weight than any other word",
           bool((received[1].argmax(dim=-1) == book).all()), received[1, :, book])
-    claim("in no head of the first layer", bool((received[0].argmax(dim=-1) != book).all()))
+    claim("which is true of no head of layer 0", bool((received[0].argmax(dim=-1) != book).all()))
     fig, _ = plot_attention_heads(seen.attentions, words(seen), evidence=marked(row, seen.tokens), title=row["text"],
                                   values=False)
-    return fig, ("Every head on one colour scale, the words that decide the label framed: in the second layer the darkest "
-                 "column of both heads is 'book'; a map shows where a head looks, not what it does there.")
+    return fig, ("All heads share one colour scale, and the words that decide the label are framed: in layer 1 the darkest "
+                 "column of both heads is 'book', but a map shows only where a head looks, not what it does there.")
 
 
 def pooling(course: Course) -> tuple[Figure, str]:
-    """A short review of each kind, and how much of it goes into the vector that is classified."""
+    """A short review of each kind, and how much each word contributes to the vector that is classified."""
     shown, seen = [], []
     for kind in KINDS:
         right = ((row, course.full.explain(row["text"])) for row in sorted(course.test, key=lambda row: len(row["text"]))
@@ -278,19 +278,19 @@ def pooling(course: Course) -> tuple[Figure, str]:
         seen.append(explanation)
     flags = [marked(row, e.tokens) for row, e in zip(shown, seen)]
     share = [float(e.weights[torch.tensor(flag)].sum()) for e, flag in zip(seen, flags)]
-    claim("every review's weights sum to one", all(abs(float(e.weights.sum()) - 1) < 1e-4 for e in seen))
-    claim("no word has more than half of a review's weight", max(float(e.weights.max()) for e in seen) < 0.5)
+    claim("the weights of every review sum to one", all(abs(float(e.weights.sum()) - 1) < 1e-4 for e in seen))
+    claim("no word gets more than half of a review's weight", max(float(e.weights.max()) for e in seen) < 0.5)
     ax = token_strip([words(e) for e in seen], [e.weights for e in seen], evidence=flags, scale_label="pooling weight",
                      titles=[f"{row['kind']}, {e.label}: {100 * part:.0f} % on the evidence"
                              for row, e, part in zip(shown, seen, share)],
-                     title="Pooling: how much of each word goes into the verdict")
-    theirs = f"from {100 * min(share):.0f} to {100 * max(share):.0f} per cent"
-    return ax.figure, ("One review of each kind, all labelled right: the framed words decide the label, and the pooling "
-                       f"spreads its weight beyond them (they have {theirs} of it).")
+                     title="Pooling: how much weight each word gets")
+    theirs = f"between {100 * min(share):.0f} and {100 * max(share):.0f} per cent"
+    return ax.figure, ("One review of each kind, all labelled correctly: the framed words decide the label, but the pooling "
+                       f"spreads its weight beyond them (they get {theirs} of it).")
 
 
 def long_review(course: Course) -> tuple[Figure, str]:
-    """A long review: head, tail, and the rest in one column."""
+    """A long review: its beginning, its end, and the rest in one column."""
     limit = 20
     head, tail = limit - 1 - (limit - 1) // 2, (limit - 1) // 2
     for row in sorted(course.test, key=lambda row: -len(row["text"])):     # the longest that shows some of its evidence
@@ -301,13 +301,13 @@ def long_review(course: Course) -> tuple[Figure, str]:
     weights = seen.attentions[0, 0]                                        # (query, key)
     rest = weights[:, head:-tail].sum(dim=-1)                              # (query,)
     sums = weights[:, :head].sum(dim=-1) + rest + weights[:, -tail:].sum(dim=-1)
-    claim("head, rest and tail of every row sum to one", bool(((sums - 1).abs() < 1e-5).all()))
-    claim("the words between get more than half of the weight", rest.mean() > 0.5, rest.mean())
+    claim("in every row, beginning, rest and end sum to one", bool(((sums - 1).abs() < 1e-5).all()))
+    claim("the words in between get more than half of the weight", rest.mean() > 0.5, rest.mean())
     ax = plot_attention(weights, words(seen), evidence=flags, max_tokens=limit,
-                        title=f"A review of {len(seen.tokens)} tokens, cut and not renormalised")
+                        title=f"A review of {len(seen.tokens)} tokens, shortened but not renormalised")
     hidden = len(seen.tokens) - head - tail
-    return ax.figure, (f"Nothing is hidden in silence: the grey column adds up the {hidden} tokens that are not drawn, and "
-                       f"they get {100 * float(rest.mean()):.0f} per cent of the weight, averaged over all queries.")
+    return ax.figure, (f"The figure says what it leaves out: the grey column adds up the {hidden} tokens that aren't drawn, "
+                       f"and they get {100 * float(rest.mean()):.0f} per cent of the weight, averaged over all queries.")
 
 
 def scoreboard(course: Course) -> tuple[Figure, str]:
@@ -322,10 +322,10 @@ def scoreboard(course: Course) -> tuple[Figure, str]:
     full, recurrent = "attention, the full model", "BiLSTM, max"
     claim("models that count words solve plain reviews", min(mean(model, "plain") for model in counting) > 0.95)
     beyond = max(abs(mean(model, kind) - 0.5) for model in counting for kind in KINDS[1:])
-    claim("and lie within three points of chance on the other kinds", beyond < 0.03, beyond)
+    claim("and are within three points of chance on the other kinds", beyond < 0.03, beyond)
     lowest = min(mean(full, kind) for kind in KINDS)
     claim("the full attention model is above 80 per cent on every kind", lowest > 0.8, lowest)
-    claim("the BiLSTM is the best on distant", max(accuracy, key=lambda model: mean(model, "distant")) == recurrent,
+    claim("the BiLSTM is the best on distant reviews", max(accuracy, key=lambda model: mean(model, "distant")) == recurrent,
           mean(recurrent, "distant"))
     fig, axes = plt.subplots(1, 4, figsize=(9, 4.2), sharey=True, layout="constrained")
     for ax, kind in zip(axes, KINDS):
@@ -339,12 +339,13 @@ def scoreboard(course: Course) -> tuple[Figure, str]:
     axes[0].set_ylim(len(accuracy) - 0.5, -0.5)
     fig.supxlabel("test accuracy (per cent), with 95 % interval; dotted: chance", fontsize=12)
     beaten = f"{100 * mean(recurrent, 'distant'):.0f} against {100 * mean(full, 'distant'):.0f} per cent"
-    return fig, ("Counting words (naive Bayes, the bag) solves plain reviews and is at chance on the other three kinds; the "
-                 f"full attention model is above 80 per cent on all four, and on distant the BiLSTM beats it ({beaten}).")
+    return fig, ("Models that count words (naive Bayes, the bag of embeddings) solve plain reviews but stay at chance on "
+                 "the other three kinds, whereas the full attention model is above 80 per cent on all four, though the "
+                 f"BiLSTM beats it on distant reviews ({beaten}).")
 
 
 def shuffled(course: Course) -> tuple[Figure, str]:
-    """Accuracy on real reviews as they were written, and with the words of each in random order."""
+    """Accuracy on real reviews as they were written, and with the words of each review in random order."""
     runs = by_model(read_runs("imdb"))
     both = {model: [summarise(same, how, "accuracy") for how in ("test", "shuffled")] for model, same in runs.items()}
     lost = {model: written[0] - mixed[0] for model, (written, mixed) in both.items()}
@@ -353,7 +354,7 @@ def shuffled(course: Course) -> tuple[Figure, str]:
     claim("as written, TF-IDF of word pairs is the best", best == "TF-IDF 1-2-grams, logistic regression", both[best][0][0])
     claim("shuffling costs it more than two points", lost[best] > 0.02, lost[best])
     others = max(lost[model] / both[model][0][1] for model in both if model != best)
-    claim("and no other model as much as a third of its interval's half width", others < 1 / 3, others)
+    claim("and costs every other model less than a third of its interval's half width", others < 1 / 3, others)
     fig, ax = plt.subplots(figsize=(9, 4), layout="constrained")
     for i, (name, colour, marker) in enumerate((("as written", COLOURS[0], "o"), ("words shuffled", COLOURS[1], "s"))):
         values = np.array([pair[i] for pair in both.values()])             # (model, mean and half the interval)
@@ -364,29 +365,29 @@ def shuffled(course: Course) -> tuple[Figure, str]:
            title="Real reviews, as written and shuffled")
     ax.grid(axis="x", alpha=0.3)
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    return fig, (f"On the street pairs of counted words win ({100 * both[best][0][0]:.1f} per cent); shuffle the words of "
-                 f"every review, and only they suffer ({100 * lost[best]:.1f} points): the attention classifier, which "
-                 f"loses {100 * lost[attention]:.1f}, did not learn to use the order.")
+    return fig, (f"On real reviews, counting pairs of words does best ({100 * both[best][0][0]:.1f} per cent); when we "
+                 f"shuffle the words of every review, it loses {100 * lost[best]:.1f} points, but the attention classifier "
+                 f"loses only {100 * lost[attention]:.1f}, so it hasn't learned to use the order.")
 
 
 PICTURES = [
     Picture("by-hand", "Small enough to check by hand", "04_attention", by_hand),
-    Picture("positions", "Where a word stands", "06_positional_encoding", positions),
-    Picture("twins", "Why it must know where", "06_positional_encoding", twins_tie),
+    Picture("positions", "Positions measure distance", "06_positional_encoding", positions),
+    Picture("twins", "Why the model needs positions", "06_positional_encoding", twins_tie),
     Picture("one-head", "One head, two sentences", "10_attention_maps", one_head),
-    Picture("difference", "The difference", "10_attention_maps", difference),
+    Picture("difference", "The difference between the twins", "10_attention_maps", difference),
     Picture("heads", "All heads at once", "10_attention_maps", heads),
-    Picture("pooling", "From words to a verdict", "08_classifier", pooling),
+    Picture("pooling", "From words to a label", "08_classifier", pooling),
     Picture("long-review", "Long reviews", "10_attention_maps", long_review),
-    Picture("scoreboard", "What attention is worth here", "09_real_reviews", scoreboard),
-    Picture("shuffled", "And on the street", "09_real_reviews", shuffled),
+    Picture("scoreboard", "How well attention does", "09_real_reviews", scoreboard),
+    Picture("shuffled", "Real reviews", "09_real_reviews", shuffled),
 ]
 
 HEAD = """# The course in ten figures
 
-From four words by hand to real reviews. A click on a figure opens it as SVG, for slides and print. `make gallery`
-(without make: `python -m course_utils gallery`) draws all of them in under a minute from the course's models, reviews and
-result files; the text of each picture is computed from what it shows, and the sentence below it is checked as it is drawn.
-The model looked into is the classifier of notebook 08, with two layers of two heads. One review is an example: what holds
-for all of them is measured in the notebooks.
+From four words by hand to real reviews. Click a figure to open it as SVG, for slides and print. `make gallery` (without
+make: `python -m course_utils gallery`) draws all of them in under a minute from the course's models, reviews and result
+files. The alternative text of each picture is computed from its data, and the sentence below it is checked each time.
+The model shown is the classifier from notebook 08, with two layers of two heads. A single review is only an example: the
+notebooks measure what is true of all reviews.
 """
