@@ -34,19 +34,29 @@ def opinion_words() -> set[str]:
     return {word for word in listed if " " not in word} | STREET_OPINIONS
 
 
-def constructions(texts: list[str], opinions: set[str]) -> dict[str, float]:
-    """In which share of the texts each construction occurs at least once."""
-    counts = Counter()
+def constructions(texts: list[str], opinions: set[str]) -> tuple[dict[str, float], dict[str, float]]:
+    """In what fraction of the texts each construction occurs at least once, and how often in 100 words.
+
+    The second can be compared between collections whose texts differ in length.
+    """
+    counts, times, total = Counter(), Counter(), 0
     for text in texts:
         words = re.findall(r"\w+(?:['’]\w+)*", text.lower())
         negated = [word in NEGATORS or word.endswith(("n't", "n’t")) for word in words]
-        near = any(negated[i] and any(word in opinions for word in words[i + 1 : i + 4]) for i in range(len(words)))
-        counts["a negator"] += any(negated)
-        counts["a negator up to three words before an opinion"] += near
-        counts["a word of contrast"] += any(word in CONTRASTS for word in words)
-        counts["an opinion word"] += any(word in opinions for word in words)
-        counts["line-break markup"] += "<br" in text
-    return {name: round(count / len(texts), 4) for name, count in counts.items()}
+        found = {
+            "a negator": sum(negated),
+            "a negator up to three words before an opinion": sum(
+                negated[i] and any(word in opinions for word in words[i + 1 : i + 4]) for i in range(len(words))),
+            "a word of contrast": sum(word in CONTRASTS for word in words),
+            "an opinion word": sum(word in opinions for word in words),
+            "line-break markup": text.count("<br"),
+        }
+        total += len(words)
+        for name, count in found.items():
+            counts[name] += count > 0
+            times[name] += count
+    return ({name: round(count / len(texts), 4) for name, count in counts.items()},
+            {name: round(100 * count / total, 4) for name, count in times.items()})
 
 
 def lengths(counts: list[int]) -> dict:
@@ -79,10 +89,11 @@ def unknown_rates(train: list[list[str]], others: dict[str, list[list[str]]]) ->
 def describe(split, opinions: set[str], tokenizer: WordTokenizer) -> tuple[dict, list[list[str]]]:
     """The facts of one collection, and its texts as words."""
     words = [[token.text for token in tokenizer.tokenize(text)] for text in split["text"]]
+    occurs, rates = constructions(split["text"], opinions)
     return {
         "reviews": len(split), "positive": round(sum(split["label"]) / len(split), 4),
         "copies": len(split) - len(set(split["text"])), "tokens": lengths([len(review) for review in words]),
-        "constructions": constructions(split["text"], opinions),
+        "constructions": occurs, "constructions in 100 words": rates,
     }, words
 
 
