@@ -475,7 +475,7 @@ def less_than_the_budget(vocab_size, d_model, budget):
 
 WRONG = [  # exercise, answer, the named mistake ("" for none), what the message must say
     ("1.1", of_the_stripped_text, "", "every other character stays"),
-    ("1.3", lambda *inputs: right("1.3")(*inputs) / math.log(10), "", "Only the prior is left"),
+    ("1.3", lambda *inputs: right("1.3")(*inputs) / math.log(10), "", "Only the log prior odds are left"),
     ("2.2", lambda train, texts, n: right("2.2")(train, texts, max(n - 1, 1)), "", "less than min_freq times"),
     ("2.4", lambda rows, pad_id: (right("2.4")(rows, pad_id)[0], (right("2.4")(rows, pad_id)[0] != pad_id).cummax(1)[0]),
      "", "sums to the length"),

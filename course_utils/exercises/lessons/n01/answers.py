@@ -89,25 +89,26 @@ def review_log_odds(texts, labels, text):
         counts[label].update(review.split())
     vocabulary = set(counts[0]) | set(counts[1])
     size = {label: counts[label].total() + len(vocabulary) for label in (0, 1)}     # each word seen once more
-    log_odds = math.log(sum(labels) / (len(labels) - sum(labels)))                  # the prior
+    log_odds = math.log(sum(labels) / (len(labels) - sum(labels)))                  # the log prior odds
     for word in text.split():
         if word in vocabulary:
             log_odds += math.log((counts[1][word] + 1) / size[1]) - math.log((counts[0][word] + 1) / size[0])
     return log_odds
 
 
-def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, repeats=True, unknown=False):
+def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, repeats=True, unknown=False,
+           cut=str.split):
     """Naive Bayes with one or more things changed."""
     def log_odds(texts, labels, text):
         counts = {0: Counter(), 1: Counter()}
         for review, label in zip(texts, labels):
-            counts[label].update(set(review.split()) if once else review.split())
+            counts[label].update(set(cut(review)) if once else cut(review))
         both = set(counts[0]) | set(counts[1])
         total = {label: counts[label].total() + {"both": len(both), "own": len(counts[label]), "one": 1, "none": 0}[grow]
                  for label in (0, 1)}
         score = {"reviews": math.log(sum(labels) / (len(labels) - sum(labels))), "none": 0.0,
                  "words": math.log(counts[1].total() / counts[0].total())}[prior]
-        for word in text.split() if repeats else sorted(set(text.split())):
+        for word in cut(text) if repeats else sorted(set(cut(text))):
             if word in both or unknown:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     score += np.log((counts[1][word] + add) / total[1]) - np.log((counts[0][word] + add) / total[0])
@@ -131,6 +132,8 @@ BAYES = Answers(
         "once-per-review": _bayes(once=True),
         "repeats-ignored": _bayes(repeats=False),
         "unknown-counted": _bayes(unknown=True),
+        "cut-by-words": _bayes(cut=words),
+        "punctuation-dropped": _bayes(cut=lambda text: re.findall(r"\w+", text.lower())),
     },
 )
 

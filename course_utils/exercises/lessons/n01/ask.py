@@ -144,8 +144,8 @@ HOW_MANY = Exercise(
         Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. The root covers n as "
                 "well: it is √n that comes out as 30."),
         Mistake("one-half", _error_of, "That is the number for p = 0.5, the example of section 7. Here p is 0.9."),
-        Mistake("no-wrong-ones", _error_of, "That comes out with p alone for p (1 − p). The share of wrong answers is a "
-                "factor as well."),
+        Mistake("no-wrong-ones", _error_of, "That comes out with p alone for p (1 − p). The proportion of wrong answers is "
+                "a factor as well."),
         Mistake("rounded-up", _error_of, "On paper it is 900 exactly. 0.9 * 0.1 / 0.01 ** 2 comes out a hair above that in "
                 "floating-point numbers, and rounding up then adds a review.", convention=True),
         Mistake("points", _error_of, "That comes out with an error of 1. A point is a hundredth (section 7): one point is "
@@ -157,7 +157,7 @@ HOW_MANY = Exercise(
         Property(lambda case: _yours(case) > 900, _error_of, "That is more than it takes: solve the formula for n."),
     ),
     hints=(
-        "How large is one standard error to be, as a share and not in points?",
+        "How large should one standard error be, as a fraction and not in points?",
         "Square both sides of the formula: 0.01² = p (1 − p) / n.",
         "p (1 − p) is 0.9 times 0.1, and 0.01² is 0.0001.",
     ),
@@ -207,9 +207,9 @@ BAYES = Exercise(
         Mistake("own-vocabulary", _said, "Each total grew by the number of different words of its own class. The vocabulary "
                 "is that of both classes together: 7 + 4 and 6 + 4 in section 8."),
         Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give {case.got['no words']:+.3f}, "
-                f"though {_prior(case)}.", "The prior is missing: add the logarithm of positive over negative reviews."),
+                f"though {_prior(case)}.", "The prior odds are missing: add the logarithm of positive over negative ones."),
         Mistake("prior-of-words", lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of the "
-                "numbers of words. The prior counts reviews, positive over negative."),
+                "numbers of words. The prior odds count reviews, positive over negative."),
         Mistake("upside-down", _said, "Your sign is the other way round: negative over positive. Above zero must mean "
                 "positive, so divide by the negative class."),
         Mistake("odds", _said, "These are the odds themselves. Take the logarithm, or add logarithms from the beginning."),
@@ -217,25 +217,31 @@ BAYES = Exercise(
                 "section 8 counts every occurrence."),
         Mistake("repeats-ignored", lambda case: _said(case, "twice"), "Each different word of the text gave its factor "
                 "once. A word that stands there twice gives it twice."),
-        Mistake("unknown-counted", _unheard, "Words outside the vocabulary are to be passed over."),
+        Mistake("unknown-counted", _unheard, "Skip words that no training review has: they aren't in the vocabulary."),
+        Mistake("cut-by-words", _said, "Your texts were cut by `words`, or something like it, which splits off commas and "
+                "full stops. That's as good a way, and another than asked for: text.split() leaves them at their words, so "
+                "'dull' and 'dull,' are two.", convention=True),
+        Mistake("punctuation-dropped", _said, "Your texts lost their commas and full stops. That's as good a way, and "
+                "another than asked for: with text.split() they stay at their words, so 'dull' and 'dull,' are two.",
+                convention=True),
     ),
     properties=(
         Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4, lambda case: "the same words in the other "
                  f"order move your log odds by {_gap(case, 'turned round', 'text'):+.3f}.", "A product does not depend on "
                  "the order of its factors; yours does."),
-        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Words outside the vocabulary are to be "
-                 "passed over."),
+        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Skip words that no training review "
+                 "has."),
         Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4, lambda case:
-                 f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the prior is left there, ln of positive "
-                 "over negative reviews."),
+                 f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the log prior odds are left there, ln of "
+                 "positive over negative reviews."),
         Property(lambda case: abs(_gap(case, "twice", "no words") - 2 * _gap(case, "text", "no words")) > 1e-3, lambda case:
                  f"the words of {case.inputs[2]!r} add {_gap(case, 'text', 'no words'):+.3f}, written twice "
-                 f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log odds, so twice the "
-                 "text adds twice as much."),
+                 f"{_gap(case, 'twice', 'no words'):+.3f}.", "Each occurrence of a word adds its log-likelihood ratio, so "
+                 "twice the text adds twice as much."),
         Property(lambda case: (case.text - case.right["text"]).abs() < 1e-4
                  and (case.got["1,500 words"] - case.right["1,500 words"]).abs() > 1e-2, lambda case:
                  _said(case, "1,500 words"), f"Short texts are right. {probes.TOO_SMALL}."),
-        Property(lambda case: (case.text - case.right["text"]).abs() > 1e-4, _said, "Prior, order, repeats and unknown "
+        Property(lambda case: (case.text - case.right["text"]).abs() > 1e-4, _said, "Prior odds, order, repeats and unknown "
                  "words are as they should be, so look at the numbers of the single words: (count + 1) / (total + size of "
                  "the vocabulary), in each class."),
     ),

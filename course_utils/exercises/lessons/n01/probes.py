@@ -67,13 +67,17 @@ TINY = (["moving", "moving not dull", "dull but moving", "dull", "not moving", "
 
 
 def bayes_probes(generator: torch.Generator) -> list[tuple]:
-    """The six tiny reviews; then one with repeats, more positive reviews, and words of one class only; then the reverse."""
+    """The six tiny reviews; one with repeats, more positive reviews, words of one class only; the reverse; and commas.
+
+    Cut at spaces, a word with a comma is another word.
+    """
     a, b, c, d, e, f, _ = drawn(generator, OPINIONS, 7)
     extra = int(torch.randint(1, 3, (1,), generator=generator))
     texts = [f"{a} {a} {b}", f"{f} {a} {f}", f"{a} {c}", f"{b} {d} {a}", f"{c} {f}", e] + [f"{e} {a}"] * extra
     labels = [1, 0, 1, 1, 0, 1] + [1] * extra
     return [(*TINY, "not dull but moving"), (texts, labels, f"{c} {f} {f} {d}"),
-            ([*texts, f"{b} {e} {f}", f"{f} {e}"], [1 - label for label in labels] + [1, 0], f"{a} {f} {b} {a}")]
+            ([*texts, f"{b} {e} {f}", f"{f} {e}"], [1 - label for label in labels] + [1, 0], f"{a} {f} {b} {a}"),
+            ([f"{a}, {b}.", f"{a} {c}, {a},", f"{b} {c}", f"{c}, {a}!"], [1, 0, 1, 0], f"{a}, {b} {c} {a}")]
 
 
 def one_sided(texts: list[str], labels: list[int]) -> str:
