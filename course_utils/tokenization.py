@@ -7,19 +7,17 @@ Does: `WordTokenizer` (words and punctuation, lower-cased, unknown words become 
 Exported from notebooks/02_tokenization.ipynb: edit it there.
 """
 
-import json
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from course_utils.files import write_json
+from course_utils.files.saved_lists import SavedList
 
 __all__ = [
     "Token",
@@ -35,7 +33,7 @@ __all__ = [
 
 
 class Token(NamedTuple):
-    """A token and where it stands: `original[start:end]` is what `text` was made from.
+    """A token and its span: `original[start:end]` is what `text` was made from.
 
     Taught in 02_tokenization, '3. Ids'.
     """
@@ -53,34 +51,21 @@ def _known(ids: Iterable[int], vocab_size: int) -> Iterator[int]:
         yield i
 
 
-class Tokenizer:
+class Tokenizer(SavedList):
     """What each tokenizer of the course offers, so that a saved model can come with any of them.
 
     `encode(text)` gives ids below `vocab_size`, `tokenize(text)` a `Token` for each of them, `decode(ids)` a text.
-    `pad_id` fills up batches; `unk_id` stands for what has no id, and is None where everything has one.
-    A tokenizer is made from one list, the attribute that `part` names; `kind` is its name in files.
+    `pad_id` fills up batches; `unk_id` replaces what has no id, and is None where everything has one.
+    `save(path)` and `load(path)` keep the list that it is made from in a file.
 
     Taught in 02_tokenization, '3. Ids'.
     """
 
-    kind, part, complaint = "", "", ""
     pad_id, unk_id = 0, None
-
-    def save(self, path: str | Path) -> None:
-        """Write the tokenizer as JSON, whole or not at all."""
-        write_json(path, {"type": self.kind, self.part: getattr(self, self.part)}, indent=0)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Tokenizer":
-        """Read what `save` wrote. Raises ValueError for a file of another kind."""
-        saved = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(saved, dict) or saved.get("type") != cls.kind:
-            raise ValueError(f"{path} {cls.complaint}")
-        return cls(saved[cls.part])
 
 
 class WordTokenizer(Tokenizer):
-    """Words and punctuation marks to ids, by a vocabulary counted on training texts.
+    """Words and punctuation to ids, by a vocabulary counted on training texts.
 
     `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0)
     and `<unk>` (id 1). Build one with `WordTokenizer.train`.
@@ -88,7 +73,7 @@ class WordTokenizer(Tokenizer):
     Taught in 02_tokenization, '3. Ids'.
     """
 
-    kind, part, complaint = "words", "vocabulary", "is not a word vocabulary; WordTokenizer.save() writes one"
+    kind, part, complaint = "words", "vocabulary", "is not a word vocabulary; WordTokenizer.save() writes one"  # in files
     unk_id = 1
     pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")  # a line break in HTML is white space
 
@@ -119,7 +104,7 @@ class WordTokenizer(Tokenizer):
         return len(self.vocabulary)
 
     def tokenize(self, text: str) -> list[Token]:
-        """Split into lower-cased words and single punctuation marks, each with its character span."""
+        """Split into lower-cased words and single punctuation characters, each with its character span."""
         return [Token(m[1].lower(), m.start(), m.end()) for m in self.pattern.finditer(text) if m[1]]
 
     def encode(self, text: str) -> list[int]:
@@ -165,7 +150,7 @@ def pad_batch(
     """
     rows = [truncate(ids, max_len, truncation) for ids in list_of_ids]
     longest = max([len(row) for row in rows] + [1])                       # one column even if all are empty
-    seq_len = -(-longest // multiple_of) * multiple_of
+    seq_len = math.ceil(longest / multiple_of) * multiple_of
     if max_len is not None:
         seq_len = min(seq_len, max_len)
     token_ids = torch.full((len(rows), seq_len), pad_id, dtype=torch.long)  # (batch, seq_len)
@@ -175,10 +160,29 @@ def pad_batch(
     return token_ids, torch.arange(seq_len) < lengths[:, None]
 
 
+# a run of letters, digits or other characters, each with the space before it; then white space
+_CHUNK = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
+# printable bytes first: ties between pairs are then decided as in the `tokenizers` library
+_BYTE_ORDER = sorted(range(256), key=lambda b: not (33 <= b <= 126 or 161 <= b <= 172 or b >= 174))
+_BYTE_IDS = {b: i for i, b in enumerate(_BYTE_ORDER, start=1)}
+
+
+def _byte_ids(text: str) -> list[int]:
+    return [_BYTE_IDS[b] for b in text.encode("utf-8", "surrogatepass")]
+
+
+def _text_of(data: bytes) -> str:
+    """The text of some bytes; those that form no character are shown as U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+
+
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3].
 
-    Taught in 02_tokenization, '10. Merging pairs, by hand'.
+    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
     merged, i = [], 0
     while i < len(ids):
@@ -191,24 +195,13 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# a run of letters, digits or other marks, each with the space before it; then white space
-_CHUNK = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
-# printable bytes first: ties between pairs are then decided as in the `tokenizers` library
-_BYTE_ORDER = sorted(range(256), key=lambda b: not (33 <= b <= 126 or 161 <= b <= 172 or b >= 174))
-_BYTE_IDS = {b: i for i, b in enumerate(_BYTE_ORDER, start=1)}
-
-
-def _byte_ids(text: str) -> list[int]:
-    return [_BYTE_IDS[b] for b in text.encode("utf-8", "surrogatepass")]
-
-
 def learn_merges(words: list[list[int]], frequency: list[int], num_merges: int, first_id: int) -> list[tuple[int, int]]:
     """The `num_merges` most frequent adjacent pairs, each merged before the next is counted.
 
     words: id lists, changed in place; frequency: how often each occurs. Merge number k makes the id
     `first_id + k`. Ties go to the pair of lower ids. Stops early when no pair is left.
 
-    Taught in 02_tokenization, '11. Training on reviews'.
+    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
     counts, where, merges = Counter(), defaultdict(set), []                # of each pair; the words that hold it
     for w, word in enumerate(words):
@@ -236,7 +229,7 @@ def apply_merges(ids: list[int], ranks: dict[tuple[int, int], int]) -> list[int]
     Reads the whole list once for every merge in it: nothing for a word, but two seconds for 60,000 letters without a
     space. (The `tokenizers` library keeps the pairs in a queue, and needs a hundredth of that.)
 
-    Taught in 02_tokenization, '11. Training on reviews'.
+    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
     while len(ids) > 1:
         pair = min(zip(ids, ids[1:]), key=lambda pair: ranks.get(pair, math.inf))
@@ -252,7 +245,7 @@ class BPETokenizer(Tokenizer):
     Id 0 is `<pad>`, ids 1 to 256 are the single bytes, and each merge adds one id. Every string
     can be encoded and comes back unchanged. `merges` lists pairs of ids in the order they were learned.
 
-    Taught in 02_tokenization, '11. Training on reviews'.
+    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
 
     kind, part, complaint = "byte pairs", "merges", "holds no byte pair merges; BPETokenizer.save() writes them"
@@ -296,9 +289,9 @@ class BPETokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[Token]:
         """A token for each id; one that holds a part of a character's bytes gets the whole character."""
-        place = [i for i, letter in enumerate(text) for _ in _byte_ids(letter)]  # of each byte: its character
+        owner = [i for i, letter in enumerate(text) for _ in _byte_ids(letter)]  # of each byte: its character
         ends = list(accumulate(len(self.tokens[i]) for i in self.encode(text)))
-        spans = [(place[begin], place[end - 1] + 1) for begin, end in zip([0, *ends], ends)]
+        spans = [(owner[begin], owner[end - 1] + 1) for begin, end in zip([0, *ends], ends)]
         return [Token(text[start:end], start, end) for start, end in spans]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -306,8 +299,4 @@ class BPETokenizer(Tokenizer):
 
         Raises ValueError for an id that there is not.
         """
-        data = b"".join(self.tokens[i] for i in _known(ids, self.vocab_size))
-        try:
-            return data.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            return data.decode("utf-8", "replace")
+        return _text_of(b"".join(self.tokens[i] for i in _known(ids, self.vocab_size)))

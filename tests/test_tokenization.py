@@ -305,6 +305,13 @@ def test_merging_stops_when_no_pair_is_left():
     assert BPETokenizer.train([], 1000).vocab_size == 257
 
 
+def test_of_equally_frequent_pairs_the_smallest_is_merged_as_python_compares_tuples():
+    """The rule of exercise 2.6, on ids: each pair occurs once, and 'a' has the lowest id."""
+    tokenizer = BPETokenizer.train(["dc", "ba", "ab"], 258)
+    assert [tokenizer.tokens[i] for i in tokenizer.merges[0]] == [b"a", b"b"]
+    assert BPETokenizer.train(["cb", "ca"], 258).tokens[-1] == b"ca"
+
+
 def test_merge_replaces_pairs_from_the_left():
     assert merge([1, 2, 1, 2, 3], (1, 2), 9) == [9, 9, 3]
     assert merge([1, 1, 1], (1, 1), 9) == [9, 1]

@@ -124,7 +124,7 @@ def merges() -> Sheet:
     first, rows, learned = count_pairs(), [], []
     for number in range(1, 5):
         counts = count_pairs()
-        best = max(counts, key=counts.get)
+        best = min(counts, key=lambda pair: (-counts[pair], pair))        # ties as in the notebook
         learned.append(best)
         pieces = {word: merge(parts, best, "".join(best)) for word, parts in pieces.items()}
         rows.append([str(number), *blanks([" ".join(best), str(counts[best]), *map(" ".join, pieces.values())], str)])

@@ -1,4 +1,4 @@
-"""Exercises of notebook 02, tokenization. The answers stand beside it, in `answers`."""
+"""Exercises of notebook 02, tokenization. The answers are in `answers`."""
 
 from collections import Counter
 
@@ -17,16 +17,16 @@ def _count(case: Case) -> str:
 HOW_MANY = Exercise(
     kind="number", tolerance=1e-3, signature="one number: how many tokens",
     mistakes=(
-        Mistake("cut-at-spaces", _count, "That many pieces stand between spaces. With our pattern the marks are tokens of "
-                "their own, and the line break separates."),
-        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no marks. "
+        Mistake("cut-at-spaces", _count, "That's how many pieces there are between spaces. With our pattern punctuation makes "
+                "tokens of its own, and the line break separates."),
+        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no punctuation. "
                 "Read the second half of the pattern, after the `|`."),
-        Mistake("marks-lost", _count, "That is the number of words alone. A mark is a token as well: `[^\\w\\s]`."),
+        Mistake("marks-lost", _count, "That is the number of words alone. Punctuation makes tokens as well: `[^\\w\\s]`."),
         Mistake("hyphen-inside", _count, "That is the count with 'well-made' kept whole. Inside a word the pattern allows "
                 "an apostrophe, but no hyphen."),
         Mistake("marks-together", _count, "That is the count with '!!' as one token. `[^\\w\\s]` has no plus behind it: one "
                 "character each."),
-        Mistake("apostrophe-cut", _count, "That is the count with 'isn't' cut at its apostrophe. The pattern lets it stand "
+        Mistake("apostrophe-cut", _count, "That is the count with 'isn't' cut at its apostrophe. The pattern allows it "
                 "inside a word."),
         Mistake("line-break-cut", _count, "That is the count with the parts of `<br />`. The pattern finds it as a whole, "
                 "outside the parentheses, and throws it away."),
@@ -34,7 +34,7 @@ HOW_MANY = Exercise(
                 "parentheses: it separates, like a space."),
     ),
     properties=(
-        Property(lambda case: case.answer < 14, _count, "There are more. Write them down one by one, each mark as well."),
+        Property(lambda case: case.answer < 14, _count, "There are more. Write them down one by one, punctuation too."),
         Property(lambda case: case.answer > 14, _count, "There are fewer. Write them down one by one and read the pattern "
                  "again from the left."),
     ),
@@ -102,15 +102,15 @@ VOCABULARY = Exercise(
         Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; the unknown word is there, and has "
                 "id 1. (A Counter gives 0 for whatever it doesn't hold.)"),
         Mistake("unknown-dropped", _short, "Words without an id were left out. They are part of the text: each becomes 1."),
-        Mistake("ties-by-appearance", _wrong_id, "Words of equal count stand in the order in which they turned up "
+        Mistake("ties-by-appearance", _wrong_id, "Words of equal count are in the order in which they turned up "
                 "(most_common does that). Ties go by the alphabet, so that the order of the texts changes no id."),
         Mistake("ties-reversed", _wrong_id, "Words of equal count run backwards through the alphabet. Sorting with "
-                "reverse=True turns both rules round; sort by (-count, word)."),
+                "reverse=True reverses both rules; sort by (-count, word)."),
         Mistake("ties-without-capitals", _wrong_id, "Words of equal count were compared in small letters. Python's own "
-                "order of strings puts every capital before the small letters: sort by the word as it stands."),
+                "order of strings puts every capital before the small letters: sort by the word as it is."),
         Mistake("min_freq-ignored", _wrong_id, "min_freq has no effect: a word that occurs less often must not get an id."),
         Mistake("more-than-min_freq", _wrong_id, "A word that occurs exactly min_freq times must get an id: >= and not >."),
-        Mistake("rarest-first", _wrong_id, "The rarest words stand first. The list must begin with the most frequent, so "
+        Mistake("rarest-first", _wrong_id, "The rarest words come first. The list must begin with the most frequent, so "
                 "that its beginning is a smaller vocabulary (section 5)."),
         Mistake("alphabetical", _wrong_id, "The list follows the alphabet alone. It is sorted by count first; the alphabet "
                 "decides ties."),
@@ -129,9 +129,9 @@ VOCABULARY = Exercise(
         Property(_has_wrong(_rare, _small), lambda case: _wrong_id(case, _rare), "It occurs less than min_freq times, so it "
                  "is 1."),
         Property(_has_wrong(_known, _small), lambda case: _wrong_id(case, _known), "It has an id: sort the words by "
-                 "(-count, word), put `<pad>` and `<unk>` before them, and count the places from 0."),
+                 "(-count, word), put `<pad>` and `<unk>` before them, and count the positions from 0."),
         Property(_has_wrong(lambda case, word: True), _wrong_id, "Texts in small letters come out right, so it is the "
-                 "capitals: a word is counted, sorted and looked up as it stands, 'Film' apart from 'film', and capitals "
+                 "capitals: a word is counted, sorted and looked up as written, 'Film' apart from 'film', and capitals "
                  "come before small letters."),
     ),
     hints=(
@@ -183,7 +183,7 @@ def _odd_length(case: Case) -> tuple | None:
 
 def _lengths(case: Case) -> str:
     text, got, right = _odd_length(case)
-    return f"{text!r} has {len(right)} words and marks, and gets {len(got)} ids, {got}."
+    return f"{text!r} has {len(right)} tokens, and gets {len(got)} ids, {got}."
 
 
 def _back(case: Case) -> str:
@@ -194,30 +194,30 @@ CODER = Exercise(
     given="encode-keeps-capitals", observe=probes.observe_coder, probes=probes.coder_probes,
     signature="make_coder(texts (list of texts)) -> encode (a text -> list of ids), decode (ids -> a text in small letters)",
     mistakes=(
-        Mistake("encode-keeps-capitals", _unknown_share, "The words were counted in small letters and are looked up as they "
-                "stand. Training and use must prepare a text in the same way."),
+        Mistake("encode-keeps-capitals", _unknown_share, "The words were counted in small letters and are looked up as "
+                "written. Training and use must prepare a text in the same way."),
         Mistake("capitals-everywhere", _two_spellings, "No training word is unknown any more, but 'Film' and 'film' are two "
                 "words now. Put the small letters back where words are counted, and use them in encode too."),
-        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. Capitals stand in "
+        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. There are capitals in "
                 "the middle of a text as well."),
         Mistake("both-counted", _new_ids, "Words were counted as written and in small letters, both. So counts are wrong, "
                 "and spellings take up ids of their own."),
         Mistake("lowered-after-counting", _new_ids, "The words were made small after they had been counted. 'Film' and "
-                "'film' were counted apart, and one of their two places in the list is lost."),
+                "'film' were counted apart, and one of their two positions in the list is lost."),
         Mistake("unknown-dropped", _new_ids, "A new word is left out. It is part of the text and must become 1."),
         Mistake("encode-in-capitals", _unknown_share, "The vocabulary is in small letters, and encode looks up capitals: "
-                "they meet in the marks only."),
+                "only punctuation is found."),
     ),
     properties=(
         Property(lambda case: 1 in sum(_ids(case.training), []), _unknown_share, "Every word of the training texts was "
                  "counted, so every one must have an id of its own, from 2 on."),
         Property(lambda case: case.new != case.small, _two_spellings, "'Film' and 'film' must be one word."),
-        Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every mark gives one id, the last "
-                 "mark of a text too: use `words` for counting and in encode."),
+        Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every punctuation character gives one id, the "
+                 "last of a text too: use `words` for counting and in encode."),
         Property(lambda case: any(case.got[name] != case.right[name] for name in ("new", "training")), _new_ids,
                  "Count small letters, the most frequent first, ties by the alphabet; a new word is 1."),
         Property(lambda case: case.first != case.right["first"], lambda case: f"the ids 2 to 9 decode to {case.first!r}, "
-                 f"expected {case.right['first']!r}.", "decode was right as you got it: it gives the words and marks in "
+                 f"expected {case.right['first']!r}.", "decode was right as you got it: it gives the tokens in "
                  "small letters, one for each id, with a space between every two."),
         Property(lambda case: case.back != case.right["back"], _back, "decode was right: words in small letters with a "
                  "space between them."),
@@ -258,19 +258,19 @@ PADDING = Exercise(
     mistakes=(
         Mistake("padded-right", lambda case: _row(case, "token_ids"), "That is padding on the right, as in section 7. Here "
                 "the padding comes before the row."),
-        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids stand on the right, the mask still "
+        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids are on the right, the mask still "
                 "marks the left: position < length is the rule for padding on the right. Which positions are real here?"),
         Mistake("inverted", _sums, "The mask is the other way round. True means real, so that a row sums to its length."),
         Mistake("not-zero", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= 0`. With another "
                 "pad_id that marks padding as real, and drops a word whose id is 0. Make it from the lengths."),
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
-        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All places of the empty row count as real. [-n:] "
-                "does that: for n = 0 it means all places, not none (section 8 shows the trap). Count from the front: "
+        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All positions of the empty row count as real. [-n:] "
+                "does that: for n = 0 it means all positions, not none (section 8 shows the trap). Count from the front: "
                 "[seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
-        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding changes its "
-                "place."),
+        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding "
+                "moves."),
         Mistake("padded-with-zero", lambda case: _row(case, "token_ids"), "The fill is 0 whatever pad_id says."),
     ),
     properties=(
@@ -284,7 +284,7 @@ PADDING = Exercise(
         Property(lambda case: ((case.attention_mask != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums,
                  "True means real, so each row of the mask sums to the length of the review."),
         Property(lambda case: (case.attention_mask != case.right["attention_mask"]).any(), lambda case:
-                 _row(case, "attention_mask"), "It must be True exactly where the row's own ids stand."),
+                 _row(case, "attention_mask"), "It must be True exactly where the row's own ids are."),
     ),
     hints=(
         "Make the mask from the lengths alone, before you look at any id.",

@@ -1,4 +1,4 @@
-"""Exercises of notebook 03, embeddings. The answers stand beside it, in `answers`."""
+"""Exercises of notebook 03, embeddings. The answers are in `answers`."""
 
 import torch
 
@@ -52,18 +52,18 @@ GRADIENT = Exercise(
     signature="embedding_gradient(token_ids (seq_len), upstream (seq_len, d_model), vocab_size) -> (vocab_size, d_model)",
     mistakes=(
         Mistake("last-wins", _of_three, "A word that occurs again overwrites what its row had. So does gradient[token_ids] "
-                "+= upstream, which writes each row once. The gradients of all places must be added up (section 1: 'moving "
+                "+= upstream, which writes each row once. The gradients of all positions must be added up (section 1: 'moving "
                 "moving dull')."),
         Mistake("counts", lambda case: f"your rows hold whole numbers, up to {case.answer.max():.0f}.",
                 "You count how often a word occurs. That is the gradient for the sum of all looked-up numbers, where every "
                 "upstream number is 1; here it is not."),
-        Mistake("averaged", _of_three, "That is the mean over the places where the word stands. Gradients of several uses "
+        Mistake("averaged", _of_three, "That is the mean over the positions of the word. Gradients of several uses "
                 "add up."),
-        Mistake("sum-of-all", _of_once, "Each row gets the upstream of all places. A row only gets that of the places where "
-                "its own word stands."),
-        Mistake("by-place", _of_three, "Row i of your matrix is row i of `upstream`: the place in the review instead of the "
-                "id. The ids say which row of the matrix each place belongs to."),
-        Mistake("a-step", _of_three, "All signs are turned. The minus belongs to the step that the optimiser makes; the "
+        Mistake("sum-of-all", _of_once, "Each row gets the upstream of all positions. A row only gets that of the positions "
+                "of its own word."),
+        Mistake("by-place", _of_three, "Row i of your matrix is row i of `upstream`: the position in the review instead of the "
+                "id. The ids say which row of the matrix each position belongs to."),
+        Mistake("a-step", _of_three, "All signs are reversed. The minus belongs to the step that the optimiser makes; the "
                 "gradient itself has none."),
         Mistake("transposed", lambda case: f"the shape is {tuple(case.answer.shape)}, expected "
                 f"{tuple(case.expected.shape)}.", "The numbers are there, but a row must belong to a word of the "
@@ -72,20 +72,20 @@ GRADIENT = Exercise(
                 f"{case.expected.shape[0]} words.", "Left to itself, one_hot stops at the largest id of this review. Give "
                 "it vocab_size. The rows that you have are right."),
         Mistake("looked-up", lambda case: f"you return zeros and ones, {tuple(case.answer.shape)}.",
-                "That is the one-hot matrix itself. It says which word stands where; now the upstream gradients have to be "
+                "That is the one-hot matrix itself. It says which word is where; now the upstream gradients have to be "
                 "carried back through it."),
     ),
     properties=(
         Property(lambda case: (case.answer[_times(case) == 0].abs().max() > 1e-6), lambda case:
                  f"the row of id {_row(case, 0)}, which does not occur, is [{_shown(case.answer[_row(case, 0)])}].",
                  "A word that does not occur gets no gradient (section 1)."),
-        Property(lambda case: _off(case, 1), _of_once, "A word that occurs once gets the upstream row of its place."),
+        Property(lambda case: _off(case, 1), _of_once, "A word that occurs once gets the upstream row of its position."),
         Property(lambda case: _off(case, 3), _of_three, "A word that occurs three times gets the sum of three upstream "
                  "rows."),
     ),
     hints=(
         "Which shapes do one_hot and upstream have? Only one way of multiplying them gives (vocab_size, d_model).",
-        "If y = A @ x, the gradient for x is the transposed A times the gradient for y.",
+        "If y = A @ x, the gradient with respect to x is the transposed A times the one with respect to y.",
         "one_hot = F.one_hot(token_ids, vocab_size), as float; then one_hot.T @ …",
     ),
 )
@@ -118,7 +118,7 @@ def _seen_half(name: str, which: str):
         got, right = _half(case, name, rows)
         worst = int(rows.nonzero().flatten()[(got - right).abs().amax(dim=1).argmax()])
         real = case.inputs[1][worst]
-        return (f"the {name} half of review {worst}, with {int(real.sum())} of {len(real)} places real, has "
+        return (f"the {name} half of review {worst}, with {int(real.sum())} of {len(real)} positions real, has "
                 f"{_furthest(got, right)}.")
     return seen
 
@@ -143,12 +143,12 @@ MEAN_AND_MAX = Exercise(
                 "Divide by the number of real tokens (section 3). The second half is right."),
         Mistake("zero-wins", _seen_half("max", "padded"), "All words of that column are negative, and the zeros in the "
                 "padding win. What number loses against every other? The first half is right."),
-        Mistake("mask-ignored", _both_halves, "The padding takes part in both halves. The mask says which places are real."),
+        Mistake("mask-ignored", _both_halves, "The padding takes part in both halves. The mask says which positions are real."),
         Mistake("mean-without-mask", _seen_half("mean", "padded"), "What stands in the padding enters the mean. The second "
                 "half is right; the first needs the mask too (section 3)."),
         Mistake("padding-in-the-sum", _seen_half("mean", "padded"), "You divide by the number of real tokens, but the sum "
-                "runs over all places, and the padding does not hold zeros here. Multiply by the mask before summing."),
-        Mistake("max-without-mask", _seen_half("max", "padded"), "That number stands in the padding. The first half is "
+                "runs over all positions, and the padding does not hold zeros here. Multiply by the mask before summing."),
+        Mistake("max-without-mask", _seen_half("max", "padded"), "That number is in the padding. The first half is "
                 "right; the second needs the mask too."),
         Mistake("not-divided", _seen_half("mean", "full"), "That is the sum. It grows with the length of the review; divide "
                 "by the number of real tokens."),
@@ -167,18 +167,18 @@ MEAN_AND_MAX = Exercise(
                 "-3 is less than 1. The first half is right."),
         Mistake("smallest", _seen_half("max", "full"), "That is the smallest number of the column. The first half is "
                 "right."),
-        Mistake("swapped", _seen_half("mean", "full"), "The two halves are right but stand the wrong way round: the mean "
+        Mistake("swapped", _seen_half("mean", "full"), "The two halves are right but the wrong way round: the mean "
                 "comes first."),
     ),
     properties=(
-        Property(_wrong_half("mean", "full"), _seen_half("mean", "full"), "All its places are real: the mean runs over the "
-                 "places, dim=1, and makes the first d_model columns."),
-        Property(_wrong_half("max", "full"), _seen_half("max", "full"), "All its places are real: the largest runs over the "
-                 "places, dim=1, and makes the last d_model columns."),
+        Property(_wrong_half("mean", "full"), _seen_half("mean", "full"), "All its positions are real: the mean runs over the "
+                 "positions, dim=1, and makes the first d_model columns."),
+        Property(_wrong_half("max", "full"), _seen_half("max", "full"), "All its positions are real: the largest runs over "
+                 "the positions, dim=1, and makes the last d_model columns."),
         Property(_wrong_half("mean", "padded"), _seen_half("mean", "padded"), "Reviews without padding have the right mean. "
                  "Only real tokens may enter the sum, and only they are counted (section 3)."),
         Property(_wrong_half("max", "padded"), _seen_half("max", "padded"), "Reviews without padding have the right one. No "
-                 "place of the padding may win, whatever it holds, and no number of yours that takes its place, such as "
+                 "position of the padding may win, whatever it holds, and no number of yours that takes its place, such as "
                  "-1e4: fill with -inf."),
         Property(_wrong_half("mean", "empty"), _seen_half("mean", "empty"), "A review without a real token gives zeros."),
         Property(_wrong_half("max", "empty"), _seen_half("max", "empty"), "A review without a real token gives zeros."),
@@ -195,7 +195,7 @@ MEAN_AND_MAX = Exercise(
 # ---------------------------------------------------------------- 3.3 the order of the lines
 
 def _place(case: Case, letter: str) -> str:
-    return f"line {letter} in place {case.answer.split().index(letter) + 1}"
+    return f"line {letter} in position {case.answer.split().index(letter) + 1}"
 
 
 def _cleared(case: Case) -> str:
@@ -309,7 +309,7 @@ TURN = Exercise(
                 "is multiplied by the factor."),
         Mistake("the-rest-scaled", _rest, "The factor went to the wrong part: the rest of each vector is multiplied, and "
                 "the part along the direction stays."),
-        Mistake("every-column", _rest, "The coordinate is a number, and it is added to every column alike. It has to be "
+        Mistake("every-column", _rest, "The coordinate is a number, and it is added to every column. It has to be "
                 "multiplied with the direction first: then it is a vector."),
         Mistake("whole-vector", _rest, "The whole vector is multiplied by the factor. Only its part along the direction "
                 "should be."),

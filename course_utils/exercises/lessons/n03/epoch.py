@@ -44,7 +44,7 @@ EPOCH = Exercise(
         Mistake("no-step", _nothing_moved, "The gradients are computed and never used: optimizer.step() is missing."),
         Mistake("one-step", _after, "The gradients of all batches add up, and one step follows the loop. step belongs "
                 "inside it, and so does zero_grad: a step for each batch."),
-        Mistake("last-batch-only-steps", _after, "Only the last batch's gradient is used: step stands after the loop. It "
+        Mistake("last-batch-only-steps", _after, "Only the last batch's gradient is used: step comes after the loop. It "
                 "belongs inside."),
         Mistake("mean-of-means", _only_loss, "That is the mean of the batch losses. The last batch is short, and its "
                 "reviews count too much; weight each loss by the size of its batch (section 6)."),
@@ -60,7 +60,7 @@ EPOCH = Exercise(
                 "with dropout does."),
         Mistake("softmax-first", _losses, "cross_entropy got probabilities. It takes logits and does the softmax itself; "
                 "done twice, the loss cannot come near zero and the gradients are small. There is no error."),
-        Mistake("returned-in-the-loop", _after, "They are where the first batch left them: the return stands inside the "
+        Mistake("returned-in-the-loop", _after, "They are where the first batch left them: the return is inside the "
                 "loop, so the other batches are never seen. Move it to the left."),
     ),
     properties=(
