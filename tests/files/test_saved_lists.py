@@ -16,7 +16,8 @@ class Shopping(SavedList):
 
 def test_it_comes_back_as_it_was(tmp_path):
     Shopping(["tea", "é"]).save(tmp_path / "new" / "list.json")
-    assert json.loads((tmp_path / "new" / "list.json").read_text(encoding="utf-8")) == {"type": "shopping", "things": ["tea", "é"]}
+    written = json.loads((tmp_path / "new" / "list.json").read_text(encoding="utf-8"))
+    assert written == {"type": "shopping", "things": ["tea", "é"]}
     loaded = Shopping.load(tmp_path / "new" / "list.json")
     assert type(loaded) is Shopping and loaded.things == ["tea", "é"]
 

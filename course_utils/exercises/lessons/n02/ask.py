@@ -17,10 +17,10 @@ def _count(case: Case) -> str:
 HOW_MANY = Exercise(
     kind="number", tolerance=1e-3, signature="one number: how many tokens",
     mistakes=(
-        Mistake("cut-at-spaces", _count, "That's how many pieces there are between spaces. With our pattern punctuation makes "
-                "tokens of its own, and the line break separates."),
-        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no punctuation. "
-                "Read the second half of the pattern, after the `|`."),
+        Mistake("cut-at-spaces", _count, "That's how many pieces there are between spaces. With our pattern "
+                "punctuation makes tokens of its own, and the line break separates."),
+        Mistake("word-characters", _count, "That is what `\\w+` gives: 'isn' and 't' apart, `br` as a word, and no "
+                "punctuation. Read the second half of the pattern, after the `|`."),
         Mistake("marks-lost", _count, "That is the number of words alone. Punctuation makes tokens as well: `[^\\w\\s]`."),
         Mistake("hyphen-inside", _count, "That is the count with 'well-made' kept whole. Inside a word the pattern allows "
                 "an apostrophe, but no hyphen."),
@@ -198,8 +198,8 @@ CODER = Exercise(
                 "written. Training and use must prepare a text in the same way."),
         Mistake("capitals-everywhere", _two_spellings, "No training word is unknown any more, but 'Film' and 'film' are two "
                 "words now. Put the small letters back where words are counted, and use them in encode too."),
-        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. There are capitals in "
-                "the middle of a text as well."),
+        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. There are "
+                "capitals in the middle of a text as well."),
         Mistake("both-counted", _new_ids, "Words were counted as written and in small letters, both. So counts are wrong, "
                 "and spellings take up ids of their own."),
         Mistake("lowered-after-counting", _new_ids, "The words were made small after they had been counted. 'Film' and "
@@ -212,8 +212,8 @@ CODER = Exercise(
         Property(lambda case: 1 in sum(_ids(case.training), []), _unknown_share, "Every word of the training texts was "
                  "counted, so every one must have an id of its own, from 2 on."),
         Property(lambda case: case.new != case.small, _two_spellings, "'Film' and 'film' must be one word."),
-        Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every punctuation character gives one id, the "
-                 "last of a text too: use `words` for counting and in encode."),
+        Property(lambda case: _odd_length(case) is not None, _lengths, "Every word and every punctuation character "
+                 "gives one id, the last of a text too: use `words` for counting and in encode."),
         Property(lambda case: any(case.got[name] != case.right[name] for name in ("new", "training")), _new_ids,
                  "Count small letters, the most frequent first, ties by the alphabet; a new word is 1."),
         Property(lambda case: case.first != case.right["first"], lambda case: f"the ids 2 to 9 decode to {case.first!r}, "
@@ -265,9 +265,9 @@ PADDING = Exercise(
                 "pad_id that marks padding as real, and drops a word whose id is 0. Make it from the lengths."),
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
-        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All positions of the empty row count as real. [-n:] "
-                "does that: for n = 0 it means all positions, not none (section 8 shows the trap). Count from the front: "
-                "[seq_len - n:]."),
+        Mistake("minus-zero", lambda case: _row(case, "attention_mask"), "All positions of the empty row count as "
+                "real. [-n:] does that: for n = 0 it means all positions, not none (section 8 shows the trap). Count "
+                "from the front: [seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
         Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding "
                 "moves."),

@@ -40,12 +40,13 @@ MERGE_STEP = Exercise(
     "strings; the new pieces",
     mistakes=(
         Mistake("times-ignored", _wrong_word, "Every word was counted once. Count it as often as times says."),
-        Mistake("once-per-word", _wrong_word, "A pair that occurs twice in a word was counted once. Count every occurrence."),
+        Mistake("once-per-word", _wrong_word, "A pair that occurs twice in a word was counted once. Count every "
+                "occurrence."),
         Mistake("overlaps-once", _wrong_word, "Overlapping occurrences of a pair were counted once. Counting comes before "
                 "merging: in three equal pieces in a row there are two pairs of neighbours."),
         Mistake("across-words", _wrong_word, "Pairs were counted across the border of two words. Count within each word."),
-        Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and of these the rule takes the smallest pair, as "
-                "Python compares tuples. You took the largest."),
+        Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and of these the rule takes the smallest "
+                "pair, as Python compares tuples. You took the largest."),
         Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and most_common "
                 "do that). So the order of the words would decide; take the smallest pair, as Python compares tuples."),
         Mistake("ties-by-text", _wrong_word, "Both are equally frequent, and you compared the two pieces joined into one "

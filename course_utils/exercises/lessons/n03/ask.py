@@ -52,8 +52,8 @@ GRADIENT = Exercise(
     signature="embedding_gradient(token_ids (seq_len), upstream (seq_len, d_model), vocab_size) -> (vocab_size, d_model)",
     mistakes=(
         Mistake("last-wins", _of_three, "A word that occurs again overwrites what its row had. So does gradient[token_ids] "
-                "+= upstream, which writes each row once. The gradients of all positions must be added up (section 1: 'moving "
-                "moving dull')."),
+                "+= upstream, which writes each row once. The gradients of all positions must be added up (section 1: "
+                "'moving moving dull')."),
         Mistake("counts", lambda case: f"your rows hold whole numbers, up to {case.answer.max():.0f}.",
                 "You count how often a word occurs. That is the gradient for the sum of all looked-up numbers, where every "
                 "upstream number is 1; here it is not."),
@@ -61,8 +61,8 @@ GRADIENT = Exercise(
                 "add up."),
         Mistake("sum-of-all", _of_once, "Each row gets the upstream of all positions. A row only gets that of the positions "
                 "of its own word."),
-        Mistake("by-place", _of_three, "Row i of your matrix is row i of `upstream`: the position in the review instead of the "
-                "id. The ids say which row of the matrix each position belongs to."),
+        Mistake("by-place", _of_three, "Row i of your matrix is row i of `upstream`: the position in the review "
+                "instead of the id. The ids say which row of the matrix each position belongs to."),
         Mistake("a-step", _of_three, "All signs are reversed. The minus belongs to the step that the optimiser makes; the "
                 "gradient itself has none."),
         Mistake("transposed", lambda case: f"the shape is {tuple(case.answer.shape)}, expected "
@@ -143,7 +143,8 @@ MEAN_AND_MAX = Exercise(
                 "Divide by the number of real tokens (section 3). The second half is right."),
         Mistake("zero-wins", _seen_half("max", "padded"), "All words of that column are negative, and the zeros in the "
                 "padding win. What number loses against every other? The first half is right."),
-        Mistake("mask-ignored", _both_halves, "The padding takes part in both halves. The mask says which positions are real."),
+        Mistake("mask-ignored", _both_halves, "The padding takes part in both halves. The mask says which positions "
+                "are real."),
         Mistake("mean-without-mask", _seen_half("mean", "padded"), "What stands in the padding enters the mean. The second "
                 "half is right; the first needs the mask too (section 3)."),
         Mistake("padding-in-the-sum", _seen_half("mean", "padded"), "You divide by the number of real tokens, but the sum "
@@ -171,8 +172,8 @@ MEAN_AND_MAX = Exercise(
                 "comes first."),
     ),
     properties=(
-        Property(_wrong_half("mean", "full"), _seen_half("mean", "full"), "All its positions are real: the mean runs over the "
-                 "positions, dim=1, and makes the first d_model columns."),
+        Property(_wrong_half("mean", "full"), _seen_half("mean", "full"), "All its positions are real: the mean runs "
+                 "over the positions, dim=1, and makes the first d_model columns."),
         Property(_wrong_half("max", "full"), _seen_half("max", "full"), "All its positions are real: the largest runs over "
                  "the positions, dim=1, and makes the last d_model columns."),
         Property(_wrong_half("mean", "padded"), _seen_half("mean", "padded"), "Reviews without padding have the right mean. "
