@@ -33,26 +33,35 @@ __all__ = [
 
 @torch.no_grad()
 def permutation_effect(
-    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, shuffles: int = 100, seed: int = 0
+    model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, shuffles: int = 100, seed: int = 0,
+    scale: str = "probability",
 ) -> Tensor:
     """How far the prediction moves when the pooling weights change places: the median over shuffles, (batch,).
 
-    Half the sum of |p - q| over the classes (total variation), between 0 and 1. The vectors stay, only the weights of
-    the real tokens are shuffled. Jain and Wallace 2019, section 4.2.1.
+    Half the sum of |p - q| over the classes (total variation), between 0 and 1; with scale="log-odds" how far the
+    log-odds of two classes move, which has no upper limit and doesn't flatten where the model is sure. The vectors stay,
+    only the weights of the real tokens are shuffled. Jain and Wallace 2019, section 4.2.1.
+    Raises ValueError for another scale.
 
     Taught in 11_attention_as_explanation, '9. Trying to break the weights'.
     """
+    if scale not in ("probability", "log-odds"):
+        raise ValueError(f"scale={scale!r}; use 'probability' or 'log-odds'")
     weights = pooling_scores(model, token_ids, attention_mask)             # (batch, seq_len)
     logits = token_logits(model, token_ids, attention_mask)                # (batch, seq_len, classes)
-    before = (weights[:, None] @ logits).squeeze(1).softmax(dim=-1)
+
+    def answer(weights):
+        mixed = (weights[:, None] @ logits).squeeze(1)
+        return mixed.diff(dim=-1) * 2 if scale == "log-odds" else mixed.softmax(dim=-1)
+
+    before = answer(weights)
     generator = torch.Generator().manual_seed(seed)
     places = (~attention_mask).to(torch.uint8).argsort(dim=-1, stable=True)  # real tokens come first
     moved = []
     for _ in range(shuffles):
         keys = torch.rand(weights.shape, generator=generator).to(weights.device) + 2 * ~attention_mask
         shuffled = torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, keys.argsort(dim=-1)))
-        after = (shuffled[:, None] @ logits).squeeze(1).softmax(dim=-1)
-        moved.append((after - before).abs().sum(dim=-1) / 2)
+        moved.append((answer(shuffled) - before).abs().sum(dim=-1) / 2)
     return torch.stack(moved).quantile(0.5, dim=0)
 
 

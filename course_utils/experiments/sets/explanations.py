@@ -1,10 +1,10 @@
-"""Methods that say which words decided, scored on three seeds of the classifier: `python -m course_utils explanations`.
+"""Methods that say which words decided, scored on five seeds of the classifier: `python -m course_utils explanations`.
 
 Writes data/results/explanations.json. Its runs, for each seed: one for every method (agreement with the evidence,
 faithfulness), one for each depth (0, 1 and 2 layers), and the checks of notebook 11: 'weights' (shuffled, adversarial,
 uniform), 'randomisation' and 'failures'. A second call makes only what is missing or out of date.
 
-    python -m course_utils explanations [--seeds 0 1 2]
+    python -m course_utils explanations [--seeds 0 1 2 3 4]
 """
 
 import argparse
@@ -27,6 +27,9 @@ from course_utils.training import BatchOptions, EncodedReviews, batches, encode_
 NAME = "explanations"
 EACH, PART = 100, 25                                    # so many of each kind, the first ones of the test split; notebook 11
 STEPS, SHUFFLES, TOLERANCE = 64, 100, 0.05              # scores PART of each again, and compares
+TOLERANCES = (TOLERANCE, 0.01)                          # the second: Jain and Wallace's released code, two classes
+ERASED_BY = ("pooling weights", "attention × gradient", "random")
+CHECKS = [TOLERANCES, ERASED_BY, "all methods' comprehensiveness over a broken model", "adjusted for kind and length"]
 OPTIONS = BatchOptions(batch_size=64, multiple_of=1)
 SIGNED = ["occlusion", "integrated gradients", "gradient × input", "attention × gradient"]
 METHODS = ["pooling weights", "rollout", *[f"{name}{sign}" for name in SIGNED for sign in ("", ", absolute")],
@@ -98,9 +101,9 @@ class Scored:
         return table
 
 
-def rounded(interval: explain.Interval) -> list[float]:
+def rounded(interval: tuple[float, ...]) -> list[float]:
     """Mean, low, high, with four decimals."""
-    return [round(value, 4) for value in interval]
+    return [round(float(value), 4) for value in interval]
 
 
 def run_methods(seed: int, reviews, data: dict, counted, common: dict) -> None:
@@ -150,25 +153,62 @@ def run_depth(depth: str, seed: int, reviews, data: dict, counted, common: dict)
     })
 
 
+def until_flip(scored: Scored, found: list[torch.Tensor]) -> tuple[np.ndarray, np.ndarray]:
+    """Erase pooling weights from the highest score down, the rest in proportion, until the prediction flips.
+
+    For each review the number of tokens that had been erased (0: it never flips), and their proportion of all (1: never).
+    Serrano and Smith 2019, section 5.
+    """
+    tokens, proportion = np.zeros(len(scored.tokens)), np.ones(len(scored.tokens))
+    for batch, result in zip(scored.batches, found):
+        inputs = (scored.model, batch.token_ids, batch.attention_mask)
+        with torch.no_grad():
+            share = explain.pooling_scores(*inputs) * explain.token_logits(*inputs).diff(dim=-1).squeeze(-1)
+        for row, i in enumerate(batch.indices):
+            n = len(scored.tokens[i])
+            order = result[row, :n].argsort(descending=True, stable=True)
+            left = share[row, :n].sum() - share[row, order].cumsum(dim=0)[: n - 1]     # its sign is the verdict
+            flipped = ((left > 0) != (share[row, :n].sum() > 0)).nonzero()
+            if len(flipped):
+                tokens[i] = flipped[0].item() + 1
+                proportion[i] = tokens[i] / n
+    return tokens, proportion
+
+
 def run_weights(seed: int, reviews, data: dict, counted, common: dict) -> None:
     """Pooling weights shuffled, made as different as possible, and left out: retrained, or set equal afterwards."""
     begun = time.perf_counter()
     classifier, uniform = trained_model(seed=seed), trained_model(seed=seed, pooling="mean")
     scored = Scored(classifier, reviews, counted)
-    moved, divergence, words = np.zeros(len(reviews)), np.zeros(len(reviews)), np.zeros(len(reviews))
+    moved, shifted, odds, adversarial = *(np.zeros(len(reviews)) for _ in range(3)), {}
     for batch in scored.batches:
         inputs = (scored.model, batch.token_ids, batch.attention_mask)
         moved[batch.indices] = explain.permutation_effect(*inputs, shuffles=SHUFFLES)
-        other = explain.adversarial_weights(*inputs, tolerance=TOLERANCE)
-        divergence[batch.indices], words[batch.indices] = other.divergence, (other.weights > 0).sum(dim=-1)
+        shifted[batch.indices] = explain.permutation_effect(*inputs, shuffles=SHUFFLES, scale="log-odds")
+        with torch.no_grad():
+            odds[batch.indices] = scored.model(*inputs[1:]).logits.double().diff(dim=-1).squeeze(-1).abs()
+        for tolerance in TOLERANCES:
+            other = explain.adversarial_weights(*inputs, tolerance=tolerance)
+            divergence, words = adversarial.setdefault(tolerance, (np.zeros(len(reviews)), np.zeros(len(reviews))))
+            divergence[batch.indices], words[batch.indices] = other.divergence, (other.weights > 0).sum(dim=-1)
+    erased = {method: until_flip(scored, scored.by_name(method, seed)[0]) for method in ERASED_BY}
     encoded = encode_reviews(data["test"], classifier.tokenizer)
     with torch.no_grad():
         scored.model.pooling.query.zero_()                                 # equal weights in the trained model
     add_run(NAME, {
         "model": "weights", "order": 70, "seed": seed, **common, **about(trained_model(seed=seed), data),
-        "permutation": {"median": round(float(np.median(moved)), 4), "below_0.05": round(float((moved < 0.05).mean()), 4)},
-        "adversarial": {"divergence": rounded(explain.bootstrap_interval(divergence)),
-                        "one_word": round(float((words == 1).mean()), 4)},
+        "permutation": {"median": round(float(np.median(moved)), 4), "below_0.05": round(float((moved < 0.05).mean()), 4),
+                        "log_odds": round(float(np.median(shifted)), 4),
+                        "proportion_of_log_odds": round(float(np.median(shifted / odds)), 4)},
+        "saturation": {"above_0.95": round(float((odds > np.log(0.95 / 0.05)).mean()), 4),
+                       "log_odds": round(float(np.median(odds)), 4)},
+        "adversarial": {str(tolerance): {"divergence": rounded(explain.bootstrap_interval(divergence)),
+                                         "one_word": round(float((words == 1).mean()), 4)}
+                        for tolerance, (divergence, words) in adversarial.items()},
+        "erased": {method: {"first_flips": round(float((tokens == 1).mean()), 4),
+                            "never": round(float((tokens == 0).mean()), 4),
+                            "proportion": rounded(explain.bootstrap_interval(proportion))}
+                   for method, (tokens, proportion) in erased.items()},
         "uniform_retrained": scores(evaluate(uniform.model, encoded, OPTIONS).predictions, encoded.labels,
                                     kind=data["test"]["kind"]),
         "uniform_afterwards": round(evaluate(scored.model, encoded, OPTIONS).accuracy, 4),
@@ -191,15 +231,34 @@ def run_randomisation(seed: int, reviews, data: dict, counted, common: dict) -> 
         step = {"parts": depth, "accuracy": round(right / len(part), 4)}
         for method in methods:
             found, _ = scored.by_name(method, seed)
+            needed = np.concatenate([explain.comprehensiveness(scored.model, b.token_ids, b.attention_mask, result, target)
+                                     for b, target, result in zip(scored.batches, scored.targets, found)])
             rows = [row[: len(scored.tokens[i])].numpy() for batch, result in zip(scored.batches, found)
                     for i, row in zip(batch.indices, result)]
             alike = [spearmanr(a, b).statistic for a, b in zip(before.setdefault(method, rows), rows)]
             step[method] = {"rank_correlation": round(float(np.mean(alike)), 4),
+                            "comprehensiveness": round(float(needed.mean()), 4),
                             "average_precision": round(float(scored.agreement(found)["average_precision"].mean()), 4)}
         steps.append(step)
     add_run(NAME, {"model": "randomisation", "order": 71, "seed": seed, **common, **about(classifier, data),
                    "parts": explain.parts_from_output(classifier.model), "steps": steps,
                    "seconds": round(time.perf_counter() - begun, 1)})
+
+
+def right_minus_wrong(values: np.ndarray, right: np.ndarray, kinds: np.ndarray, lengths: np.ndarray) -> dict:
+    """The difference of the means where the model is right and where it is wrong, plain and adjusted, with intervals.
+
+    Adjusted: the coefficient of `right` in a least-squares fit that also has the kinds and the length.
+    """
+    columns = np.column_stack([right, *(kinds == kind for kind in sorted(set(kinds))), lengths]).astype(float)
+    fits = {"difference": columns[:, :1], "adjusted": columns}
+    drawn = np.random.default_rng(0).integers(len(values), size=(2000, len(values)))
+    result = {}
+    for name, table in fits.items():
+        table = table if name == "adjusted" else np.column_stack([table, np.ones(len(values))])
+        bounds = np.quantile([np.linalg.lstsq(table[rows], values[rows], rcond=None)[0][0] for rows in drawn], (0.025, 0.975))
+        result[name] = rounded((np.linalg.lstsq(table, values, rcond=None)[0][0], *bounds))
+    return result
 
 
 def run_failures(seed: int, reviews, data: dict, counted, common: dict) -> None:
@@ -229,7 +288,9 @@ def run_failures(seed: int, reviews, data: dict, counted, common: dict) -> None:
         [i for batch in scored.batches for i in batch.indices])]).numpy()
     for method in ("pooling weights", "rollout", "occlusion, absolute"):
         values = scored.agreement(scored.by_name(method, seed)[0])["average_precision"]
-        whether[method] = {"right": round(float(values[mine].mean()), 4), "wrong": round(float(values[~mine].mean()), 4)}
+        whether[method] = {"right": round(float(values[mine].mean()), 4), "wrong": round(float(values[~mine].mean()), 4),
+                           **right_minus_wrong(values, mine, np.array(reviews["kind"]),
+                                               np.array([len(tokens) for tokens in scored.tokens]))}
     hand = data["handwritten"]
     add_run(NAME, {
         "model": "failures", "order": 72, "seed": seed, **common, **about(classifier, data),
@@ -261,7 +322,7 @@ def about(classifier: ReviewClassifier, data: dict) -> dict:
 def main(arguments: list[str] | None = None) -> int:
     """Run what is missing, print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     seeds = parser.parse_args(arguments).seeds
     data = {**load_reviews("reviews"), "handwritten": load_reviews("handwritten")["test"]}
     reviews = data["test"].select(chosen(data["test"], EACH))
@@ -270,7 +331,9 @@ def main(arguments: list[str] | None = None) -> int:
     protocol = [EACH, PART, STEPS, SHUFFLES, TOLERANCE, explain.SHARES, METHODS, DIFFERENCES]
     common = {"settings": fingerprint(RECIPES["reviews"], texts, protocol), "scored_reviews": len(reviews), **environment(),
               "captum": version("captum"), "scikit-learn": version("scikit-learn")}
-    done = {(run["model"], run["seed"]) for run in read_runs(NAME) if run["settings"] == common["settings"]}
+    checked = {"checks": fingerprint(CHECKS)}            # the checks can change while the methods' scores stay
+    done = {(run["model"], run["seed"]) for run in read_runs(NAME) if run["settings"] == common["settings"]
+            and run.get("checks", checked["checks"] if run["order"] < 70 else None) == checked["checks"]}
     checks = {"weights": run_weights, "randomisation": run_randomisation, "failures": run_failures}
     for seed in seeds:
         if any((name, seed) not in done for name in [*METHODS, "differences"]):
@@ -280,7 +343,7 @@ def main(arguments: list[str] | None = None) -> int:
                 run_depth(depth, seed, reviews, data, counted, common)
         for name, check in checks.items():
             if (name, seed) not in done:
-                check(seed, reviews, data, counted, common)
+                check(seed, reviews, data, counted, {**common, **checked})
     for run in read_runs(NAME):
         if "scores" in run:
             means = "  ".join(f"{name} {mean:.3f}" for name, (mean, _, _) in run["scores"].items())
