@@ -8,7 +8,6 @@ layers need the same number of heads. Results have the shape (batch, layers, hea
 Exported from notebooks/10_attention_maps.ipynb: edit it there.
 """
 
-import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -18,9 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.shapes import check_flags, stack_attentions
 from course_utils.training import logits_of
 
 __all__ = [
+    "twin_order",
     "RoleScores",
     "role_scores",
     "offset_targets",
@@ -28,49 +29,35 @@ __all__ = [
     "uniform_attentions",
     "attention_distance",
     "attention_entropy",
-    "twin_order",
     "HeadGates",
     "head_importance",
 ]
 
 
-def _stack(attentions, square_for: str = "") -> Tensor:
-    """Check a model's attentions and stack them: (batch, layers, heads, query, key). `square_for`: who needs squares."""
-    layers = [attentions] if getattr(attentions, "ndim", 0) == 4 else list(attentions)
-    shapes = [tuple(layer.shape) for layer in layers]
-    if not layers or len(shapes[0]) != 4 or len(set(shapes)) != 1:
-        raise ValueError(f"attentions have the shapes {shapes}; expected one (batch, heads, query, key) for each layer, all "
-                         "alike: for one text keep the batch dimension, attentions[:, None]")
-    stacked = torch.stack(layers, dim=1).detach()                          # (batch, layers, heads, query, key)
-    stacked = stacked if stacked.dtype == torch.float64 else stacked.float()
-    low, high = stacked.aminmax() if stacked.numel() else (torch.zeros(()), torch.zeros(()))
-    if not (low >= 0 and high < math.inf):                                 # NaN fails both comparisons
-        raise ValueError("attentions hold negative or non-finite numbers; expected weights: take them after the softmax")
-    sums = stacked.sum(dim=-1)
-    wrong = (sums != 0) & ((sums - 1).abs() > 1e-2)
-    if wrong.any():
-        raise ValueError(f"a row sums to {sums[wrong][0]:.4g}; expected 1, or 0 for a query with no key: is the matrix "
-                         "transposed, or were its weights dropped?")
-    if square_for and stacked.shape[-2] != stacked.shape[-1]:
-        raise ValueError(f"{stacked.shape[-2]} queries and {stacked.shape[-1]} keys; {square_for} needs queries and keys of "
-                         "the same text: use it on self-attention")
-    return stacked
+def twin_order(tokens: list[str], twin: list[str]) -> list[int]:
+    """Where each token is in its twin: tokens[i] == twin[order[i]]; the nth 'the' goes to the nth 'the'.
 
+    twin_weights[order][:, order] then has the rows and columns of the first text. Raises ValueError if the words differ.
 
-def _check_mask(attention_mask: Tensor, batch: int, length: int) -> None:
-    if attention_mask.dtype != torch.bool or attention_mask.shape != (batch, length):
-        raise ValueError(f"attention_mask has dtype {attention_mask.dtype} and shape {tuple(attention_mask.shape)}; "
-                         f"expected torch.bool and ({batch}, {length}), True for a real token")
+    Taught in 10_attention_maps, '3. Twins'.
+    """
+    positions = defaultdict(deque)
+    for position, token in enumerate(twin):
+        positions[token].append(position)
+    if sorted(tokens) != sorted(twin):
+        extra = sorted(set(tokens) ^ set(twin)) or "the same words, but not as often"
+        raise ValueError(f"these are not twins; expected the same words in another order, but they differ in: {extra}")
+    return [positions[token].popleft() for token in tokens]
 
 
 class RoleScores(NamedTuple):
     """`mass` and `hits`, both (batch, layers, heads) and between 0 and 1, NaN for a text without a query that has a target;
     `queries` (batch,), how many queries of each text have one.
 
-    mass: the weight that such a query gives to its targets, on average. hits: the share of such queries whose largest
-    weight lies on a target; where several weights are the largest, the share of these that lie on targets.
+    mass: the weight that such a query gives to its targets, on average. hits: the proportion of such queries whose largest
+    weight lies on a target; where several weights are the largest, the proportion of these that lie on targets.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
 
     mass: Tensor
@@ -87,9 +74,9 @@ def role_scores(attentions: Sequence[Tensor] | Tensor, targets: Tensor) -> RoleS
     Raises ValueError for shapes that do not fit, and for what cannot be weights. After Clark et al. 2019 and Voita et
     al. 2019.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    stacked = _stack(attentions)
+    stacked = stack_attentions(attentions)
     batch, query_len, key_len = stacked.shape[0], *stacked.shape[-2:]
     if targets.dtype != torch.bool or targets.shape != (batch, query_len, key_len):
         raise ValueError(f"targets have dtype {targets.dtype} and shape {tuple(targets.shape)}; expected torch.bool and "
@@ -110,33 +97,33 @@ def offset_targets(attention_mask: Tensor, offset: int) -> Tensor:
     attention_mask (batch, seq_len), True = real -> (batch, query, key). Where there is no such real token the query has no
     target: the first token has no previous one.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    _check_mask(attention_mask, *attention_mask.shape)
-    place = torch.arange(attention_mask.shape[1], device=attention_mask.device)
-    shifted = place[None, :] - place[:, None] == offset                    # (query, key)
+    check_flags(attention_mask, *attention_mask.shape)
+    position = torch.arange(attention_mask.shape[1], device=attention_mask.device)
+    shifted = position[None, :] - position[:, None] == offset                    # (query, key)
     return shifted & attention_mask[:, :, None] & attention_mask[:, None, :]
 
 
 def key_targets(flags: Tensor, attention_mask: Tensor) -> Tensor:
-    """Every real query has the same targets, the real keys that are flagged, such as the punctuation marks.
+    """Every real query has the same targets, the real keys that are flagged, such as punctuation.
 
     flags and attention_mask (batch, seq_len), boolean -> (batch, query, key).
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    _check_mask(attention_mask, *flags.shape)
+    check_flags(attention_mask, *flags.shape)
     return attention_mask[:, :, None] & (flags.bool() & attention_mask)[:, None, :]
 
 
 def uniform_attentions(attention_mask: Tensor) -> list[Tensor]:
-    """The control: one layer with one head that attends to all real tokens alike, [(batch, 1, query, key)].
+    """The control: one layer with one head that attends to all real tokens equally, [(batch, 1, query, key)].
 
     attention_mask (batch, seq_len), True = real. Rows of padding and of a text without tokens are zero.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    _check_mask(attention_mask, *attention_mask.shape)
+    check_flags(attention_mask, *attention_mask.shape)
     real = attention_mask[:, :, None] & attention_mask[:, None, :]         # (batch, query, key)
     return [(real / attention_mask.sum(dim=-1).clamp(min=1)[:, None, None])[:, None]]
 
@@ -154,46 +141,30 @@ def attention_distance(attentions: Sequence[Tensor] | Tensor, attention_mask: Te
     Raises ValueError for cross-attention, where positions of two texts have no distance. As Vig and Belinkov
     (2019) measure it, but averaged within each text first.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    stacked = _stack(attentions, "a distance")
-    _check_mask(attention_mask, stacked.shape[0], stacked.shape[-1])
-    place = torch.arange(stacked.shape[-1], device=stacked.device)
-    distance = (place[:, None] - place[None, :]).abs()                     # (query, key)
+    stacked = stack_attentions(attentions, "a distance")
+    check_flags(attention_mask, stacked.shape[0], stacked.shape[-1])
+    position = torch.arange(stacked.shape[-1], device=stacked.device)
+    distance = (position[:, None] - position[None, :]).abs()                     # (query, key)
     counted = attention_mask[:, None, None] & (stacked.sum(dim=-1) > 0)
     return _mean_over_queries((stacked * distance).sum(dim=-1), counted)
 
 
 def attention_entropy(attentions: Sequence[Tensor] | Tensor, attention_mask: Tensor) -> Tensor:
-    """How evenly a head spreads its weight, from 0 (all on one token) to 1 (all real tokens alike).
+    """How evenly a head spreads its weight, from 0 (all on one token) to 1 (all real tokens equal).
 
     The entropy of each row over ln n, n the real tokens of the text, averaged over its real queries.
     Arguments, result and errors as in `attention_distance`; NaN for a text of fewer than two tokens.
 
-    Taught in 10_attention_maps, '1. One map, three numbers'.
+    Taught in 10_attention_maps, '5. Names for heads'.
     """
-    stacked = _stack(attentions, "this entropy")
-    _check_mask(attention_mask, stacked.shape[0], stacked.shape[-1])
+    stacked = stack_attentions(attentions, "this entropy")
+    check_flags(attention_mask, stacked.shape[0], stacked.shape[-1])
     entropy = -torch.special.xlogy(stacked, stacked).sum(dim=-1)           # (batch, layers, heads, query)
     counted = attention_mask[:, None, None] & (stacked.sum(dim=-1) > 0)
     largest = attention_mask.sum(dim=-1).float().log()                     # (batch,)
     return _mean_over_queries(entropy, counted) / torch.where(largest > 0, largest, torch.nan)[:, None, None]
-
-
-def twin_order(tokens: list[str], twin: list[str]) -> list[int]:
-    """Where each token stands in its twin: tokens[i] == twin[order[i]]; the nth 'the' goes to the nth 'the'.
-
-    twin_weights[order][:, order] then has the rows and columns of the first text. Raises ValueError if the words differ.
-
-    Taught in 10_attention_maps, '3. Twins'.
-    """
-    places = defaultdict(deque)
-    for place, token in enumerate(twin):
-        places[token].append(place)
-    if sorted(tokens) != sorted(twin):
-        extra = sorted(set(tokens) ^ set(twin)) or "the same words, but not as often"
-        raise ValueError(f"these are no twins; expected the same words in another order, but they differ in: {extra}")
-    return [places[token].popleft() for token in tokens]
 
 
 class HeadGates:
@@ -204,7 +175,7 @@ class HeadGates:
     The layers are the model's `MultiHeadAttention` modules in the order of `model.modules()`. The bias of the output
     projection stays. Gates within gates multiply. Raises ValueError for a model without heads or gates of another shape.
 
-    Taught in 10_attention_maps, '7. Switching heads off'.
+    Taught in 10_attention_maps, '6. Switching heads off'.
     """
 
     def __init__(self, model: nn.Module, gates: Tensor | None = None):
@@ -248,7 +219,7 @@ def head_importance(model: nn.Module, batches: Iterable) -> Tensor:
     4.1; they also divide by the norm of each layer. The model is used in evaluation mode, which is put back; the gradients
     of its parameters are left alone. Raises ValueError without batches.
 
-    Taught in 10_attention_maps, '8. Does the gradient know?'.
+    Taught in 10_attention_maps, '7. Does the gradient know?'.
     """
     was_training, device = model.training, next(model.parameters()).device
     model.eval()

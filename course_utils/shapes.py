@@ -1,10 +1,13 @@
 """Refuse tensors whose shapes would broadcast to a wrong answer without an error.
 
 Does: check queries, keys and values, masks and biases against the scores they belong to, the inputs of multi-head
-attention, and what positions are added to. Does not: change a tensor, or look at its values. A batch of five masks,
+attention, what positions are added to, and attention weights. Does not: change a tensor, or (weights apart) look at its
+values. A batch of five masks,
 broadcast against one text, makes five texts of it; a mask (batch, key) passes for (query, key) where a batch holds as many
 texts as each text has tokens; a vector of one number takes a whole table of positions.
 """
+
+import math
 
 import torch
 
@@ -98,3 +101,37 @@ def check_attention_inputs(query, key, value, mask, bias, d_model: int, num_head
         raise ValueError(f"bias has shape {tuple(bias.shape)}; it must be (heads, query, key) or (batch, heads, query, "
                          "key), and any of these may be 1. For (query, key) write bias[None]")
     check_mask(mask, bias, (query.shape[0], num_heads, query.shape[1], num_cached + key.shape[1]))
+
+
+def stack_attentions(attentions, square_for: str = "") -> torch.Tensor:
+    """Check a model's attention weights and stack them: (batch, layers, heads, query, key). `square_for`: who needs squares.
+
+    attentions: one (batch, heads, query, key) for each layer, or one such tensor. Raises ValueError for layers of different
+    shapes, and for what cannot be weights.
+    """
+    layers = [attentions] if getattr(attentions, "ndim", 0) == 4 else list(attentions)
+    shapes = [tuple(layer.shape) for layer in layers]
+    if not layers or len(shapes[0]) != 4 or len(set(shapes)) != 1:
+        raise ValueError(f"attentions have the shapes {shapes}; expected one (batch, heads, query, key) for each layer, all "
+                         "of one shape: for one text keep the batch dimension, attentions[:, None]")
+    stacked = torch.stack(layers, dim=1).detach()                          # (batch, layers, heads, query, key)
+    stacked = stacked if stacked.dtype == torch.float64 else stacked.float()
+    low, high = stacked.aminmax() if stacked.numel() else (torch.zeros(()), torch.zeros(()))
+    if not (low >= 0 and high < math.inf):                                 # NaN fails both comparisons
+        raise ValueError("attentions hold negative or non-finite numbers; expected weights: take them after the softmax")
+    sums = stacked.sum(dim=-1)
+    wrong = (sums != 0) & ((sums - 1).abs() > 1e-2)
+    if wrong.any():
+        raise ValueError(f"a row sums to {sums[wrong][0]:.4g}; expected 1, or 0 for a query with no key: is the matrix "
+                         "transposed, or were its weights dropped?")
+    if square_for and stacked.shape[-2] != stacked.shape[-1]:
+        raise ValueError(f"{stacked.shape[-2]} queries and {stacked.shape[-1]} keys; {square_for} needs queries and keys of "
+                         "the same text: use it on self-attention")
+    return stacked
+
+
+def check_flags(attention_mask: torch.Tensor, batch: int, length: int) -> None:
+    """Refuse an attention_mask that isn't boolean (batch, length), True for a real token. Raises ValueError."""
+    if attention_mask.dtype != torch.bool or attention_mask.shape != (batch, length):
+        raise ValueError(f"attention_mask has dtype {attention_mask.dtype} and shape {tuple(attention_mask.shape)}; "
+                         f"expected torch.bool and ({batch}, {length}), True for a real token")

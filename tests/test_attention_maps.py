@@ -195,7 +195,7 @@ def test_half_precision_is_measured_in_single():
 @pytest.mark.parametrize(("attentions", "message"), [
     ([BY_HAND], "one \\(batch, heads, query, key\\) for each layer"),
     ([], "shapes \\[\\]"),
-    ([BY_HAND[None, None], BY_HAND[None, None, :2, :2]], "all alike"),
+    ([BY_HAND[None, None], BY_HAND[None, None, :2, :2]], "all of one shape"),
     ([BY_HAND[None, None].log()], "after the softmax"),
     ([BY_HAND[None, None] * math.nan], "non-finite"),
     ([BY_HAND.T[None, None]], "transposed"),

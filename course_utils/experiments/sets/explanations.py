@@ -256,7 +256,8 @@ def right_minus_wrong(values: np.ndarray, right: np.ndarray, kinds: np.ndarray, 
     result = {}
     for name, table in fits.items():
         table = table if name == "adjusted" else np.column_stack([table, np.ones(len(values))])
-        bounds = np.quantile([np.linalg.lstsq(table[rows], values[rows], rcond=None)[0][0] for rows in drawn], (0.025, 0.975))
+        again = [np.linalg.lstsq(table[rows], values[rows], rcond=None)[0][0] for rows in drawn]
+        bounds = np.quantile(again, (0.025, 0.975))
         result[name] = rounded((np.linalg.lstsq(table, values, rcond=None)[0][0], *bounds))
     return result
 

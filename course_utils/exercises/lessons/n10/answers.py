@@ -186,4 +186,52 @@ GATED = Answers(
     },
 )
 
-ANSWERS = (DISTANCE, PREVIOUS, REST, GATED)
+# ---------------------------------------------------------------- 10.5
+
+def best_lower_end(scores, control, z):
+    counted = ~control.isnan()                                             # (review,)
+    lead = scores[..., counted] - control[counted]                         # (seed, head, review)
+    lower = lead.mean(dim=-1) - z * lead.std(dim=-1) / counted.sum().sqrt()
+    return lower.amax(dim=-1)                                              # (seed,)
+
+
+def _lower(lead=lambda scores, control: scores - control, error=lambda lead, n: lead.std(dim=-1) / n**0.5,
+           number=lambda counted: int(counted.sum()), factor=lambda z: z, best=lambda lower: lower.amax(dim=-1)):
+    """The answer with one step done otherwise."""
+    def answer(scores, control, z):
+        counted = ~control.isnan()
+        found = lead(scores[..., counted], control[counted])
+        return best(found.mean(dim=-1) - factor(z) * error(found, number(counted)))
+    return answer
+
+
+def _nan_as_zero(scores, control, z):
+    return best_lower_end(scores.nan_to_num(), control.nan_to_num(), z)
+
+
+LOWER_END = Answers(
+    best_lower_end,
+    mutants={
+        "nan-as-zero": _nan_as_zero,
+        "all-counted": _lower(number=len),
+        "no-control": _lower(lead=lambda scores, control: scores),
+        "control-averaged": _lower(lead=lambda scores, control: scores - control.mean()),
+        "ratio": _lower(lead=lambda scores, control: scores / control),
+        "only-mean": _lower(factor=lambda z: 0.0),
+        "spread": _lower(error=lambda lead, n: lead.std(dim=-1)),
+        "by-number": _lower(error=lambda lead, n: lead.std(dim=-1) / n),
+        "variance": _lower(error=lambda lead, n: lead.var(dim=-1) / n**0.5),
+        "upper": _lower(factor=lambda z: -z),
+        "other-factor": _lower(factor=lambda z: 1.96),
+        "with-n": _lower(error=lambda lead, n: lead.std(dim=-1, correction=0) / n**0.5),
+        "worst-head": _lower(best=lambda lower: lower.amin(dim=-1)),
+        "heads-averaged": _lower(lead=lambda scores, control: (scores - control).mean(dim=1), best=lambda lower: lower),
+        "best-of-each-review": _lower(lead=lambda scores, control: (scores - control).amax(dim=1), best=lambda lower: lower),
+        "size-of-lead": _lower(lead=lambda scores, control: (scores - control).abs()),
+        "heads-kept": _lower(best=lambda lower: lower),
+        "seeds-averaged": lambda scores, control, z: best_lower_end(scores.mean(dim=0, keepdim=True), control, z)[0],
+        "decided": _lower(best=lambda lower: (lower.amax(dim=-1) > 0).float()),
+    },
+)
+
+ANSWERS = (DISTANCE, PREVIOUS, REST, GATED, LOWER_END)

@@ -4,6 +4,7 @@ import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 from course_utils.exercises.lessons.common import listed, one_tensor, reached, reaches, spread, width
+from course_utils.exercises.lessons.n10.refute import LOWER_END
 
 # ---------------------------------------------------------------- 10.1 the distance of one row
 
@@ -383,4 +384,4 @@ GATED = Exercise(
     ),
 )
 
-EXERCISES = (DISTANCE, PREVIOUS, REST, GATED)
+EXERCISES = (DISTANCE, PREVIOUS, REST, GATED, LOWER_END)
