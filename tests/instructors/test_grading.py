@@ -10,9 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-import forged_hand_ins as make
+import forged_parts as make
 import pytest
 import torch
+from forged_hand_ins import forged
 
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.sealed import Solved
@@ -189,7 +190,7 @@ def broken(tmp_path_factory):
     """A folder with everything that is no notebook."""
     folder = tmp_path_factory.mktemp("broken")
     kind = "Files that are no notebooks"
-    found = [one for one in make.forged(folder) if one.kind == kind and isinstance(one.expected, str)]
+    found = [one for one in forged(folder) if one.kind == kind and isinstance(one.expected, str)]
     for one in found:
         one.make(folder / one.name) if one.make else (folder / one.name).write_bytes(one.content)
     return folder, {one.name: one.expected for one in found}

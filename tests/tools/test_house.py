@@ -174,6 +174,11 @@ def test_a_file_can_be_read_in_one_sitting_and_imports_what_it_names(path):
     assert not used or name in BY_NAME, f"{name} uses {used}: import by name, so that a reader can follow it"
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_file_of_tests_can_be_read_in_one_sitting_too(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, "split it by subject; tests/helpers has what is shared"
+
+
 def test_what_the_page_for_maintainers_names_is_there():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
