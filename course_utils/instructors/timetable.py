@@ -22,7 +22,8 @@ BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
 EXTRAS_BEGIN, EXTRAS_END = "<!-- extras: begin -->", "<!-- extras: end -->"
 EXTRAS_HEAD = """## Extras
 
-Each extra covers one subject, for anyone who wants to know more about it. Nothing in the course depends on them, and they have no exercises.
+Each extra covers one subject, for anyone who wants to know more about it. \
+Nothing in the course depends on them, and they have no exercises.
 
 | extra | goes with | minutes |
 |---|---|---|
