@@ -36,7 +36,7 @@ class Positions(nn.Module):
 
     `offset` is the position of the first token. Called, the object does to x whichever it has of the first two.
 
-    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    Taught in 06_positional_encoding, '2. Three points of entry'.
     """
 
     def add(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -44,7 +44,7 @@ class Positions(nn.Module):
         return x
 
     def rotate(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Queries or keys (batch, heads, length, d_head), turned."""
+        """Queries or keys (batch, heads, length, d_head), rotated."""
         return x
 
     def bias(self, query_len: int, key_len: int | None = None) -> Tensor | None:
@@ -104,7 +104,7 @@ def positions_from(table: Tensor, x: Tensor, offset: int) -> Tensor:
 class LearnedPositions(Positions):
     """Add a trained vector for each position to x (batch, seq_len, d_model), from `offset` on (Devlin et al. 2019).
 
-    Taught in 06_positional_encoding, '7. Learned positions; what is trained, what is saved'.
+    Taught in 06_positional_encoding, '6. Learned positions, and what a model saves'.
     """
 
     def __init__(self, d_model: int, max_len: int = 512):
@@ -121,7 +121,7 @@ class RotaryPositions(Positions):
     x (batch, heads, length, d_head) -> the same shape. Columns 2i and 2i+1 are a pair (interleaved) and
     turn by position / base^(2i/d_head). The dot product of two turned vectors depends on their distance only.
 
-    Taught in 06_positional_encoding, '10. Rotary positions (optional)'.
+    Taught in 06_positional_encoding, '7. Rotary positions'.
     """
 
     def __init__(self, d_head: int, base: float = 10000.0):
@@ -150,7 +150,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
     For a number of heads that is no power of two the paper's code interleaves the slopes of the next
     power; so does this. Returns (num_heads,).
 
-    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    Taught in 06_positional_encoding, '8. A number added to each score'.
     """
     check_options({"num_heads": num_heads}, MODEL_RULES)
     power = 2 ** math.floor(math.log2(num_heads))
@@ -163,9 +163,9 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> Te
     """Minus slope times distance, to be added to the scores: (heads, query, key).
 
     The distance is symmetric, as an encoder needs it (the paper has a decoder, which looks back only);
-    with more keys than queries the last query stands at the last key.
+    with more keys than queries the last query is at the position of the last key.
 
-    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    Taught in 06_positional_encoding, '8. A number added to each score'.
     """
     key_len = query_len if key_len is None else key_len
     query_position = torch.arange(key_len - query_len, key_len)[:, None]   # (query, 1)
@@ -174,9 +174,9 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> Te
 
 
 class AlibiPositions(Positions):
-    """Nothing is added to the words or turned; `bias` is `alibi_bias`, a slope for each head.
+    """Nothing is added to the words or rotated; `bias` is `alibi_bias`, a slope for each head.
 
-    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    Taught in 06_positional_encoding, '8. A number added to each score'.
     """
 
     def __init__(self, num_heads: int):
@@ -200,7 +200,7 @@ POSITIONS = {
 def make_positions(name: str, d_model: int, num_heads: int, max_len: int = 512) -> Positions:
     """The positions of that name, one of POSITIONS. Raises ValueError for another name.
 
-    Taught in 06_positional_encoding, '11. ALiBi: a line of bias (optional)'.
+    Taught in 06_positional_encoding, '8. A number added to each score'.
     """
     check_options({"positions": name}, {"positions": one_of(*POSITIONS)})
     return POSITIONS[name](d_model, num_heads, max_len)

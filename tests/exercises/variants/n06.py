@@ -140,6 +140,29 @@ def _sorted_into_halves(x, offset):
     return halves[..., order.argsort()].tolist()
 
 
+def _confused_by_loops(bias, orders):
+    heads, words = range(len(bias)), range(bias.shape[1])
+    return [all(bias[h, order[p], order[q]] == bias[h, p, q] for h in heads for p in words for q in words)
+            for order in orders.tolist()]
+
+
+def _confused_by_matrices(bias, orders):
+    kept = bias.double().exp()                                             # no infinity left
+    shuffles = torch.eye(bias.shape[1], dtype=torch.float64)[orders]       # (count, seq_len, seq_len)
+    reordered = shuffles[:, None] @ kept @ shuffles.mT[:, None]
+    return torch.isclose(reordered, kept).all(dim=(1, 2, 3)).int()
+
+
+def _confused_by_numpy(bias, orders):
+    bias, orders = bias.numpy(), orders.numpy()
+    return np.array([np.array_equal(bias[:, order[:, None], order], bias) for order in orders])
+
+
+def _confused_by_softmax(bias, orders):
+    weights = bias.softmax(dim=-1)
+    return torch.stack([torch.allclose(weights[:, o][..., o], weights, atol=1e-6) * torch.tensor(1.0) for o in orders])
+
+
 VARIANTS = {
     "6.1": {
       "loop": _rows_by_loop, "slices": _rows_by_slices, "numpy": _rows_by_numpy,
@@ -160,4 +183,6 @@ VARIANTS = {
             "list of places": _positions(rows=lambda t, o, n: torch.stack([t[p] for p in range(o, o + n)]))},
     "6.4": {"length and angle": _by_length_and_angle, "sorted into halves": _sorted_into_halves,
             "complex": _complex, "matrices": _matrices, "written into": _written_into, "repeated": _repeated},
+    "6.5": {"loops": _confused_by_loops, "matrices": _confused_by_matrices, "numpy": _confused_by_numpy,
+            "softmax": _confused_by_softmax},
 }

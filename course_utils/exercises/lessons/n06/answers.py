@@ -173,4 +173,40 @@ ROTARY = Answers(
     },
 )
 
-ANSWERS = (ROWS, STEP, TABLE, ROTARY)
+# ---------------------------------------------------------------- 6.5
+
+def confused(bias, orders):
+    reordered = torch.stack([bias[:, order][:, :, order] for order in orders])   # (count, heads, seq_len, seq_len)
+    return (reordered == bias).flatten(1).all(dim=1)                       # the same in every head: P B Pᵀ = B
+
+
+def _finds(same):
+    """The answer where `same(bias, order)` says whether one order is confused."""
+    return lambda bias, orders: torch.tensor([bool(same(bias, order)) for order in orders])
+
+
+def _both(bias, order):
+    return bias[:, order][:, :, order]
+
+
+def _is_unchanged(order):
+    return torch.equal(order, order.sort().values)
+
+
+CONFUSED = Answers(
+    confused,
+    mutants={
+        "rows-only": _finds(lambda bias, order: torch.equal(bias[:, order], bias)),
+        "columns-only": _finds(lambda bias, order: torch.equal(bias[:, :, order], bias)),
+        "first-head": _finds(lambda bias, order: torch.equal(_both(bias, order)[0], bias[0])),
+        "any-head": _finds(lambda bias, order: (_both(bias, order) == bias).flatten(1).all(dim=1).any()),
+        "heads-added": _finds(lambda bias, order: torch.equal(_both(bias, order).sum(dim=0), bias.sum(dim=0))),
+        "not-a-number": _finds(lambda bias, order: (_both(bias, order) - bias).abs().max() < 1e-6),
+        "reversal-assumed": _finds(lambda bias, order: _is_unchanged(order) or _is_unchanged(order.flip(0))),
+        "all-confused": _finds(lambda bias, order: True),
+        "unchanged-missing": _finds(lambda bias, order: torch.equal(_both(bias, order), bias) and not _is_unchanged(order)),
+        "negated": _finds(lambda bias, order: not torch.equal(_both(bias, order), bias)),
+    },
+)
+
+ANSWERS = (ROWS, STEP, TABLE, ROTARY, CONFUSED)

@@ -74,7 +74,7 @@ ROWS = Exercise(
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it already is "
-                "the 2i of the formula: divide i by d_model, not 2 * i. Section 6 shows this mistake in published code."),
+                "the 2i of the formula: divide i by d_model, not 2 * i. No shape and no error gives that away; a row by hand does."),
         Mistake("exponent-halved", _entry, "Your exponent is half of what it should be (or your base is 100, which is the "
                 "same). If i counts hands (0, 1, 2, …), the formula wants 2 * i / d_model."),
         Mistake("own-exponent", _pair_off, "For one angle it would be 1: your cosine takes the exponent of its own column, "
@@ -87,7 +87,7 @@ ROWS = Exercise(
         Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine have changed places: even columns hold the "
                 "sine. A model would learn with either; but weights trained with one are wrong with the other."),
         Mistake("halves", lambda case: _entry(case, 1, 1), "All sines come first, then all cosines. That is a valid "
-                "encoding in another convention, 'halves' (section 6), and no error. This course interleaves: here sine and "
+                "encoding in another convention, 'halves' (section 4), and no error. This course interleaves: here sine and "
                 "cosine of a hand stand side by side.", convention=True),
         Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next place: places are counted from zero, "
                 "and your first row stands for first + 1."),
@@ -205,10 +205,10 @@ TABLE = Exercise(
     signature="TablePositions(table (max_len, d_model)) -> a module that maps x (batch, seq_len, d_model) and offset to "
     "(batch, seq_len, d_model)",
     mistakes=(
-        Mistake("as-given", lambda case: f"{_saved(case)} And {_offset_gap(case)}", "Both are as they were. Which of the "
-                "three kinds of tensor of section 7 should the table be? And where must a slice that begins at offset end?"),
+        Mistake("as-given", _offset_gap, "That's one of two; both are as they were. Which of the "
+                "three kinds of tensor of section 6 should the table be? And where must a slice that begins at offset end?"),
         Mistake("plain-attribute", _saved, "The rows are right now, but the table is a plain attribute: no file would keep "
-                "it, and model.to(device) would leave it where it is. Section 7 names the kind of tensor that is saved and "
+                "it, and model.to(device) would leave it where it is. Section 6 names the kind of tensor that is saved and "
                 "moved, and not trained."),
         Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so from an "
                 "offset on it is too short. One single row is then added to every word, without a complaint."),
@@ -230,9 +230,9 @@ TABLE = Exercise(
         Property(lambda case: (case.offset - case.right["offset"]).abs().max() > 1e-4, _offset_gap,
                  "The rows offset, offset + 1, … are added, as many as there are words."),
         Property(lambda case: case.trained > 0, _trained, "The table is given and must stay as it is."),
-        Property(lambda case: case.saved == 0, _saved, "Saved and loaded, the model would be without it (section 7)."),
+        Property(lambda case: case.saved == 0, _saved, "Saved and loaded, the model would be without it (section 6)."),
         Property(lambda case: case.moved == 0, lambda case: f"tables among the parameters and buffers: {case.moved:.0f}.",
-                 "The table would not be moved with the model (section 7)."),
+                 "The table would not be moved with the model (section 6)."),
         Property(lambda case: (case.loaded - case.right["loaded"]).abs().max() > 1e-4, lambda case:
                  "a second module, moved to float64, loaded this one's state_dict(); its results are off by up to "
                  f"{_some(case.loaded - case.right['loaded'])}.", "What is saved is not what forward uses. There should be "
@@ -355,4 +355,63 @@ ROTARY = Exercise(
     ),
 )
 
-EXERCISES = (ROWS, STEP, TABLE, ROTARY)
+# ---------------------------------------------------------------- 6.5 which reorderings are confused
+
+def _called(case: Case) -> str:
+    bias, orders = case.inputs
+    wrong = int((case.answer.bool() != case.expected.bool()).nonzero()[0])
+    said, right = ("confused" if names[wrong] else "told apart" for names in (case.answer, case.expected))
+    return (f"with {len(bias)} {'head' if len(bias) == 1 else 'heads'}, you call {int(case.answer.sum())} of {len(orders)} orders "
+            f"confused, expected {int(case.expected.sum())}. {orders[wrong].tolist()} is {right}, and you say {said}.")
+
+
+def _unchanged(case: Case) -> torch.Tensor:
+    """Which of the orders leave every word where it is."""
+    return (case.inputs[1] == torch.arange(case.inputs[1].shape[1])).all(dim=1)
+
+
+CONFUSED = Exercise(
+    probes=probes.confused_probes,
+    signature="confused(bias (heads, seq_len, seq_len), orders (count, seq_len)) -> (count,), True or False",
+    mistakes=(
+        Mistake("rows-only", _called, "You reorder the queries of the bias and leave its keys. When a word moves, it moves as a "
+                "query and as a key: rows and columns change in the same way, as in P B Pᵀ."),
+        Mistake("columns-only", _called, "You reorder the keys of the bias and leave its queries. When a word moves, it moves "
+                "as a query and as a key: rows and columns change in the same way, as in P B Pᵀ."),
+        Mistake("first-head", _called, "You look at head 0 alone. It's enough that one head notices the difference: the bias "
+                "must stay the same in every head."),
+        Mistake("any-head", _called, "You are content if one head is confused. As long as another head sees a difference, the "
+                "model can use that one."),
+        Mistake("heads-added", _called, "You add the heads up before you compare, and what differs in two heads can cancel. "
+                "Each head has its own softmax, so compare head by head."),
+        Mistake("not-a-number", _called, "Look for NaN: -inf minus -inf is NaN, and so is 0 times -inf in a product with a "
+                "permutation matrix. Pick the entries by their indices and compare them with ==."),
+        Mistake("reversal-assumed", _called, "You name the text and its reversal, whatever the bias. That's the answer for a "
+                "bias that falls with the distance; another bias has other symmetries, or none."),
+        Mistake("all-confused", _called, "You call every order confused. That's the answer for a model without any positions; "
+                "here the bias may tell some orders apart."),
+        Mistake("unchanged-missing", _called, "The unchanged order is missing from what you found. A text has the logits that "
+                "it has, so this order always counts."),
+        Mistake("negated", _called, "True and False have changed roles: True is for orders that the model confuses, those where "
+                "the reordered bias is the bias itself."),
+    ),
+    properties=(
+        Property(lambda case: (case.answer != 0).logical_and(case.answer != 1).any(), lambda case: "your answer holds "
+                 f"{case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3f}.", "One True or False is asked for each row "
+                 "of orders."),
+        Property(lambda case: (case.answer[_unchanged(case)] == 0).any(), _called, "The unchanged order always counts. Are you "
+                 "comparing the right two things, and is there -inf in the bias?"),
+        Property(lambda case: (case.answer > case.expected).any(), _called, "You miss a difference. Write the reordered bias "
+                 "down for this order, rows and columns, and compare all entries of all heads."),
+        Property(lambda case: (case.answer < case.expected).any(), _called, "You see a difference where there is none. The "
+                 "reordered bias has at (p, q) what the bias has at (order[p], order[q])."),
+    ),
+    hints=(
+        "In section 1 the scores of the reordered text are P (q kᵀ) Pᵀ. Now the scores are q kᵀ + B. When is everything "
+        "reordered in the same way?",
+        "For P (q kᵀ + B) Pᵀ the model would have to add P B Pᵀ, and what it adds is B. So the two must be equal, in every head.",
+        "bias[:, order][:, :, order] reorders rows and then columns; torch.equal compares it with bias.",
+    ),
+)
+
+EXERCISES = (ROWS, STEP, TABLE, ROTARY, CONFUSED)

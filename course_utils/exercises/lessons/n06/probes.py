@@ -77,3 +77,28 @@ def observe_rotary(function, x, offset):
     if output is None:
         return None
     return {"": one_tensor(output, "the turned vectors"), **reached(function, output, (x, offset), {0: "x"})}
+
+# ---------------------------------------------------------------- 6.5 which reorderings are confused
+
+def _orders(length: int, generator: torch.Generator, *more: list[int]) -> torch.Tensor:
+    """The unchanged order, the reversed one, five random ones, and `more`."""
+    unchanged = torch.arange(length)
+    drawn = [torch.randperm(length, generator=generator) for _ in range(5)]
+    return torch.stack([unchanged, unchanged.flip(0), *drawn, *map(torch.tensor, more)])
+
+
+def confused_probes(generator: torch.Generator) -> list[tuple]:
+    """(bias, orders): no positions; one head by distance; one head without; two that cancel; by signed distance; in a ring;
+    a first word that stands out; sentences apart and a causal mask, both with -inf; one word."""
+    five = torch.arange(5)
+    apart = five[None, :] - five[:, None]                                  # (query, key): signed distance
+    distance, ring = -apart.abs().float(), torch.randn(2, 5, generator=generator)[:, apart % 5]
+    signed = torch.randn(2, 9, generator=generator)[:, apart + 4]
+    first = torch.zeros(2, 5, 5).index_fill(2, torch.tensor([0]), 1.5)
+    sentences = torch.zeros(1, 5, 5).masked_fill((five < 3)[:, None] != (five < 3), -torch.inf)
+    causal = torch.zeros(2, 5, 5).masked_fill(apart > 0, -torch.inf)
+    turned, swapped = [1, 2, 3, 4, 0], [1, 0, 2, 4, 3]
+    biases = (torch.zeros(3, 5, 5), torch.stack([0.25 * distance, 0.5 * distance]),
+              torch.stack([torch.zeros(5, 5), distance]), torch.stack([distance, -distance]), signed, ring, first, sentences,
+              causal)
+    return [*((bias, _orders(5, generator, turned, swapped)) for bias in biases), (torch.ones(2, 1, 1), torch.tensor([[0]]))]
