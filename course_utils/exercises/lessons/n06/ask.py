@@ -13,12 +13,12 @@ def _wrapped(angle: torch.Tensor) -> torch.Tensor:
     """Angles brought to between -π and π."""
     return torch.atan2(angle.sin(), angle.cos())
 
-# ---------------------------------------------------------------- 6.1 the table from any place on
+# ---------------------------------------------------------------- 6.1 the table from any position on
 
 def _entry(case: Case, row: int = 1, column: int = 2) -> str:
-    """One entry, by the place it stands for."""
+    """One entry, by the position it stands for."""
     got, right = case.answer[row, column], case.expected[row, column]
-    return f"place {case.inputs[0] + row}, column {column}, is {got:.4f}, expected {right:.4f}."
+    return f"position {case.inputs[0] + row}, column {column}, is {got:.4f}, expected {right:.4f}."
 
 
 def _squares(case: Case) -> torch.Tensor:
@@ -28,7 +28,7 @@ def _squares(case: Case) -> torch.Tensor:
 
 def _pair_off(case: Case) -> str:
     row, hand = (_squares(case) - 1).abs().gt(1e-3).nonzero()[0].tolist()
-    return (f"place {case.inputs[0] + row}: the squares of columns {2 * hand} and {2 * hand + 1} add up to "
+    return (f"position {case.inputs[0] + row}: the squares of columns {2 * hand} and {2 * hand + 1} add up to "
             f"{_squares(case)[row, hand]:.3f}.")
 
 
@@ -50,7 +50,7 @@ def _speeds(named: torch.Tensor) -> torch.Tensor:
 def _slow_hand(case: Case) -> str:
     got, right = _speeds(case.answer), _speeds(case.expected)
     hand = int((got - right).abs().gt(1e-4).nonzero()[0])
-    return f"hand {hand} turns by {got[hand]:.4f} from one place to the next, expected {right[hand]:.4f} (less full turns)."
+    return f"hand {hand} turns by {got[hand]:.4f} from one position to the next, expected {right[hand]:.4f} (less full turns)."
 
 
 def _as_fast(case: Case) -> bool:
@@ -65,7 +65,7 @@ def _angles_apart(case: Case) -> torch.Tensor:
 def _first_hand_off(case: Case) -> str:
     row, hand = (_angles_apart(case) > 1e-3).nonzero()[0].tolist()
     got, right = (round(_hands(named[""])[row, hand].item(), 3) + 0.0 for named in (case.got, case.right))
-    return f"in the row of place {case.inputs[0] + row} hand {hand} stands at {got:.3f}, expected {right:.3f}."
+    return f"in the row of position {case.inputs[0] + row} hand {hand} stands at {got:.3f}, expected {right:.3f}."
 
 
 ROWS = Exercise(
@@ -82,25 +82,25 @@ ROWS = Exercise(
         Mistake("next-exponent", _pair_off, "For one angle it would be 1: your cosine takes the angle of the next hand. "
                 "Both columns of a pair have the same angle."),
         Mistake("all-alike", lambda case: f"column 2 equals column 0, such as {case.answer[1, 2]:.4f} in the second row.",
-                "All hands turn alike, as if every exponent were 0. If you used //, that is why: 2 * i // d_model is 0 for "
+                "All hands turn at one speed, as if every exponent were 0. If you used //, that is why: 2 * i // d_model is 0 for "
                 "every i that occurs. Use /."),
-        Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine have changed places: even columns hold the "
+        Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine are swapped: even columns hold the "
                 "sine. A model would learn with either; but weights trained with one are wrong with the other."),
         Mistake("halves", lambda case: _entry(case, 1, 1), "All sines come first, then all cosines. That is a valid "
                 "encoding in another convention, 'halves' (section 4), and no error. This course interleaves: here sine and "
                 "cosine of a hand stand side by side.", convention=True),
-        Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next place: places are counted from zero, "
+        Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next position: positions are counted from zero, "
                 "and your first row stands for first + 1."),
         Mistake("first-ignored", lambda case: f"with first = {case.inputs[0]}, {_entry(case, 0, 0)}",
-                "Your rows always begin at place 0. The first row must stand for the place `first`."),
+                "Your rows always begin at position 0. The first row must stand for the position `first`."),
         Mistake("other-base", _entry, "The pairs are right but the slow hands turn too fast: you divide by powers of 1,000. "
                 "The formula has 10,000."),
         Mistake("only-sines", _pair_off, "Every column is a sine. With the cosine beside it a hand says where it stands, "
                 "not only how high, and a step is a rotation (section 5)."),
-        Mistake("multiplied", _entry, "You multiply the place by 10000^(2i / d_model). Divide: hand 0 is the fastest, the "
+        Mistake("multiplied", _entry, "You multiply the position by 10000^(2i / d_model). Divide: hand 0 is the fastest, the "
                 "others turn more slowly."),
         Mistake("degrees", _slow_hand, "The angle was turned from degrees into radians. It is in radians already: hand 0 "
-                "moves by 1 from place to place."),
+                "moves by 1 from position to position."),
     ),
     properties=(
         Property(lambda case: case.answer.abs().max() > 1 + 1e-4, lambda case: "your largest number is "
@@ -108,24 +108,24 @@ ROWS = Exercise(
         Property(lambda case: (_squares(case) - 1).abs().max() > 1e-3, _pair_off, "Columns 2i and 2i + 1 are sine and "
                  "cosine of one angle, so their squares add up to 1."),
         Property(lambda case: _as_fast(case) and _wrapped(torch.tensor(_start(case)[0] - _start(case)[1])).abs() > 1e-3,
-                 lambda case: f"in the row of place {case.inputs[0]} hand 0 stands at {_start(case)[0]:.3f}, expected "
+                 lambda case: f"in the row of position {case.inputs[0]} hand 0 stands at {_start(case)[0]:.3f}, expected "
                  f"{_start(case)[1]:.3f} (in radians, less full turns).", "Hand 0 has the angle p itself: look at where "
-                 "your places begin, and which column is the sine."),
+                 "your positions begin, and which column is the sine."),
         Property(lambda case: len(case.answer) > 1 and not _as_fast(case), _slow_hand, "Hand 0 has the angle p itself, so "
-                 "it turns by 1 from place to place. Look at your places: they are whole numbers, first, first + 1, … "
+                 "it turns by 1 from position to position. Look at your positions: they are whole numbers, first, first + 1, … "
                  "(torch.arange; linspace takes other steps)."),
         Property(lambda case: case.inputs[2] > 2 and abs(_speeds(case.answer)[-1].abs() - 1e-4) < 2e-5, lambda case:
-                 f"your slowest hand turns by {_speeds(case.answer)[-1]:.4f} from one place to the next, expected "
+                 f"your slowest hand turns by {_speeds(case.answer)[-1]:.4f} from one position to the next, expected "
                  f"{_speeds(case.expected)[-1]:.4f}.", "As if its exponent were 1. The exponents are 0, 2 / d_model, 4 / "
                  "d_model, … and stop before 1; linspace(0, 1, …) and a division by d_model / 2 - 1 reach it."),
         Property(lambda case: (_speeds(case.answer) - _speeds(case.expected)).abs().max() > 1e-4, _slow_hand,
-                 "A hand turns by 1 / 10000^(2i / d_model) a place, i counting hands from 0."),
+                 "A hand turns by 1 / 10000^(2i / d_model) a position, i counting hands from 0."),
         Property(lambda case: _angles_apart(case).max() > 1e-3, _first_hand_off, "Its angle is p / 10000^(2i / d_model), "
-                 "and p runs over the places first, first + 1, first + 2, …"),
+                 "and p runs over the positions first, first + 1, first + 2, …"),
     ),
     hints=(
         "Work out one row by hand for d_model = 4, as in the table above, and compare.",
-        "Two loops are enough: over the places p, and over the hands i = 0, 1, …, d_model / 2 - 1.",
+        "Two loops are enough: over the positions p, and over the hands i = 0, 1, …, d_model / 2 - 1.",
         "angle = p / 10000 ** (2 * i / d_model) goes into columns 2 * i (sine) and 2 * i + 1 (cosine); p runs from first to "
         "first + count - 1.",
     ),
@@ -144,9 +144,9 @@ def _squares_seen(case: Case) -> str:
 
 
 STEP = Exercise(
-    kind="number", tolerance=4e-3, signature="a list of two numbers: the sine and the cosine five places further on",
+    kind="number", tolerance=4e-3, signature="a list of two numbers: the sine and the cosine five positions further on",
     mistakes=(
-        Mistake("backwards", lambda case: f"{listed(case.answer)}: that is five places back.", "The minus stands in the "
+        Mistake("backwards", lambda case: f"{listed(case.answer)}: that is five positions back.", "The minus stands in the "
                 "wrong place: the lower row of the matrix is (-sin θ, cos θ)."),
         Mistake("no-minus", _squares_seen, "The sine is right. In the cosine a minus was lost: cos(a + θ) = cos a cos θ - "
                 "sin a sin θ."),
@@ -171,7 +171,7 @@ STEP = Exercise(
                  "sin θ = 0.8 belong to 53.1°. Look at the signs, and at which number is the sine."),
     ),
     hints=(
-        "Section 5 has the matrix that turns (sin a, cos a) into the pair k places on.",
+        "Section 5 has the matrix that turns (sin a, cos a) into the pair k positions on.",
         "The sine: cos θ times 0.28 plus sin θ times 0.96.",
         "The cosine: -sin θ times 0.28 plus cos θ times 0.96.",
     ),
@@ -212,10 +212,10 @@ TABLE = Exercise(
                 "moved, and not trained."),
         Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so from an "
                 "offset on it is too short. One single row is then added to every word, without a complaint."),
-        Mistake("offset-ignored", _offset_gap, "Your rows always begin at place 0. A word that comes later would stand at "
+        Mistake("offset-ignored", _offset_gap, "Your rows always begin at position 0. A word that comes later would stand at "
                 "the beginning of the text again."),
-        Mistake("one-too-far", _offset_gap, "The rows begin at the place after the right one. The first of the words stands "
-                "at place offset itself."),
+        Mistake("one-too-far", _offset_gap, "The rows begin at the position after the right one. The first of the words stands "
+                "at position offset itself."),
         Mistake("offset-added", _offset_gap, "The number offset was added to the vectors. It says at which row of the table "
                 "to begin."),
         Mistake("parameter", _trained, "The rows are right, but the table is a parameter: the optimiser would change it. "
@@ -270,18 +270,18 @@ def _longest_change(case: Case) -> str:
 
 def _pair_change(case: Case) -> str:
     after, before = _as_pairs(case.answer).abs(), _as_pairs(case.inputs[0]).abs()
-    place = (after - before).abs().gt(1e-3).nonzero()[0]
-    row, pair = int(place[-2]), int(place[-1])
-    return (f"columns {2 * pair} and {2 * pair + 1} of word {row} had the length {before[tuple(place)]:.3f} together "
-            f"and now have {after[tuple(place)]:.3f}.")
+    position = (after - before).abs().gt(1e-3).nonzero()[0]
+    row, pair = int(position[-2]), int(position[-1])
+    return (f"columns {2 * pair} and {2 * pair + 1} of word {row} had the length {before[tuple(position)]:.3f} together "
+            f"and now have {after[tuple(position)]:.3f}.")
 
 
 def _first_angle(case: Case) -> str:
     got, right = _turned_by(case, case.answer), _turned_by(case, case.expected)
-    place = _wrapped(got - right).abs().gt(1e-3).nonzero()[0]
-    row, pair = int(place[-2]), int(place[-1])
-    turned, expected = (round(angles[tuple(place)].item(), 3) + 0.0 for angles in (got, right))    # + 0.0: no -0.000
-    return f"pair {pair} of the word at place {row + case.inputs[1]} is turned by {turned:.3f}, expected {expected:.3f}."
+    position = _wrapped(got - right).abs().gt(1e-3).nonzero()[0]
+    row, pair = int(position[-2]), int(position[-1])
+    turned, expected = (round(angles[tuple(position)].item(), 3) + 0.0 for angles in (got, right))    # + 0.0: no -0.000
+    return f"pair {pair} of the word at position {row + case.inputs[1]} is turned by {turned:.3f}, expected {expected:.3f}."
 
 
 def _turned(case: Case) -> bool:
@@ -299,7 +299,7 @@ def _first_unalike(case: Case) -> str:
     turned = _turned_by(case, case.answer).flatten(0, -3)
     other, row, pair = (_unalike(case) > 1e-3).nonzero()[0].tolist()
     one, two = (round(turned[at, row, pair].item(), 3) + 0.0 for at in (0, other))                 # + 0.0: no -0.000
-    return (f"pair {pair} of the word at place {row + case.inputs[1]} is turned by {one:.3f} in one head and by "
+    return (f"pair {pair} of the word at position {row + case.inputs[1]} is turned by {one:.3f} in one head and by "
             f"{two:.3f} in another head or text.")
 
 
@@ -327,13 +327,13 @@ ROTARY = Exercise(
                 "of the formula (section 6)."),
         Mistake("exponent-halved", _first_angle, "Your exponent is half of what it should be (or your base is 100, which is "
                 "the same): with i counting pairs, it is 2i / d_head."),
-        Mistake("from-one", _first_angle, "Your places begin at offset + 1. A word at place 0 is not turned at all."),
-        Mistake("offset-ignored", _first_angle, "Your places always begin at 0. The first word stands at place offset."),
+        Mistake("from-one", _first_angle, "Your positions begin at offset + 1. A word at position 0 is not turned at all."),
+        Mistake("offset-ignored", _first_angle, "Your positions always begin at 0. The first word stands at position offset."),
         Mistake("heads-for-words", _first_angle, "The angle grows from head to head, not from word to word. The words lie "
                 "in the last dimension but one."),
         Mistake("written-in-halves", _pair_change, "The pairs are turned rightly but written back in another order: first "
                 "all first columns, then all second ones. stack and flatten(-2) put neighbours side by side again."),
-        Mistake("added", _longest_change, "Sines and cosines of the place were added to the vector. Here nothing is added: "
+        Mistake("added", _longest_change, "Sines and cosines of the position were added to the vector. Here nothing is added: "
                 "each pair is turned."),
     ),
     properties=(
@@ -342,13 +342,13 @@ ROTARY = Exercise(
         Property(lambda case: not _turned(case), _pair_change, "Each pair of neighbours is turned for itself, so its length "
                  "stays."),
         Property(lambda case: _turned(case) and (_unalike(case) > 1e-3).any(), _first_unalike, "The angle depends on the "
-                 "word's place and the pair only, not on text or head. Are signs and columns as in `turn`? And do you count "
+                 "word's position and the pair only, not on text or head. Are signs and columns as in `turn`? And do you count "
                  "along the last dimension but one?"),
-        Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the place and i the pair."),
+        Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the position and i the pair."),
         *reaches("x"),
     ),
     hints=(
-        "First make a table of angles, (length, d_head / 2): a column of places times a row of speeds, as in section 3.",
+        "First make a table of angles, (length, d_head / 2): a column of positions times a row of speeds, as in section 3.",
         "even, odd = x[..., 0::2], x[..., 1::2] are the two columns of all pairs. What does `turn` do with v[0] and v[1]?",
         "The new even is even * cos - odd * sin, the new odd even * sin + odd * cos; cos and sin broadcast.",
         "Back side by side: torch.stack([new_even, new_odd], dim=-1).flatten(-2).",

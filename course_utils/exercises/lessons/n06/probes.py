@@ -9,10 +9,10 @@ from course_utils.exercises.lessons.common import no_module, one_tensor, reached
 def _number(low: int, high: int, generator: torch.Generator) -> int:
     return int(torch.randint(low, high, (), generator=generator))
 
-# ---------------------------------------------------------------- 6.1 the table from any place on
+# ---------------------------------------------------------------- 6.1 the table from any position on
 
 def row_probes(generator: torch.Generator) -> list[tuple]:
-    """(first, count, d_model): from place 0, twice from a later place; one row, one hand, both; far along."""
+    """(first, count, d_model): from position 0, twice from a later position; one row, one hand, both; far along."""
     return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10),
             (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2),
             (_number(600, 900, generator), 2, 6)]
@@ -20,7 +20,7 @@ def row_probes(generator: torch.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- 6.3 repair: a module with a given table
 
 def table_probes(generator: torch.Generator) -> list[tuple]:
-    """(table, x, offset): four words from place 3 on; a single word at place 5; a table that ends with the last word."""
+    """(table, x, offset): four words from position 3 on; a single word at position 5; a table that ends with the last word."""
     return [(torch.randn(9, 6, generator=generator), torch.randn(2, 4, 6, generator=generator), 3),
             (torch.randn(7, 4, generator=generator), torch.randn(3, 1, 4, generator=generator), 5),
             (torch.randn(3, 1, generator=generator), torch.randn(1, 2, 1, generator=generator), 1)]
@@ -61,7 +61,7 @@ def observe_module(answer, table, x, offset):
 # ---------------------------------------------------------------- 6.4 rotary
 
 def rotary_probes(generator: torch.Generator) -> list[tuple]:
-    """x (batch 2, heads 3, length 5, d_head 8) from place 0; (heads 2, length 4, d_head 6) from a later place.
+    """x (batch 2, heads 3, length 5, d_head 8) from position 0; (heads 2, length 4, d_head 6) from a later position.
 
     Then one head with one word of one pair, and large numbers that are not in order in memory.
     """
