@@ -88,8 +88,8 @@ def _orders(length: int, generator: torch.Generator, *more: list[int]) -> torch.
 
 
 def confused_probes(generator: torch.Generator) -> list[tuple]:
-    """(bias, orders): no positions; one head by distance; one head without; two that cancel; by signed distance; in a ring;
-    a first word that stands out; sentences apart and a causal mask, both with -inf; one word."""
+    """(bias, orders): no positions; by distance; one head without, first or last; two that cancel; by signed distance; in a
+    ring; a first word that stands out; sentences apart and a causal mask, both with -inf; one word."""
     five = torch.arange(5)
     apart = five[None, :] - five[:, None]                                  # (query, key): signed distance
     distance, ring = -apart.abs().float(), torch.randn(2, 5, generator=generator)[:, apart % 5]
@@ -99,6 +99,6 @@ def confused_probes(generator: torch.Generator) -> list[tuple]:
     causal = torch.zeros(2, 5, 5).masked_fill(apart > 0, -torch.inf)
     turned, swapped = [1, 2, 3, 4, 0], [1, 0, 2, 4, 3]
     biases = (torch.zeros(3, 5, 5), torch.stack([0.25 * distance, 0.5 * distance]),
-              torch.stack([torch.zeros(5, 5), distance]), torch.stack([distance, -distance]), signed, ring, first, sentences,
-              causal)
+              torch.stack([torch.zeros(5, 5), distance]), torch.stack([distance, torch.zeros(5, 5)]),
+              torch.stack([distance, -distance]), signed, ring, first, sentences, causal)
     return [*((bias, _orders(5, generator, turned, swapped)) for bias in biases), (torch.ones(2, 1, 1), torch.tensor([[0]]))]
