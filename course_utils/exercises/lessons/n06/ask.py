@@ -7,6 +7,7 @@ import torch
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 from course_utils.exercises.lessons.common import listed, reaches
 from course_utils.exercises.lessons.n06 import probes
+from course_utils.exercises.lessons.n06.reorderings import CONFUSED
 
 
 def _wrapped(angle: torch.Tensor) -> torch.Tensor:
@@ -50,7 +51,7 @@ def _speeds(named: torch.Tensor) -> torch.Tensor:
 def _slow_hand(case: Case) -> str:
     got, right = _speeds(case.answer), _speeds(case.expected)
     hand = int((got - right).abs().gt(1e-4).nonzero()[0])
-    return f"hand {hand} turns by {got[hand]:.4f} from one position to the next, expected {right[hand]:.4f} (less full turns)."
+    return f"hand {hand} turns by {got[hand]:.4f} from row to row, expected {right[hand]:.4f} (less full turns)."
 
 
 def _as_fast(case: Case) -> bool:
@@ -74,7 +75,8 @@ ROWS = Exercise(
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it already is "
-                "the 2i of the formula: divide i by d_model, not 2 * i. No shape and no error gives that away; a row by hand does."),
+                "the 2i of the formula: divide i by d_model, not 2 * i. No shape and no error gives that away; a row by "
+                "hand does."),
         Mistake("exponent-halved", _entry, "Your exponent is half of what it should be (or your base is 100, which is the "
                 "same). If i counts hands (0, 1, 2, …), the formula wants 2 * i / d_model."),
         Mistake("own-exponent", _pair_off, "For one angle it would be 1: your cosine takes the exponent of its own column, "
@@ -82,14 +84,16 @@ ROWS = Exercise(
         Mistake("next-exponent", _pair_off, "For one angle it would be 1: your cosine takes the angle of the next hand. "
                 "Both columns of a pair have the same angle."),
         Mistake("all-alike", lambda case: f"column 2 equals column 0, such as {case.answer[1, 2]:.4f} in the second row.",
-                "All hands turn at one speed, as if every exponent were 0. If you used //, that is why: 2 * i // d_model is 0 for "
+                "All hands turn at one speed, as if every exponent were 0. If you used //, that is why: 2 * i // d_model "
+                "is 0 for "
                 "every i that occurs. Use /."),
         Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine are swapped: even columns hold the "
                 "sine. A model would learn with either; but weights trained with one are wrong with the other."),
         Mistake("halves", lambda case: _entry(case, 1, 1), "All sines come first, then all cosines. That is a valid "
                 "encoding in another convention, 'halves' (section 4), and no error. This course interleaves: here sine and "
                 "cosine of a hand stand side by side.", convention=True),
-        Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next position: positions are counted from zero, "
+        Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next position: positions are counted "
+                "from zero, "
                 "and your first row stands for first + 1."),
         Mistake("first-ignored", lambda case: f"with first = {case.inputs[0]}, {_entry(case, 0, 0)}",
                 "Your rows always begin at position 0. The first row must stand for the position `first`."),
@@ -97,7 +101,8 @@ ROWS = Exercise(
                 "The formula has 10,000."),
         Mistake("only-sines", _pair_off, "Every column is a sine. With the cosine beside it a hand says where it stands, "
                 "not only how high, and a step is a rotation (section 5)."),
-        Mistake("multiplied", _entry, "You multiply the position by 10000^(2i / d_model). Divide: hand 0 is the fastest, the "
+        Mistake("multiplied", _entry, "You multiply the position by 10000^(2i / d_model). Divide: hand 0 is the fastest, "
+                "the "
                 "others turn more slowly."),
         Mistake("degrees", _slow_hand, "The angle was turned from degrees into radians. It is in radians already: hand 0 "
                 "moves by 1 from position to position."),
@@ -112,7 +117,8 @@ ROWS = Exercise(
                  f"{_start(case)[1]:.3f} (in radians, less full turns).", "Hand 0 has the angle p itself: look at where "
                  "your positions begin, and which column is the sine."),
         Property(lambda case: len(case.answer) > 1 and not _as_fast(case), _slow_hand, "Hand 0 has the angle p itself, so "
-                 "it turns by 1 from position to position. Look at your positions: they are whole numbers, first, first + 1, … "
+                 "it turns by 1 from position to position. Look at your positions: they are whole numbers, first, first + "
+                 "1, … "
                  "(torch.arange; linspace takes other steps)."),
         Property(lambda case: case.inputs[2] > 2 and abs(_speeds(case.answer)[-1].abs() - 1e-4) < 2e-5, lambda case:
                  f"your slowest hand turns by {_speeds(case.answer)[-1]:.4f} from one position to the next, expected "
@@ -212,9 +218,11 @@ TABLE = Exercise(
                 "moved, and not trained."),
         Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so from an "
                 "offset on it is too short. One single row is then added to every word, without a complaint."),
-        Mistake("offset-ignored", _offset_gap, "Your rows always begin at position 0. A word that comes later would stand at "
+        Mistake("offset-ignored", _offset_gap, "Your rows always begin at position 0. A word that comes later would stand "
+                "at "
                 "the beginning of the text again."),
-        Mistake("one-too-far", _offset_gap, "The rows begin at the position after the right one. The first of the words stands "
+        Mistake("one-too-far", _offset_gap, "The rows begin at the position after the right one. The first of the words "
+                "stands "
                 "at position offset itself."),
         Mistake("offset-added", _offset_gap, "The number offset was added to the vectors. It says at which row of the table "
                 "to begin."),
@@ -328,12 +336,14 @@ ROTARY = Exercise(
         Mistake("exponent-halved", _first_angle, "Your exponent is half of what it should be (or your base is 100, which is "
                 "the same): with i counting pairs, it is 2i / d_head."),
         Mistake("from-one", _first_angle, "Your positions begin at offset + 1. A word at position 0 is not turned at all."),
-        Mistake("offset-ignored", _first_angle, "Your positions always begin at 0. The first word stands at position offset."),
+        Mistake("offset-ignored", _first_angle, "Your positions always begin at 0. The first word stands at position "
+                "offset."),
         Mistake("heads-for-words", _first_angle, "The angle grows from head to head, not from word to word. The words lie "
                 "in the last dimension but one."),
         Mistake("written-in-halves", _pair_change, "The pairs are turned rightly but written back in another order: first "
                 "all first columns, then all second ones. stack and flatten(-2) put neighbours side by side again."),
-        Mistake("added", _longest_change, "Sines and cosines of the position were added to the vector. Here nothing is added: "
+        Mistake("added", _longest_change, "Sines and cosines of the position were added to the vector. Here nothing is "
+                "added: "
                 "each pair is turned."),
     ),
     properties=(
@@ -342,7 +352,8 @@ ROTARY = Exercise(
         Property(lambda case: not _turned(case), _pair_change, "Each pair of neighbours is turned for itself, so its length "
                  "stays."),
         Property(lambda case: _turned(case) and (_unalike(case) > 1e-3).any(), _first_unalike, "The angle depends on the "
-                 "word's position and the pair only, not on text or head. Are signs and columns as in `turn`? And do you count "
+                 "word's position and the pair only, not on text or head. Are signs and columns as in `turn`? And do you "
+                 "count "
                  "along the last dimension but one?"),
         Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the position and i the pair."),
         *reaches("x"),
@@ -352,65 +363,6 @@ ROTARY = Exercise(
         "even, odd = x[..., 0::2], x[..., 1::2] are the two columns of all pairs. What does `turn` do with v[0] and v[1]?",
         "The new even is even * cos - odd * sin, the new odd even * sin + odd * cos; cos and sin broadcast.",
         "Back side by side: torch.stack([new_even, new_odd], dim=-1).flatten(-2).",
-    ),
-)
-
-# ---------------------------------------------------------------- 6.5 which reorderings are confused
-
-def _called(case: Case) -> str:
-    bias, orders = case.inputs
-    wrong = int((case.answer.bool() != case.expected.bool()).nonzero()[0])
-    said, right = ("confused" if names[wrong] else "told apart" for names in (case.answer, case.expected))
-    return (f"with {len(bias)} {'head' if len(bias) == 1 else 'heads'}, you call {int(case.answer.sum())} of {len(orders)} orders "
-            f"confused, expected {int(case.expected.sum())}. {orders[wrong].tolist()} is {right}, and you say {said}.")
-
-
-def _unchanged(case: Case) -> torch.Tensor:
-    """Which of the orders leave every word where it is."""
-    return (case.inputs[1] == torch.arange(case.inputs[1].shape[1])).all(dim=1)
-
-
-CONFUSED = Exercise(
-    probes=probes.confused_probes,
-    signature="confused(bias (heads, seq_len, seq_len), orders (count, seq_len)) -> (count,), True or False",
-    mistakes=(
-        Mistake("rows-only", _called, "You reorder the queries of the bias and leave its keys. When a word moves, it moves as a "
-                "query and as a key: rows and columns change in the same way, as in P B Pᵀ."),
-        Mistake("columns-only", _called, "You reorder the keys of the bias and leave its queries. When a word moves, it moves "
-                "as a query and as a key: rows and columns change in the same way, as in P B Pᵀ."),
-        Mistake("first-head", _called, "You look at head 0 alone. It's enough that one head notices the difference: the bias "
-                "must stay the same in every head."),
-        Mistake("any-head", _called, "You are content if one head is confused. As long as another head sees a difference, the "
-                "model can use that one."),
-        Mistake("heads-added", _called, "You add the heads up before you compare, and what differs in two heads can cancel. "
-                "Each head has its own softmax, so compare head by head."),
-        Mistake("not-a-number", _called, "Look for NaN: -inf minus -inf is NaN, and so is 0 times -inf in a product with a "
-                "permutation matrix. Pick the entries by their indices and compare them with ==."),
-        Mistake("reversal-assumed", _called, "You name the text and its reversal, whatever the bias. That's the answer for a "
-                "bias that falls with the distance; another bias has other symmetries, or none."),
-        Mistake("all-confused", _called, "You call every order confused. That's the answer for a model without any positions; "
-                "here the bias may tell some orders apart."),
-        Mistake("unchanged-missing", _called, "The unchanged order is missing from what you found. A text has the logits that "
-                "it has, so this order always counts."),
-        Mistake("negated", _called, "True and False have changed roles: True is for orders that the model confuses, those where "
-                "the reordered bias is the bias itself."),
-    ),
-    properties=(
-        Property(lambda case: (case.answer != 0).logical_and(case.answer != 1).any(), lambda case: "your answer holds "
-                 f"{case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3f}.", "One True or False is asked for each row "
-                 "of orders."),
-        Property(lambda case: (case.answer[_unchanged(case)] == 0).any(), _called, "The unchanged order always counts. Are you "
-                 "comparing the right two things, and is there -inf in the bias?"),
-        Property(lambda case: (case.answer > case.expected).any(), _called, "You miss a difference. Write the reordered bias "
-                 "down for this order, rows and columns, and compare all entries of all heads."),
-        Property(lambda case: (case.answer < case.expected).any(), _called, "You see a difference where there is none. The "
-                 "reordered bias has at (p, q) what the bias has at (order[p], order[q])."),
-    ),
-    hints=(
-        "In section 1 the scores of the reordered text are P (q kᵀ) Pᵀ. Now the scores are q kᵀ + B. When is everything "
-        "reordered in the same way?",
-        "For P (q kᵀ + B) Pᵀ the model would have to add P B Pᵀ, and what it adds is B. So the two must be equal, in every head.",
-        "bias[:, order][:, :, order] reorders rows and then columns; torch.equal compares it with bias.",
     ),
 )
 

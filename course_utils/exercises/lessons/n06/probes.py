@@ -20,7 +20,7 @@ def row_probes(generator: torch.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- 6.3 repair: a module with a given table
 
 def table_probes(generator: torch.Generator) -> list[tuple]:
-    """(table, x, offset): four words from position 3 on; a single word at position 5; a table that ends with the last word."""
+    """(table, x, offset): four words from position 3 on; one word at position 5; a table that ends with the last word."""
     return [(torch.randn(9, 6, generator=generator), torch.randn(2, 4, 6, generator=generator), 3),
             (torch.randn(7, 4, generator=generator), torch.randn(3, 1, 4, generator=generator), 5),
             (torch.randn(3, 1, generator=generator), torch.randn(1, 2, 1, generator=generator), 1)]
