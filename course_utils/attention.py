@@ -30,7 +30,7 @@ def causal_mask(query_len: int, key_len: int | None = None, device: torch.device
 
     With more keys than queries the last query sees the last key (aligned at the bottom right).
 
-    Taught in 04_attention, '6. Masks: who may be looked at'.
+    Taught in 04_attention, '7. Masks: who may be looked at'.
     """
     key_len = query_len if key_len is None else key_len
     return torch.ones(query_len, key_len, dtype=torch.bool, device=device).tril(key_len - query_len)
@@ -39,7 +39,7 @@ def causal_mask(query_len: int, key_len: int | None = None, device: torch.device
 def padding_mask(attention_mask: Tensor) -> Tensor:
     """No query may attend to padding: (batch, seq_len), True = real -> (batch, 1, 1, key).
 
-    Taught in 04_attention, '6. Masks: who may be looked at'.
+    Taught in 04_attention, '7. Masks: who may be looked at'.
     """
     if attention_mask.dim() != 2:
         raise ValueError(f"attention_mask has shape {tuple(attention_mask.shape)}; it must be (batch, seq_len). "

@@ -16,21 +16,15 @@ from course_utils.options import check_model_options, renamed
 from course_utils.shapes import check_attention_inputs
 
 __all__ = [
+    "HeadProjections",
     "MultiHeadAttention",
 ]
 
 
-class MultiHeadAttention(nn.Module):
-    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
+class HeadProjections(nn.Module):
+    """The learned maps of multi-head attention, for query, key, value and output, and the way into heads and back.
 
-    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
-    context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
-    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
-    bias, added to the scores, has these or (heads, query, key). `rotary(x, offset)` is applied to split queries and keys
-    (batch, heads, length, d_head). The bias is added in the type of the query. A `cache` holds the split keys and values
-    of earlier calls: `append(key, value)` adds these and returns all, `len(cache)` is the position of the first new one.
-    Raises ValueError for a number of heads that does not divide d_model, and for shapes that do not fit, inputs without a
-    batch among them.
+    Raises ValueError for a number of heads that does not divide d_model.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
@@ -51,7 +45,7 @@ class MultiHeadAttention(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Three linear maps, then heads: each (batch, length, d_model) -> (batch, heads, length, d_head)."""
+        """Three linear maps, then heads: each (batch, seq_len, d_model) -> (batch, heads, seq_len, d_head)."""
         return (
             self.split(self.query_projection(query)),
             self.split(self.key_projection(key)),
@@ -59,12 +53,28 @@ class MultiHeadAttention(nn.Module):
         )
 
     def split(self, x: Tensor) -> Tensor:
-        """(batch, length, d_model) -> (batch, heads, length, d_head): head h owns columns h·d_head to (h+1)·d_head."""
+        """(batch, seq_len, d_model) -> (batch, heads, seq_len, d_head): head h owns columns h·d_head to (h+1)·d_head."""
         return x.unflatten(-1, (self.num_heads, self.d_head)).transpose(1, 2)
 
     def merge(self, x: Tensor) -> Tensor:
-        """(batch, heads, length, d_head) -> (batch, length, d_model): the inverse of `split`."""
+        """(batch, heads, seq_len, d_head) -> (batch, seq_len, d_model): the inverse of `split`."""
         return x.transpose(1, 2).flatten(-2)
+
+
+class MultiHeadAttention(HeadProjections):
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
+
+    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
+    context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
+    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
+    bias, added to the scores, has these or (heads, query, key). `rotary(x, offset)` is applied to split queries and keys
+    (batch, heads, seq_len, d_head). The bias is added in the type of the query. A `cache` holds the split keys and values
+    of earlier calls: `append(key, value)` adds these and returns all, `len(cache)` is the position of the first new one.
+    Raises ValueError for a number of heads that does not divide d_model, and for shapes that do not fit, inputs without a
+    batch among them.
+
+    Taught in 05_multi_head_attention, '4. Loop, one product, class'.
+    """
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | None = None,
@@ -90,10 +100,10 @@ class MultiHeadAttention(nn.Module):
         value = key if value is None else value
         offset = 0 if cache is None else len(cache)
         check_attention_inputs(query, key, value, mask, bias, self.num_heads * self.d_head, self.num_heads, offset)
-        query, key, value = self.project(query, key, value)               # (batch, heads, length, d_head)
+        query, key, value = self.project(query, key, value)               # (batch, heads, seq_len, d_head)
         if rotary is not None:
             query, key = rotary(query, offset), rotary(key, offset)
         if cache is not None:
-            key, value = cache.append(key, value)                          # (batch, heads, offset + length, d_head)
+            key, value = cache.append(key, value)                          # (batch, heads, offset + seq_len, d_head)
         context, weights = self.attend(query, key, value, mask, bias, need_weights)
         return AttentionResult(self.output_projection(self.merge(context)), weights)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from course_utils.instructors.editions import solved
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "04_attention.ipynb"
-OPEN = {"4.1": "open", "4.2": "open", "4.3": "as given", "4.4": "open", "4.5": "as given"}
+OPEN = {"4.1": "open", "4.2": "open", "4.3": "as given", "4.4": "open", "4.5": "as given", "4.6": "open"}
 RIGHT = dict.fromkeys(OPEN, "right")
 DAEMON = "daemon.txt"
 
@@ -80,7 +80,7 @@ def scaled_attention(query, key, value):
 WRONG = MINE.replace(" / query.shape[-1] ** 0.5", "")
 CHECK = '\nexercise("4.2").check(scaled_attention)\n'
 GOOD, BAD, GONE = OPEN | {"4.2": "right"}, OPEN | {"4.2": "wrong"}, OPEN | {"4.2": "not reached"}
-CUT = GOOD | dict.fromkeys(("4.3", "4.4", "4.5"), "not reached")
+CUT = GOOD | dict.fromkeys(("4.3", "4.4", "4.5", "4.6"), "not reached")
 TICKS = """
 class exercise:
     def __init__(self, number): self.number = number

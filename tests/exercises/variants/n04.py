@@ -121,6 +121,17 @@ def _extra_key(query, key, value, mask):
     return [weights @ value, weights]
 
 
+def _signs_exchanged():
+    """The sign turned in the queries instead of the keys, and the columns exchanged."""
+    return (torch.tensor([[0.0, -9.0], [0.0, 0.0], [9.0, 0.0]]), torch.tensor([[0.0, 1.0], [-2.0, 0.0], [-2.0, 0.0]]),
+            torch.tensor([[1.0], [0.0], [0.0]]))
+
+
+def _three_columns():
+    return (torch.diag(torch.tensor([8.0, 0.0, 8.0])), torch.tensor([[-1.0, 0, 0], [0, 0, -1.0], [0, 0, -1.0]]),
+            torch.tensor([[1.0], [0.0], [0.0]]))
+
+
 VARIANTS = {
     "4.1": {"exact": lambda: SCORES.softmax(dim=0), "three decimals": lambda: torch.tensor([0.105, 0.776, 0.105, 0.014]),
             "two decimals": lambda: [0.10, 0.78, 0.10, 0.01], "two, rounded up": lambda: (0.11, 0.78, 0.11, 0.01)},
@@ -136,4 +147,7 @@ VARIANTS = {
     "4.5": {"only rows with keys": _only_rows_with_keys, "nan to zero": _nan_after, "exponentials": _exponentials,
             "one key more": _extra_key,
             "multiplied": lambda q, k, v, m: ((w := _uniform(q, k, v, m)[1] * m) @ v, w)},
+    "4.6": {"signs exchanged": _signs_exchanged, "three columns": _three_columns,
+            "lists": lambda: ([[8.0, 0.0], [0.0, 0.0], [0.0, 8.0]], [[-1.0, 0.0], [0.0, -1.0], [0.0, -1.0]],
+                              [[1.0], [0.0], [0.0]])},
 }

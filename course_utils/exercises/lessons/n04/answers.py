@@ -167,4 +167,36 @@ NO_KEY = Answers(
     mutants={"nan": masked_attention, "uniform": _uniform},
 )
 
-ANSWERS = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY)
+# ---------------------------------------------------------------- 4.6
+
+def design_head():
+    # first column: each opinion seeks the opposite one; second: 'but' pushes 'not' and itself down
+    W_q = torch.tensor([[6.0, 0.0], [0.0, 0.0], [0.0, 6.0]])
+    W_k = torch.tensor([[-1.0, 0.0], [0.0, -1.0], [0.0, -1.0]])
+    W_v = torch.tensor([[1.0], [0.0], [0.0]])
+    return W_q, W_k, W_v
+
+
+def _design(opinion=-1.0, but=(0.0, -1.0, -1.0), home=(1.0, 0.0, 0.0)):
+    """`but` is what opinion, 'not' and 'but' are found by when 'but' asks; large numbers, for clear weights."""
+    def design():
+        W_q = 40 * torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+        return W_q, torch.tensor([[opinion, but[0]], [0.0, but[1]], [0.0, but[2]]]), torch.tensor(home)[:, None]
+    return design
+
+
+DESIGN = Answers(
+    design_head,
+    mutants={
+        "finds-its-like": _design(opinion=1.0),
+        "silent-but": _design(but=(0.0, 0.0, 0.0)),
+        "but-seeks-one": _design(but=(1.0, 0.0, 0.0)),
+        "but-seeks-the-rest": _design(but=(0.0, 1.0, 1.0)),
+        "not-left-in": _design(but=(0.0, 0.0, -1.0)),
+        "but-left-in": _design(but=(0.0, -1.0, 0.0)),
+        "home-turned": _design(home=(-1.0, 0.0, 0.0)),
+        "home-empty": _design(home=(0.0, 1.0, 0.0)),
+    },
+)
+
+ANSWERS = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY, DESIGN)

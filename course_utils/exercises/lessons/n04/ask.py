@@ -18,7 +18,7 @@ ROW = Exercise(
         Mistake("not-divided", lambda case: f"your numbers sum to {case.answer.sum():.3f}.", "Weights sum to one: divide "
                 "each exponential by the sum of all four."),
         Mistake("scaled", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: the scores were divided by √3.",
-                "Section 3 does not scale yet; section 7 does, and says why."),
+                "Section 3 does not scale yet; section 6 does, and says why."),
         Mistake("wrong-sign", lambda case: f"'moving' gets {case.answer[3]:.3f} and 'dull' {case.answer[1]:.3f}: a sign was "
                 "lost.", "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
         Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: that is the row of 'dull' from the "
@@ -84,7 +84,7 @@ SCALED = Exercise(
                 "among the keys, so it must run over the last dimension."),
         Mistake("no-scaling", lambda case: f"your largest weight is {case.weights.max():.3f}, with scaling it is "
                 f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
-                "(section 7)."),
+                "(section 6)."),
         Mistake("divided-by-d_k", largest_weight, "The scores are divided by d_k itself. Their standard deviation is its "
                 "root: divide by √d_k."),
         Mistake("scaled-by-values", largest_weight, "The root is taken of the width of the values. Dot products are made of "
@@ -152,7 +152,7 @@ MASKED = Exercise(
     "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
     "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
-        Mistake("mask-after-softmax", row_sums, "The mask is applied after the softmax: forbidden keys have already taken "
+        Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys have already taken "
                 "their share of the sum. Put it on the scores, before."),
         Mistake("filled-with-zero", _forbidden_weight, "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
         Mistake("filled-with-minus-one", _forbidden_weight, "Its score is low, but not low enough. Fill with -inf, or with "
@@ -274,8 +274,8 @@ NO_KEY = Exercise(
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
     "large negative number, and call softmax.",
     mistakes=(
-        Mistake("nan", lambda case: f"{_bad(case, 'weights')} weights and {_bad(case, 'context')} numbers of the context "
-                "are NaN.", "A row of -inf has no largest number; its softmax is 0 divided by 0."),
+        Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} of "
+                f"{case.context.numel()} numbers of the context are no use to anybody.", "They are NaN. A row of -inf has no largest number; its softmax is 0 divided by 0."),
         Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
                 f"{_empty_row(case)[0]:.3f}.", "With one large negative number everywhere, softmax sees equal scores. Set "
                 "the forbidden weights to zero afterwards."),
@@ -304,5 +304,63 @@ NO_KEY = Exercise(
     ),
 )
 
-EXERCISES = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY)
+# ---------------------------------------------------------------- 4.6 design a head
+
+DULL, BUT, MOVING = range(3)                            # the rows that are asked for; 'not' may look where it likes
+
+
+def _row(case: Case, row: int) -> str:
+    """The weights of one word, in words."""
+    word = ("dull", "but", "moving")[row]
+    return f"'{word}' gives not, dull, but and moving {listed(case.weights[row], '.2f')}."
+
+
+def _home(case: Case) -> str:
+    return f"the contexts of dull, but and moving are {listed(case.context[:, 0], '.2f')}."
+
+
+DESIGN = Exercise(
+    probes=probes.design_probes, observe=probes.observe_design, tolerance=0.05,
+    signature="design_head() -> W_q (3, d_k), W_k (3, d_k), W_v (3, 1)",
+    mistakes=(
+        Mistake("finds-its-like", lambda case: _row(case, DULL), "It finds itself, since minus times minus is plus. To find "
+                "the opposite opinion, turn the sign in the query or in the key, and not in both."),
+        Mistake("silent-but", lambda case: _row(case, BUT), "That is an equal weight for every word: the scores of 'but' are "
+                "all the same. It needs a question of its own, in a column that the opinions don't ask with."),
+        Mistake("but-seeks-one", lambda case: _row(case, BUT), "It finds one opinion only. A score that comes from the "
+                "opinion is plus for one and minus for the other. Which score could the two share?"),
+        Mistake("but-seeks-the-rest", lambda case: _row(case, BUT), "The sign is turned: the words to be left out have the "
+                "high scores. Push them down."),
+        Mistake("not-left-in", lambda case: _row(case, BUT), "'not' gets as much as the opinions: its score is the same as "
+                "theirs, and a score of zero isn't a weight of zero. Push it down too."),
+        Mistake("but-left-in", lambda case: _row(case, BUT), "'but' keeps as much for itself as it gives each opinion: its "
+                "own key has the score of theirs. Push it down too."),
+        Mistake("home-turned", _home, "The weights are right, and the signs of the contexts are turned: a word brings home "
+                "the opinion that it finds, so W_v takes the opinion as it is."),
+        Mistake("home-empty", _home, "The weights are right, but the values that they average hold no opinion. W_v has one "
+                "row for each number of a word; opinion is the first."),
+    ),
+    properties=(
+        Property(lambda case: (case.weights[DULL, 3] - 1).abs() > 0.05, lambda case: _row(case, DULL), "It should give "
+                 "'moving' all but 0.05. If 'moving' comes first already, multiply W_q or W_k; if it doesn't, work out the "
+                 "four scores of 'dull' on paper."),
+        Property(lambda case: (case.weights[MOVING, 1] - 1).abs() > 0.05, lambda case: _row(case, MOVING), "It should give "
+                 "'dull' all but 0.05. If 'dull' comes first already, multiply W_q or W_k; if it doesn't, work out the four "
+                 "scores of 'moving' on paper."),
+        Property(lambda case: (case.weights[BUT, [1, 3]] - 0.5).abs().max() > 0.05, lambda case: _row(case, BUT), "It should "
+                 "give 'dull' and 'moving' one half each: the same score for both, and a much lower one for 'not' and "
+                 "'but'."),
+        Property(lambda case: (case.context - case.right["context"]).abs().max() > 0.05, _home, "The weights are right. The "
+                 "context is weights @ (x @ W_v), and the opinions found are 1, 0 and -1: which column of x holds them?"),
+    ),
+    hints=(
+        "Two questions are asked, so two columns will do: in one the opinions ask, in the other 'but'. Start with the "
+        "opinions alone.",
+        "For 'but': two scores of 0, and two far below 0. Which words must have a negative key in its column?",
+        "W_q = [[6, 0], [0, 0], [0, 6]]. The first column of W_k holds -1 for opinion, the second -1 for negates and "
+        "contrasts.",
+    ),
+)
+
+EXERCISES = (ROW, SCALED, MASKED, BOTH_MASKS, NO_KEY, DESIGN)
 

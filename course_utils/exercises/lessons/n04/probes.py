@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.lessons.common import gradients_of, not_contiguous, reached, two_results, what
+from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_tensor, reached, two_results, what
 
 # ---------------------------------------------------------------- 4.2 scaled dot-product attention
 
@@ -108,3 +108,30 @@ def observe_with_gradient(function, query, key, value, mask):
     if not context.requires_grad and mask.any():        # without any key the context is zeros, whatever the queries are
         raise ValueError(f"{asked}; yours is cut off from them, as by detach(), .data, no_grad() or a new torch.tensor(…)")
     return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
+
+# ---------------------------------------------------------------- 4.6 design a head
+
+def design_probes(generator: torch.Generator) -> list[tuple]:
+    """One set of inputs, without any: the four words are those of the notebook."""
+    return [()]
+
+
+def observe_design(function):
+    """Weights and context of 'dull', 'but' and 'moving' with the matrices that the function returns."""
+    output = function()
+    if output is None:
+        return None
+    if not isinstance(output, (tuple, list)) or len(output) != 3:
+        got = f"one tensor, {tuple(output.shape)}" if isinstance(output, torch.Tensor) else what(output)
+        raise TypeError(f"expected three matrices, W_q, W_k and W_v, got {got}. End with `return W_q, W_k, W_v`")
+    W_q, W_k, W_v = (one_tensor(part, name).double() for part, name in zip(output, ("W_q", "W_k", "W_v")))
+    for matrix, name, columns in ((W_q, "W_q", "d_k"), (W_k, "W_k", "d_k"), (W_v, "W_v", "1")):
+        if matrix.dim() != 2 or len(matrix) != 3 or (name == "W_v" and matrix.shape[1] != 1):
+            raise ValueError(f"expected {name} of shape (3, {columns}), one row for each number of a word, got "
+                             f"{tuple(matrix.shape)}")
+    if W_q.shape != W_k.shape:
+        raise ValueError(f"expected W_q and W_k with the same number of columns, got {tuple(W_q.shape)} and "
+                         f"{tuple(W_k.shape)}: a query and a key must have a dot product")
+    x = torch.tensor([[0, 1, 0], [-1, 0, 0], [0, 0, 1], [1, 0, 0]], dtype=torch.float64)   # not dull but moving
+    weights = ((x @ W_q) @ (x @ W_k).T / W_q.shape[1] ** 0.5).softmax(dim=-1)
+    return {"weights": weights[1:], "context": (weights @ x @ W_v)[1:]}

@@ -88,29 +88,29 @@ COUNT = Answers(
 
 # ---------------------------------------------------------------- 5.4
 
-def attention_in_heads(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+def attention_in_heads(x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
     batch, length, d_model = x.shape
     d_head = d_model // num_heads
     query, key, value = (
         (x @ W).unflatten(-1, (num_heads, d_head)).transpose(1, 2)         # (batch, heads, length, d_head)
-        for W in (W_query, W_key, W_value)
+        for W in (W_q, W_k, W_v)
     )
     scores = query @ key.transpose(-2, -1) / d_head**0.5                   # (batch, heads, query, key)
     scores = scores.masked_fill(~attention_mask[:, None, None, :], float("-inf"))
     weights = scores.softmax(dim=-1)
     merged = (weights @ value).transpose(1, 2).flatten(-2)                 # (batch, query, d_model)
-    return merged @ W_output, weights
+    return merged @ W_o, weights
 
 
 def _heads(split=into_heads, merge=join_heads, divisor=None, shared=False, output=True, averaged=False, mask="keys",
            dim=-1, transposed=False):
     """The layer with one or more things changed."""
-    def layer(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+    def layer(x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
         if shared:
-            W_key = W_value = W_query
+            W_k = W_v = W_q
         if transposed:
-            W_query, W_key, W_value, W_output = W_query.T, W_key.T, W_value.T, W_output.T
-        query, key, value = (split(x @ W, num_heads) for W in (W_query, W_key, W_value))
+            W_q, W_k, W_v, W_o = W_q.T, W_k.T, W_v.T, W_o.T
+        query, key, value = (split(x @ W, num_heads) for W in (W_q, W_k, W_v))
         allowed = attention_mask[:, None, :, None] if mask == "queries" else attention_mask[:, None, None, :]
         if mask == "inverted":
             allowed = ~allowed
@@ -122,26 +122,26 @@ def _heads(split=into_heads, merge=join_heads, divisor=None, shared=False, outpu
             weights = weights.masked_fill(~allowed, 0.0)
         context = weights @ value                                          # (batch, heads, query, d_head)
         merged = context.mean(dim=1).repeat(1, 1, num_heads) if averaged else merge(context)
-        return merged @ W_output if output else merged, weights
+        return merged @ W_o if output else merged, weights
     return layer
 
 
-def _softmax_over_queries(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    query, key, value = (into_heads(x @ W, num_heads) for W in (W_query, W_key, W_value))
+def _softmax_over_queries(x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
+    query, key, value = (into_heads(x @ W, num_heads) for W in (W_q, W_k, W_v))
     scores = (query @ key.mT / math.sqrt(query.shape[-1])).masked_fill(~attention_mask[:, None, None, :], -1e9)
     weights = scores.softmax(dim=-2)
-    return join_heads(weights @ value) @ W_output, weights
+    return join_heads(weights @ value) @ W_o, weights
 
 
-def _softmax_over_queries_nan(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    query, key, value = (into_heads(x @ W, num_heads) for W in (W_query, W_key, W_value))
+def _softmax_over_queries_nan(x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
+    query, key, value = (into_heads(x @ W, num_heads) for W in (W_q, W_k, W_v))
     scores = (query @ key.mT / math.sqrt(query.shape[-1])).masked_fill(~attention_mask[:, None, None, :], -math.inf)
     weights = scores.softmax(dim=-2)
-    return join_heads(weights @ value) @ W_output, weights
+    return join_heads(weights @ value) @ W_o, weights
 
 
-def _one_head(x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
-    return attention_in_heads(x, W_query, W_key, W_value, W_output, 1, attention_mask)
+def _one_head(x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
+    return attention_in_heads(x, W_q, W_k, W_v, W_o, 1, attention_mask)
 
 
 def _merge_by_view(context):

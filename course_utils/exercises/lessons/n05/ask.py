@@ -59,7 +59,7 @@ def _misplaced(case: Case) -> str:
 
 SPLIT = Exercise(
     probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
-    signature="into_heads(x (batch, length, d_model), num_heads) -> (batch, heads, length, d_head)",
+    signature="into_heads(x (batch, seq_len, d_model), num_heads) -> (batch, heads, seq_len, d_head)",
     mistakes=(
         Mistake("view", _misplaced, "The shape is right, the contents are not: view only cuts the row of numbers anew, and "
                 "pieces of other words get into a head (the figure above). Cut the last dimension in two first, then "
@@ -72,9 +72,9 @@ SPLIT = Exercise(
         Mistake("transposed-first", _misplaced, "Words and columns are exchanged before the cut, and what is cut then are "
                 "words. Cut the last dimension first."),
         Mistake("last-two-swapped", _shape, "Words and columns have changed places. Inside a head the words are rows: "
-                "(length, d_head)."),
+                "(seq_len, d_head)."),
         Mistake("heads-in-front", _shape, "The heads stand before the batch. Everything later expects (batch, heads, "
-                "length, d_head): stack or move them to dimension 1."),
+                "seq_len, d_head): stack or move them to dimension 1."),
         Mistake("folded", _shape, "Heads and texts share one dimension. That can work too, but a mask that belongs to a "
                 "text no longer fits: keep batch and heads apart."),
         Mistake("sizes-swapped", _shape, "You made d_head heads of width num_heads. The width of one head is x.shape[-1] // "
@@ -88,7 +88,7 @@ SPLIT = Exercise(
     hints=(
         "Two steps. The first changes only the last dimension, the second changes only the order of the dimensions.",
         "The last dimension, d_model, becomes two: heads and d_head. unflatten or view does it.",
-        "After unflatten(-1, (num_heads, d_head)) the shape is (batch, length, heads, d_head). transpose(1, 2) is left.",
+        "After unflatten(-1, (num_heads, d_head)) the shape is (batch, seq_len, heads, d_head). transpose(1, 2) is left.",
     ),
 )
 
@@ -111,14 +111,14 @@ def _observe_merge(function, x):
 MERGE = Exercise(
     given="view", probes=_merge_probes, observe=_observe_merge,
     forbidden=("course_utils.multi_head_attention.MultiHeadAttention.merge",),
-    signature="join_heads(x (batch, heads, length, d_head)) -> (batch, length, d_model)",
+    signature="join_heads(x (batch, heads, seq_len, d_head)) -> (batch, seq_len, d_model)",
     mistakes=(
-        Mistake("view", _misplaced, "Without the transpose the row of one word is filled from several words of one head. "
+        Mistake("view", _in_place, "Without the transpose the row of one word is filled from several words of one head. "
                 "Put the transpose back; view cannot follow it, but reshape and flatten can."),
         Mistake("wrong-pair", _misplaced, "Dimensions 2 and 3 are exchanged, words with columns. The heads must come to "
                 "stand beside their columns: exchange 1 and 2."),
         Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each head "
-                "keeps its columns together: the order before flattening is (batch, length, heads, d_head)."),
+                "keeps its columns together: the order before flattening is (batch, seq_len, heads, d_head)."),
         Mistake("averaged", width, "The heads are averaged. What one head found is then lost in the mean, as in section 1; "
                 "put them side by side."),
         Mistake("summed", width, "The heads are added up, so that nobody can tell any more which head found what. Put them "
@@ -205,34 +205,34 @@ def _heads_probes(generator: torch.Generator) -> list[tuple]:
     Then the first one again, with a column that makes every score low: a small negative number is no mask. Again, with
     high scores and those of the padding far above. Last a batch of one word and one head.
     """
-    def draw(batch, length, d_model):
-        text = torch.randn(batch, length, d_model, generator=generator)
+    def draw(batch, seq_len, d_model):
+        text = torch.randn(batch, seq_len, d_model, generator=generator)
         matrices = torch.randn(4, d_model, d_model, generator=generator) / d_model**0.5
         return text, *matrices
 
     first, second = torch.tensor([[4], [2]]), torch.tensor([[3], [2], [1]])
-    text, W_query, W_key, *others = draw(2, 5, 12)
-    low_text, low_query, low_key = text.clone(), W_query.clone(), W_key.clone()
+    text, W_q, W_k, *others = draw(2, 5, 12)
+    low_text, low_query, low_key = text.clone(), W_q.clone(), W_k.clone()
     low_text[..., 0], low_query[0], low_key[0] = 1.0, 9.0, -9.0            # adds -160 or so to each score
     high_text, high_key = low_text.clone(), -low_key
     high_text[..., 0] = torch.where(torch.arange(5) < first, 1.0, 3.0)
-    return [(text, W_query, W_key, *others, 3, torch.arange(5) < first),
+    return [(text, W_q, W_k, *others, 3, torch.arange(5) < first),
             (*draw(3, 4, 10), 2, torch.arange(4) < second),
             (low_text, low_query, low_key, *others, 3, torch.arange(5) < first),
             (high_text, low_query, high_key, *others, 3, torch.arange(5) < first),
             (*draw(1, 2, 1), 1, torch.tensor([[True, False]]))]
 
 
-def _observe_heads(function, x, W_query, W_key, W_value, W_output, num_heads, attention_mask):
+def _observe_heads(function, x, W_q, W_k, W_v, W_o, num_heads, attention_mask):
     """Context and weights, and whether gradients reach what they should (with one word there is nothing to choose)."""
-    given = (x, W_query, W_key, W_value, W_output, num_heads, attention_mask)
+    given = (x, W_q, W_k, W_v, W_o, num_heads, attention_mask)
     output = function(*given)
     if output is None:
         return None
     context, weights = two_results(output, "context", "weights")
-    names = {0: "x", 1: "W_query", 2: "W_key", 3: "W_value", 4: "W_output"}
+    names = {0: "x", 1: "W_q", 2: "W_k", 3: "W_v", 4: "W_o"}
     if attention_mask.sum(dim=1).max() < 2:
-        names = {0: "x", 3: "W_value", 4: "W_output"}
+        names = {0: "x", 3: "W_v", 4: "W_o"}
     return {"context": context, "weights": weights, **reached(function, output, given, names)}
 
 
@@ -257,9 +257,9 @@ def _context_gap(case: Case) -> str:
 
 def _from_own_weights(case: Case) -> torch.Tensor:
     """How far the context is from weights @ value, merged and projected, with the learner's own weights."""
-    text, _, _, W_value, W_output, num_heads, _ = case.inputs
-    value = (text @ W_value).double().unflatten(-1, (num_heads, -1)).transpose(1, 2)
-    context = (case.weights @ value).transpose(1, 2).flatten(-2) @ W_output.double()
+    text, _, _, W_v, W_o, num_heads, _ = case.inputs
+    value = (text @ W_v).double().unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    context = (case.weights @ value).transpose(1, 2).flatten(-2) @ W_o.double()
     return (case.context - context).abs().max()
 
 
@@ -279,8 +279,8 @@ def _padded_weight(case: Case) -> str:
 HEADS = Exercise(
     probes=_heads_probes, observe=_observe_heads, forbidden=("course_utils.multi_head_attention.MultiHeadAttention",
     "torch.nn.functional.multi_head_attention_forward"),
-    signature="attention_in_heads(x (batch, length, d_model), W_query, W_key, W_value, W_output (d_model, d_model each), "
-    "num_heads, attention_mask (batch, length), True = real word) -> context (batch, length, d_model), weights (batch, "
+    signature="attention_in_heads(x (batch, seq_len, d_model), W_q, W_k, W_v, W_o (d_model, d_model each), "
+    "num_heads, attention_mask (batch, seq_len), True = real word) -> context (batch, seq_len, d_model), weights (batch, "
     "heads, query, key)",
     not_finite="exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
     "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
@@ -297,12 +297,12 @@ HEADS = Exercise(
                 "the rows are too sharp."),
         Mistake("shared-projection", largest_weight, "One matrix made query, key and value. What a word looks for and how "
                 "it is found are then the same vector; each has its own matrix."),
-        Mistake("no-output", _context_gap, "W_output is never used: changing it changes nothing. It lets a head write into "
+        Mistake("no-output", _context_gap, "W_o is never used: changing it changes nothing. It lets a head write into "
                 "every column (section 5)."),
         Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all blocks of "
-                "columns are equal before W_output. Put the heads side by side."),
+                "columns are equal before W_o. Put the heads side by side."),
         Mistake("mask-inverted", _padded_weight, "All weight lies on the padding. Here True means a real word; "
-                "nn.MultiheadAttention means the opposite (section 7)."),
+                "nn.MultiheadAttention means the opposite (section 6)."),
         Mistake("mask-ignored", _padded_weight, "The mask has no effect. If you used masked_fill, keep what it returns."),
         Mistake("mask-after-softmax", row_sums, "Padding was taken away after the softmax, when it had already taken its "
                 "share. Mask the scores, before."),
@@ -340,16 +340,16 @@ HEADS = Exercise(
                  f"{_from_own_weights(case):.3f}.", "Only keys are masked. What a padded word finds is not asked for later; "
                  "leave it as it comes out."),
         Property(lambda case: _from_own_weights(case) > 1e-3, lambda case: "your weights are right, but your context is off "
-                 f"by up to {_from_own_weights(case):.3f}.", "Three things are left to check: value is x @ W_value, split "
-                 "as the others are; the merge; @ W_output at the end, and nothing after it."),
-        *reaches("x", "W_query", "W_key", "W_value", "W_output"),
+                 f"by up to {_from_own_weights(case):.3f}.", "Three things are left to check: value is x @ W_v, split "
+                 "as the others are; the merge; @ W_o at the end, and nothing after it."),
+        *reaches("x", "W_q", "W_k", "W_v", "W_o"),
     ),
     hints=(
         "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",
         "The split is exercise 5.1 and the merge 5.2. Only query, key and value are split, with one and the same rule.",
         "scores = query @ key.transpose(-2, -1) / d_head**0.5 is (batch, heads, query, key). The mask must become (batch, "
         "1, 1, key).",
-        "Masked scores get -inf, then softmax over the last dimension. Merge weights @ value, and end with @ W_output.",
+        "Masked scores get -inf, then softmax over the last dimension. Merge weights @ value, and end with @ W_o.",
     ),
 )
 
