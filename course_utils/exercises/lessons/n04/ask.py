@@ -152,8 +152,8 @@ MASKED = Exercise(
     "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
     "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
-        Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys have already taken "
-                "their share of the sum. Put it on the scores, before."),
+        Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys have "
+                "already taken their share of the sum. Put it on the scores, before."),
         Mistake("filled-with-zero", _forbidden_weight, "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
         Mistake("filled-with-minus-one", _forbidden_weight, "Its score is low, but not low enough. Fill with -inf, or with "
                 "a number like -1e9."),
@@ -274,8 +274,9 @@ NO_KEY = Exercise(
     not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
     "large negative number, and call softmax.",
     mistakes=(
-        Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} of "
-                f"{case.context.numel()} numbers of the context are no use to anybody.", "They are NaN. A row of -inf has no largest number; its softmax is 0 divided by 0."),
+        Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} "
+                f"of {case.context.numel()} numbers of the context are no use to anybody.", "They are NaN. A row of -inf has no "
+                "largest number; its softmax is 0 divided by 0."),
         Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
                 f"{_empty_row(case)[0]:.3f}.", "With one large negative number everywhere, softmax sees equal scores. Set "
                 "the forbidden weights to zero afterwards."),
@@ -325,8 +326,8 @@ DESIGN = Exercise(
     mistakes=(
         Mistake("finds-its-like", lambda case: _row(case, DULL), "It finds itself, since minus times minus is plus. To find "
                 "the opposite opinion, turn the sign in the query or in the key, and not in both."),
-        Mistake("silent-but", lambda case: _row(case, BUT), "That is an equal weight for every word: the scores of 'but' are "
-                "all the same. It needs a question of its own, in a column that the opinions don't ask with."),
+        Mistake("silent-but", lambda case: _row(case, BUT), "That is an equal weight for every word: the scores of 'but' "
+                "are all the same. It needs a question of its own, in a column that the opinions don't ask with."),
         Mistake("but-seeks-one", lambda case: _row(case, BUT), "It finds one opinion only. A score that comes from the "
                 "opinion is plus for one and minus for the other. Which score could the two share?"),
         Mistake("but-seeks-the-rest", lambda case: _row(case, BUT), "The sign is turned: the words to be left out have the "
@@ -347,8 +348,8 @@ DESIGN = Exercise(
         Property(lambda case: (case.weights[MOVING, 1] - 1).abs() > 0.05, lambda case: _row(case, MOVING), "It should give "
                  "'dull' all but 0.05. If 'dull' comes first already, multiply W_q or W_k; if it doesn't, work out the four "
                  "scores of 'moving' on paper."),
-        Property(lambda case: (case.weights[BUT, [1, 3]] - 0.5).abs().max() > 0.05, lambda case: _row(case, BUT), "It should "
-                 "give 'dull' and 'moving' one half each: the same score for both, and a much lower one for 'not' and "
+        Property(lambda case: (case.weights[BUT, [1, 3]] - 0.5).abs().max() > 0.05, lambda case: _row(case, BUT), "It "
+                 "should give 'dull' and 'moving' one half each: the same score for both, and a much lower one for 'not' and "
                  "'but'."),
         Property(lambda case: (case.context - case.right["context"]).abs().max() > 0.05, _home, "The weights are right. The "
                  "context is weights @ (x @ W_v), and the opinions found are 1, 0 and -1: which column of x holds them?"),
