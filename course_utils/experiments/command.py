@@ -18,7 +18,7 @@ from course_utils.data import DataNotAvailable
 from course_utils.experiments.results import FOLDER, by_model, read_runs, summarise
 from course_utils.experiments.runner import forget, run_missing
 from course_utils.experiments.sets import find_set
-from course_utils.experiments.tables import update_readme
+from course_utils.experiments.tables import update_pages
 
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
@@ -69,5 +69,5 @@ def main(arguments: list[str] | None = None) -> int:
             if find_set(name).finish:
                 find_set(name).finish()
         if any(name in QUOTED for name, _ in plan):
-            update_readme()
+            update_pages()
     return 1 if failed else 0

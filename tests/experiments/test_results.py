@@ -27,8 +27,9 @@ from course_utils.experiments.tables import (
     better_table,
     imdb_table,
     readme_section,
+    results_page,
     scoreboard_table,
-    update_readme,
+    update_pages,
 )
 from course_utils.tokenization import WordTokenizer
 
@@ -41,10 +42,48 @@ def test_the_readme_quotes_what_the_result_files_say(root):
     assert quoted.strip() == readme_section().strip(), "python -m course_utils results rewrites the README's tables"
 
 
+def test_the_page_of_results_is_what_the_result_files_say(root):
+    page = (root / "notebooks" / "results.md").read_text(encoding="utf-8")
+    assert page == results_page(), "python -m course_utils results rewrites the page"
+    for name in ("one change at a time", "real reviews", "more out of the same labels", "speed"):
+        assert f"## {name}".lower() in page.lower()
+
+
 NAMES = ["scoreboard", "imdb", "explanations"]
 
 
 ALL = [*NAMES, "ablations", "token_range", "learning_curves", "sentiment_axis", "imdb_better"]
+
+
+def test_the_words_beside_the_table_of_speed_are_true(root):
+    rows = json.loads((root / "data" / "results" / "speed.json").read_text(encoding="utf-8"))["rows"]
+
+    def ratio(what, against=""):
+        return next(row["ratio"] for row in rows if row["what"].startswith(what) and against in row["against"])
+
+    block, step = "block: forward and backward, 512 tokens, dropout 0.1, attention weights", "training step: IMDb recipe, bucketed"
+    assert all(0.75 < ratio(f"{block} {where}") < 1.3 for where in ("included", "excluded"))
+    fused = {row["length"]: row for row in rows if row["section"] == "attention"}
+    assert fused[1024]["ratio"] > fused[64]["ratio"] + 0.5
+    assert fused[1024]["other_mb"] / fused[1024]["ours_mb"] > fused[1024]["ratio"]
+    assert ratio("block: inference, 512 tokens, a padded") > 1.7 > 1.2 > ratio("block: inference, 512 tokens, no padding")
+    assert ratio("block: inference, 1024 tokens, no padding") > 1.5
+    assert ratio(f"{step} batches", "every batch 256 wide") > 2
+    assert 0.75 < ratio(f"{step} batches, dropout", "the same batches") < 1.3
+    assert ratio("IMDb recipe: forward and backward in float32") > 1 > ratio("tokenizer, words")
+
+
+def test_the_words_beside_the_table_of_more_out_of_imdb_are_true():
+    better, real = by_model(read_runs("imdb_better")), by_model(read_runs("imdb"))
+    reached = {name: summarise(runs, "test", "accuracy") for name, runs in better.items()}
+    fast, word_pairs = reached["attention, imdb-fast"][0], reached["attention with word pairs"][0]
+    assert abs(fast - summarise(real["attention classifier"], "test", "accuracy")[0]) < 0.01
+    epochs = [len(runs[0]["history"]) for runs in (better["attention, imdb-fast"], real["attention classifier"])]
+    assert epochs[0] * 3 == epochs[1]
+    assert word_pairs - fast > 0.01 and better["attention with word pairs"][0]["change"]["model"] == {"d_model": 32}
+    assert reached["average of 3 attention models with word pairs"][0] > word_pairs
+    tfidf, best = reached["TF-IDF 1-2-grams, logistic regression"], max(mean for mean, _ in reached.values())
+    assert abs(best - tfidf[0]) < tfidf[1]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -191,13 +230,14 @@ def test_an_ablation_stands_against_the_default_with_twins_as_one_draw():
     assert rows_of(ablations_table([*runs, run("one seed", 0, lost, "heads")]))[3]["against the default"] == ""
 
 
-def test_the_readme_is_rewritten_between_its_marks_alone(tmp_path):
-    file = tmp_path / "README.md"
-    file.write_text("before\n<!-- scoreboard: begin -->\nold\n<!-- scoreboard: end -->\nafter\n", encoding="utf-8")
-    update_readme(file)
-    update_readme(file)
+def test_the_readme_is_rewritten_between_its_marks_alone_and_the_page_of_results_whole(tmp_path):
+    readme, page = tmp_path / "README.md", tmp_path / "results.md"
+    readme.write_text("before\n<!-- scoreboard: begin -->\nold\n<!-- scoreboard: end -->\nafter\n", encoding="utf-8")
+    update_pages(readme, page)
+    update_pages(readme, page)
     expected = f"before\n<!-- scoreboard: begin -->\n{readme_section()}\n<!-- scoreboard: end -->\nafter\n"
-    assert file.read_text(encoding="utf-8") == expected
+    assert readme.read_text(encoding="utf-8") == expected
+    assert page.read_text(encoding="utf-8") == results_page()
 
 
 def test_a_run_replaces_one_of_the_same_model_and_seed(tmp_path):

@@ -26,7 +26,7 @@ from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
-from course_utils.experiments.tables import update_readme
+from course_utils.experiments.tables import update_pages
 from course_utils.files import write_text
 from course_utils.files.bars import bar
 from course_utils.files.paths import CHECKPOINTS, output_folder
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
             run_network(model, seed, reviews, common, chosen.output)
     keep_best(chosen.output)
     if read_runs("scoreboard"):
-        update_readme()
+        update_pages()
     for run in read_runs("imdb"):
         print(f"{run['model']:<40} seed {run['seed']}  test {run['test']['accuracy']:.4f}  {run['seconds']:.0f} s")
     return 0

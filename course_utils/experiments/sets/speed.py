@@ -40,6 +40,7 @@ from course_utils.experiments.libraries import (
 )
 from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER
+from course_utils.experiments.tables import update_pages
 from course_utils.experiments.timing import (
     free_cores,
     inference_pass,
@@ -385,5 +386,7 @@ def main(arguments: list[str] | None = None) -> int:
     output = chosen.output or (None if chosen.only else FOLDER / "speed.json")
     if output:
         write_json(output, content)
+        if output == FOLDER / "speed.json":
+            update_pages()
     print(f"{len(rows)} comparisons in {content['seconds']} s{f', written to {os.path.relpath(output)}' if output else ''}")
     return 0
