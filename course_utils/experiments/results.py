@@ -140,8 +140,9 @@ def difference(
     All were scored on the same reviews, so what makes a review hard falls out of the difference; `twins`
     (`data.pairs` of the split) are reviews that were not drawn independently, and count as one draw. To the chance of
     the reviews adds that of the seeds of either side; with three seeds their spread is known badly, so the factor is
-    Student's t with Welch's degrees of freedom (Welch 1947), not 1.96. Raises ValueError for a side with one seed:
-    its spread is not known.
+    Student's t with Welch's degrees of freedom (Welch 1947), not 1.96. Where one side has fewer seeds, it's taken to vary
+    at least as much as the other: a few seeds that agree by luck would make the interval far too narrow. Raises
+    ValueError for a side with one seed: its spread is not known.
     """
     sides = [np.array([right_of(run, split) for run in side], dtype=float) for side in (runs, baseline)]  # (seeds, reviews)
     if min(map(len, sides)) < 2:
@@ -153,12 +154,14 @@ def difference(
     draws = np.unique(draw)
     per_draw = np.bincount(draw, per_review - per_review.mean())[draws]  # sums: a pair counts twice
     sampling = len(draws) * per_draw.var(ddof=1) / len(per_review) ** 2
-    parts = [sampling, *(side.mean(axis=1).var(ddof=1) / len(side) for side in sides)]
-    degrees = [len(draws) - 1, *(len(side) - 1 for side in sides)]
-    total = sum(parts)
+    fewer, more = sorted(((len(side), side.mean(axis=1).var(ddof=1)) for side in sides), key=lambda pair: pair[0])
+    parts = [(sampling, len(draws) - 1), *((spread / count, count - 1) for count, spread in (fewer, more))]
+    if fewer[0] < more[0] and fewer[1] < more[1]:       # one spread for both, known from the side with more seeds
+        parts[1:] = [(more[1] * (1 / fewer[0] + 1 / more[0]), more[0] - 1)]
+    total = sum(part for part, _ in parts)
     if total == 0:
         return float(per_review.mean()), 0.0
-    freedom = total**2 / sum(part**2 / n for part, n in zip(parts, degrees))
+    freedom = total**2 / sum(part**2 / degrees for part, degrees in parts)
     return float(per_review.mean()), float(stats.t.ppf(0.975, freedom) * math.sqrt(total))
 
 

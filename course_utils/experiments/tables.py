@@ -117,15 +117,15 @@ def results_page(folder: Path = FOLDER) -> str:
             f"The full model of notebook [08](08_classifier.ipynb), trained again with one change, against "
             f"{len(next(iter(by_model(ablations).values())))} runs of the default. A difference carries a 95 % interval for "
             "reviews and seeds. Among thirty rows one or two would exclude zero by chance alone, and an interval that "
-            "includes zero doesn't show that nothing changed. Notebook [12](12_comparing_models.ipynb) builds the intervals "
+            "includes zero doesn't show that nothing changed. Notebook [12](12_ablations.ipynb) builds the intervals "
             "and says what can be concluded.",
             ablations_table(ablations), _seconds(ablations),
         ]
     if imdb:
         parts += [
             "## Real reviews",
-            f"{imdb[0]['test']['reviews']:,} of IMDb's test reviews, after training on 22,500 and choosing on 2,500. Notebook "
-            "[09](09_real_reviews.ipynb) says why counted words win.",
+            f"{imdb[0]['test']['reviews']:,} of IMDb's test reviews, after training on 22,500 and choosing on 2,500. "
+            "Notebook [09](09_real_reviews.ipynb) says why counted words win.",
             imdb_table(imdb), _seconds(imdb),
         ]
     if better:
@@ -154,13 +154,13 @@ it."""
 
 SPEED = """\
 The course's code beside the libraries', measured in turns within one run (`make speed`), on {cores} cores with {threads}
-thread, {processor}, torch {torch}. A ratio above 1 means that the first of the two is faster; beside it is the middle half of
-the repetitions. Digits differ between machines."""
+thread, {processor}, torch {torch}. A ratio above 1 means that the first of the two is faster; beside it is the middle half
+of the repetitions. Digits differ between machines."""
 
 AFTER_SPEED = """\
 - Our block calls the same functions as PyTorch's, and trains about as fast, wherever the dropout is.
-- **Fused attention** never writes down the table of weights ([05](05_multi_head_attention.ipynb)), so its lead grows with the
-  length, in memory even more than in time.
+- **Fused attention** never writes down the table of weights ([05](05_multi_head_attention.ipynb)), so its lead grows with
+  the length, in memory even more than in time.
 - **Answering**: at 512 tokens our lead needs padded batches; at 1,024 it's there without padding too.
 - **The IMDb step "as tutorials build it"** pads every batch to 256 tokens and drops attention weights at random, which rules
   out fused attention on a CPU. Ours groups reviews of similar length and leaves the weights alone. Most of that lead is a

@@ -1,5 +1,6 @@
 """Runs that end up in files: what is missing is made, once, and an interruption loses nothing."""
 
+import math
 import os
 import re
 import types
@@ -264,12 +265,13 @@ def runs_of(right):
     return [{"test": {"right": f"{int('1' + ''.join(str(int(bit)) for bit in row), 2):x}"}} for row in right]
 
 
-def test_the_interval_of_a_difference_covers_the_truth_as_often_as_it_says():
+@pytest.mark.parametrize("seeds", [(3, 5), (3, 15)])
+def test_the_interval_of_a_difference_covers_the_truth_as_often_as_it_says(seeds):
     rng = np.random.default_rng(0)
     covered = []
     for _ in range(400):                                # reviews of unequal hardness, seeds of unequal luck
         hardness = rng.normal(0, 0.1, 300)
-        sides = [rng.random((n, 300)) < 0.8 + hardness + rng.normal(0, 0.02, (n, 1)) for n in (3, 5)]
+        sides = [rng.random((n, 300)) < 0.8 + hardness + rng.normal(0, 0.02, (n, 1)) for n in seeds]
         mean, half = difference(runs_of(sides[0]), runs_of(sides[1]))
         covered.append(abs(mean) <= half)
     assert 0.92 <= np.mean(covered) <= 1.0
@@ -284,9 +286,14 @@ def test_a_difference_is_a_paired_interval_over_reviews_and_welchs_over_seeds():
     assert ends(difference(runs_of([one] * 2), runs_of([other] * 3))) == pytest.approx(tuple(expected))
     # each review is right for one seed of three, and for one of two: only the seeds are drawn
     three = np.repeat(np.eye(3, dtype=int), [12, 6, 2], axis=1)
-    two = np.repeat(np.eye(2, dtype=int), [9, 11], axis=1)
+    two = np.repeat(np.eye(2, dtype=int), [16, 4], axis=1)
     expected = stats.ttest_ind(three.mean(axis=1), two.mean(axis=1), equal_var=False).confidence_interval()
     assert ends(difference(runs_of(three), runs_of(two))) == pytest.approx(tuple(expected))
+    # two seeds that agree by luck are taken to vary as much as three
+    agreeing, spread = np.repeat(np.eye(2, dtype=int), [9, 11], axis=1), three.mean(axis=1).var(ddof=1)
+    reach = stats.t.ppf(0.975, 2) * math.sqrt(spread * (1 / 3 + 1 / 2))
+    assert difference(runs_of(agreeing), runs_of(three)) == pytest.approx((0.5 - 1 / 3, reach))
+    assert difference(runs_of(three), runs_of(agreeing)) == pytest.approx((1 / 3 - 0.5, reach))
     # the same difference on every review, with a twin or without: nothing is left to chance
     assert difference(runs_of([[1] * 9] * 2), runs_of([[0] * 9] * 2), [(0, 5), (1, 2)]) == (1.0, 0.0)
     both = [{"test": runs_of([one])[0]["test"], "validation": runs_of([other])[0]["test"]}] * 2

@@ -1,6 +1,7 @@
 """The classifier of notebook 08 against one change at a time: a result set, read by notebook 12.
 
-Writes data/results/ablations.json: the default on fifteen seeds, mean pooling on five, every other row on those that are asked for.
+Writes data/results/ablations.json: the default on fifteen seeds, mean pooling on five, every other row on those that are
+asked for.
 
     python -m course_utils results ablations [--only heads] [--seeds 0 1 2]
 """

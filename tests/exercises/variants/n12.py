@@ -4,7 +4,6 @@ import bisect
 import itertools
 import math
 import statistics
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from course_utils.exercises.lessons.n12.answers import (
     _at_best,
     _counted,
     _holm_bar,
-    _majority,
     _of,
     _steps,
     difference_interval,
@@ -119,15 +117,6 @@ def _width_two_matrices(vocab_size, d_model, budget):
     return max((width, count) for width, count in counts.items() if count <= budget)
 
 
-def _by_enumeration():
-    """The label is 1 or 0 with one half each; the best classifier takes the likelier label of each text of halves."""
-    def best(n):
-        texts = itertools.product((0, 1), repeat=n)
-        return sum(max(math.prod(Fraction(13 if h == label else 7, 20) for h in text) for label in (0, 1)) / 2
-                   for text in texts)
-    return [best(3), best(4)]
-
-
 VARIANTS = {
     "12.1": {
        "loops": _report_loops,
@@ -166,14 +155,5 @@ VARIANTS = {
        "two matrices": _width_two_matrices,
        "from above": lambda vocab_size, d_model, budget: next(
            (w, _counted(vocab_size, d_model, w)) for w in range(3000, 0, -1) if _counted(vocab_size, d_model, w) <= budget),
-   },
-    "12.5": {
-       "three decimals": lambda: [0.718, 0.718],
-       "a tuple": lambda: (0.718, 0.718),
-       "texts": lambda: ["0,718", "0.718"],
-       "one text": lambda: "0.718 0.718",
-       "tensor": lambda: torch.tensor(_majority()),
-       "every text": _by_enumeration,
-       "scipy": lambda: stats.binom.sf([1, 2], [3, 4], 0.65) + np.array([0, stats.binom.pmf(2, 4, 0.65) / 2]),
    },
 }

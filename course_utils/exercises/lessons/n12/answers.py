@@ -1,7 +1,6 @@
 """The course's answers to the exercises of notebook 12, and what each known mistake would write."""
 
 import functools
-import math
 
 import numpy as np
 import torch
@@ -267,36 +266,4 @@ WIDTH = Answers(
     },
 )
 
-# ---------------------------------------------------------------- 12.5
-
-def best_by_hand():
-    three = 0.65**3 + 3 * 0.65**2 * 0.35                                   # all three, or two of three
-    four = 0.65**4 + 4 * 0.65**3 * 0.35 + 0.5 * 6 * 0.65**2 * 0.35**2      # four, three, and half of the ties
-    return [three, four]
-
-
-def _majority(p=0.65, tie=0.5, ways=math.comb):
-    """How often the majority of three tokens, and of four, is right."""
-    def right(n):
-        share = {k: 1.0 if 2 * k > n else tie if 2 * k == n else 0.0 for k in range(n + 1)}
-        return sum(share[k] * ways(n, k) * p**k * (1 - p) ** (n - k) for k in share)
-    return [right(3), right(4)]
-
-
-BEST = Answers(
-    best_by_hand,
-    mutants={
-        "one-token": lambda: [0.65, 0.65],
-        "all-tokens": lambda: [0.65**3, 0.65**4],
-        "at-least-one": lambda: [1 - 0.35**3, 1 - 0.35**4],
-        "ties-right": lambda: _majority(tie=1.0),
-        "ties-wrong": lambda: _majority(tie=0.0),
-        "error": lambda: [1 - share for share in _majority()],
-        "one-order": lambda: _majority(ways=lambda n, k: 1),
-        "exactly": lambda: [3 * 0.65**2 * 0.35, 4 * 0.65**3 * 0.35],
-        "any-half": lambda: _majority(p=0.825),
-        "percent": lambda: [100 * share for share in _majority()],
-    },
-)
-
-ANSWERS = (REPORT, DIFFERENCE, HOLM, WIDTH, BEST)
+ANSWERS = (REPORT, DIFFERENCE, HOLM, WIDTH)
