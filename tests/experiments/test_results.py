@@ -135,15 +135,8 @@ def numbers_of_the_prose(notebook: dict) -> list[tuple[str, str]]:
     found = []
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-<<<<<<< HEAD
-<<<<<<< HEAD
-            other = r"<details>.*?</details>|\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`|arXiv:[\d.]+|https?://[^\s)]+"
-=======
-            other = r"\[(?:doi|arXiv):[^\]]*\]|\]\([^)]*\)|<details>.*?</details>|\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`"
->>>>>>> 71fc94d (Notebook 12, second edition: fifteen default seeds; a precaution for few seeds, since Welch's interval with Holm's correction let 24 of 100 tables raise a false alarm; two extras; speed and the long tables are on the page of results)
-=======
-            other = r"(?:\[(?:doi|arXiv):[^\]]*)?\]\([^)]*\)|<details>.*?</details>|\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`"
->>>>>>> 9c89a5c (The timetable after notebook 12; numbers in links aren't quotes)
+            other = r"(?:\[(?:doi|arXiv):[^\]]*)?\]\([^)]*\)|arXiv:[\d.]+|https?://[^\s)]+|<details>.*?</details>"
+            other += r"|\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`"
             text = re.sub(other, " ", "".join(cell["source"]), flags=re.S)
             lines = [line for line in text.splitlines() if not line.startswith("|")]
             numbers = re.findall(r"(?<![\d.,\w])\d+(?:,\d{3})*\.\d+(?![\d.])", "\n".join(lines))
