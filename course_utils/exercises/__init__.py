@@ -1,19 +1,19 @@
-"""Exercises that name the mistake, quizzes, predictions, and what has been done.
+"""Exercises that name the mistake, quizzes, predictions, and the learner's progress.
 
     exercise("4.2").check(masked_attention)                   # never raises; one verdict
     masked_attention = exercise("4.2").use(masked_attention)  # yours if it is right, else the course's
     exercise("4.2").hint(1);  exercise("4.2").solution()
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
-How an answer travels: `check` makes a side of it (sides, workers), which sends a function to the worker process (worker) and
-gets its runs back as JSON (wire); there it is run on the exercise's inputs (running). What came out is compared with the
-course's answer and with what known mistakes give (compare; sealed, where solutions are left out). `judge` then chooses what
-is printed, in the words of the lesson or of `say`, and `record` keeps the mark.
+What happens to an answer: `check` wraps it in a side (sides, workers). The side sends a function to the worker process
+(worker), which runs it on the exercise's inputs (running) and returns its runs as JSON (wire). The results are compared
+with those of the course's answer and of the known mistakes (compare; sealed, in editions without solutions). Then `judge`
+decides what to print, in the words of the lesson or of `say`, and `record` saves the result.
 
-Does: what a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
+Does: the functions that a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
 
-Environment: `COURSE_STRICT=1` makes `check` raise AssertionError on a wrong answer; `COURSE_SEED=7` takes other inputs;
-`COURSE_WORKER=0` runs functions in this process (see `workers`); `COURSE_GRADING=1` makes `use` hand back what it got.
+Environment: with `COURSE_STRICT=1`, `check` raises AssertionError on a wrong answer; `COURSE_SEED=7` draws other inputs;
+`COURSE_WORKER=0` runs functions in this process (see `workers`); with `COURSE_GRADING=1`, `use` returns what it was given.
 """
 
 import datetime
@@ -31,29 +31,29 @@ from course_utils.files.switches import is_on
 __all__ = ["exercise", "predict", "progress", "quiz"]
 
 
-_handed_out: list = []                                  # the course's answers that `use` handed over in this kernel
-_last: list = []                                        # what was judged last: exercise and seed, answer, verdict, when
+_handed_out: list = []                                  # the course's answers that `use` has returned in this kernel
+_last: list = []                                        # the last verdict: exercise and seed, answer, verdict, when
 
 
 class exercise:
-    """An exercise by its number, such as exercise("4.2"). For any other, ValueError that names those near it."""
+    """An exercise by its number, such as exercise("4.2"). Raises ValueError for an unknown one, and names similar ones."""
 
     def __init__(self, number: str):
         self._exercise = find_exercise(str(number))
         if self._exercise.kind == "function" and workers.wanted():
-            workers.start()                             # so that the first check need not wait for it
+            workers.start()                             # so that the first check doesn't have to wait for it
 
     def check(self, answer, seed: int | None = None) -> None:
         """Print one verdict on an answer: a function, a number, or an order of letters.
 
-        A function runs in a process of its own, for at most eight seconds: what it changes in your notebook's variables
-        stays there (see `workers`).
+        A function runs in a separate process, for at most eight seconds. If it changes variables of your notebook, the
+        change stays in that process (see `workers`).
 
-        `seed` chooses the inputs; by default the usual ones, or those that COURSE_SEED names.
+        `seed` chooses the inputs; the default is the usual ones, or those that COURSE_SEED names.
         """
         seed = _usual_seed() if seed is None else seed
         if not isinstance(seed, int):
-            print(f"check() got the seed {seed!r}; expected a whole number, such as check(…, seed=7), or none.")
+            print(f"check() got the seed {seed!r}; expected a whole number, such as check(…, seed=7), or no seed at all.")
             return
         verdict = self._judged(answer, seed)
         print(verdict.text)
@@ -64,9 +64,9 @@ class exercise:
             raise AssertionError(verdict.text)
 
     def use(self, answer):
-        """The answer itself if it is right, else the course's, and a line that says so if yours had been tried.
+        """Return the answer if it is right, else the course's; if you had tried, print a line about the replacement.
 
-        Without solutions to hand out, and while a notebook is graded (COURSE_GRADING=1), it hands back what it got.
+        In an edition without solutions, and while a notebook is graded (COURSE_GRADING=1), return what was given.
         """
         if not has_solutions() or is_on("COURSE_GRADING"):
             return answer
@@ -80,20 +80,20 @@ class exercise:
             ours = answers.reference if self._exercise.kind == "function" else answers.reference()
         if verdict.state != "open" and AS_GIVEN not in verdict.text:
             name = answer.__name__ if inspect.isroutine(answer) or isinstance(answer, type) else ""
-            print("Yours isn't right yet, so the course's answer takes its place from here on"
+            print("Your answer isn't right yet, so from here on the notebook uses the course's"
                   f"{f': `{name}` is now ours' if name.isidentifier() else ''}.")
         _handed_out.append(ours)
         return ours
 
     def _judged(self, answer, seed: int, just_now: bool = False) -> Verdict:
-        """The verdict; with `just_now` the last one, if it was on the same answer and seed less than a second ago."""
+        """The verdict; with `just_now`, the last one if it was about the same answer and seed less than a second ago."""
         asked = (self._exercise.id, seed)
         if just_now and _last and _last[0] == asked and _last[1] is answer and time.monotonic() - _last[3] < 1:
             return _last[2]
         if _is_ours(answer) or (inspect.isroutine(answer) and answer is getattr(self._answers(), "reference", None)):
             name = f"{self._exercise.id} {self._exercise.title}"
             return Verdict("open", (), f"○ {name}: this is the course's own answer, not yours. It works, but it doesn't "
-                           "count: check the one that you wrote.")
+                           "count. Check the one you wrote.")
         side = (workers.InWorker if workers.wanted() else sides.InThread)(self._exercise, answer)
         verdict = judge(self._exercise, self._answers(), side, seed)
         _last[:] = [asked, answer, verdict, time.monotonic()]
@@ -103,7 +103,7 @@ class exercise:
         return answers_to(self._exercise.id)
 
     def hint(self, n: int = 1) -> None:
-        """Print hint number n; the first says least."""
+        """Print hint number n; the first gives away least."""
         hints = self._exercise.hints
         if not isinstance(n, int) or not 1 <= n <= len(hints):
             print(f"exercise {self._exercise.id} has hints 1 to {len(hints)}")
@@ -115,8 +115,8 @@ class exercise:
         if has_solutions():
             print(source_of_solution(self._exercise.id))
         else:
-            print(f"This edition comes without solutions. {self._exercise.id} has {len(self._exercise.hints)} hints: "
-                  f'exercise("{self._exercise.id}").hint(1) is the first.')
+            print(f"This edition comes without solutions, but exercise {self._exercise.id} has {len(self._exercise.hints)} "
+                  f'hints. Start with exercise("{self._exercise.id}").hint(1).')
 
     def __repr__(self) -> str:
         low, high = self._exercise.minutes
@@ -125,32 +125,32 @@ class exercise:
 
 
 def _is_ours(answer) -> bool:
-    """Whether this very object is an answer that `use` handed out; small whole numbers are the same object everywhere."""
+    """Whether this very object is an answer that `use` returned; small whole numbers are the same object everywhere."""
     return not isinstance(answer, int) and any(answer is one for one in _handed_out)
 
 
 def _usual_seed() -> int:
-    """The seed that COURSE_SEED names; if it names none, the usual one, and a line that says so."""
+    """The seed that COURSE_SEED names, or the usual one; prints a line if COURSE_SEED isn't a number."""
     named = os.environ.get("COURSE_SEED", "").strip()
     try:
         return int(named) if named else SEED
     except ValueError:
-        print(f"COURSE_SEED is {named!r}; expected a whole number, such as COURSE_SEED=7. The usual inputs are taken.")
+        print(f"COURSE_SEED is {named!r}; expected a whole number, such as COURSE_SEED=7. Using the usual inputs instead.")
         return SEED
 
 
 def predict(name: str, yours=None) -> Prediction:
-    """Keep a guess under a name; with None, the one that was kept before. `.compare(measured)` shows both."""
+    """Save a guess under a name; with None, return the guess saved before. `.compare(measured)` shows both."""
     return Prediction(name, yours)
 
 
 def quiz(number: str) -> Quiz:
-    """The quiz of a notebook, such as quiz("04"): it shows itself; `.answer(1, "b")` explains an option."""
+    """The quiz of a notebook, such as quiz("04"). It displays itself; `.answer(1, "b")` explains an option."""
     return Quiz(str(number))
 
 
 def progress() -> None:
-    """Print what is done, a line a notebook: exercises solved, questions answered rightly; one line if nothing is yet."""
+    """Print one line per notebook: exercises solved, questions answered correctly; a single line if there are none yet."""
     marks = record.read()
     if not any(_is_right(mark) for part in ("exercises", "quizzes") for mark in marks[part].values()):
         print("○ nothing solved yet: once an exercise or a question is right, the whole course is listed here.")
@@ -167,5 +167,5 @@ def progress() -> None:
 
 
 def _is_right(mark) -> bool:
-    """Whether a mark says so: {"right": True, …}, or True as older files have it; whatever else stands there doesn't."""
+    """Whether a saved result is right: {"right": True, …}, or True as in older files; anything else isn't."""
     return mark is True or (isinstance(mark, dict) and mark.get("right") is True)

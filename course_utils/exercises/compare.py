@@ -1,4 +1,4 @@
-"""What a learner hands over, in a form that can be compared: tensors by name, numbers however they are written.
+"""Turns a learner's answer into a form that can be compared: tensors by name, numbers in any notation.
 
 Does: turn anything into plain data, read it, compare it. Does not: judge (see `judge`) or send it anywhere (see `wire`).
 """
@@ -22,11 +22,11 @@ DEEPEST = 20                                            # lists within lists
 
 
 class NotNumbers(Exception):
-    """Something that is no number, tensor or collection of them; the message says what it is: 'an object'."""
+    """Something that isn't a number, a tensor or a collection of them; the message says what it is: 'an object'."""
 
 
 class Unreadable(NamedTuple):
-    """Stands in plain data for something that can't be read as numbers or text; `what` says what it was: 'an object'."""
+    """Replaces something that can't be read as numbers or text in plain data; `what` says what it was: 'an object'."""
 
     what: str
 
@@ -180,10 +180,10 @@ def close(one: dict, other: dict, tolerance: float) -> bool:
 
 
 def readings(answer) -> list:
-    """What a number may mean as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', lists.
+    """The possible meanings of a number as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', lists.
 
-    A text with two meanings gives both ('1,094' is 1.094 or 1094). What is no text or exact number is handed back as it
-    is. Raises NotNumbers for a text that is no number.
+    A text with two meanings gives both ('1,094' is 1.094 or 1094). Anything that isn't a text or an exact number is
+    returned unchanged. Raises NotNumbers for a text that isn't a number.
     """
     try:
         return _readings(plain_data(answer))
@@ -210,7 +210,7 @@ def _readings(answer) -> list:
             continue
         found.append(values if len(values) > 1 else values[0])
     if not found:
-        raise NotNumbers(f"the text {answer[:40]!r}, which is no number")
+        raise NotNumbers(f"the text {answer[:40]!r}, which isn't a number")
     return found
 
 

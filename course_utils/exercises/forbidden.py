@@ -23,7 +23,7 @@ def written_out(forbidden: tuple[str, ...], observe: Callable) -> Callable:
             output = observe(answer, *inputs)
         for name in forbidden:
             if noted & _marks(name):
-                raise TypeError(f"expected the steps written out, and your function calls {name}, which does the exercise "
+                raise TypeError(f"expected the steps written out, but your function calls {name}, which does the exercise "
                                 "for you. Write it with simpler operations")
         return output
     return look

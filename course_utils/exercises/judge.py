@@ -1,12 +1,12 @@
-"""Judges an answer: right, a mistake with a name, or wrong by a property that it lacks.
+"""Judges an answer: right, a known mistake, or wrong because it lacks a property.
 
-Does: run an answer on fresh inputs, compare what it gives with the course's answer and with the answers that known
-mistakes give, and say one thing about it. Does not: contain exercises or their solutions (see `lessons`), or
-keep marks (see `record`).
+Does: run an answer on fresh inputs, compare its results with those of the course's answer and of the known mistakes,
+and say one thing about it. Does not: contain exercises or their solutions (see `lessons`), or save progress (see
+`record`).
 
-The order of the questions: did it run, did it leave its inputs alone, is it the right kind of thing, is it right, is it
-one of the known mistakes on *every* input, which property fails first. Only the known mistakes that agree on every
-input are named; if no property fails either, the largest difference is shown and nothing is guessed.
+The questions, in order: did it run, did it leave its inputs alone, is it the right kind of thing, is it right, is it one
+of the known mistakes on *every* input, which property fails first. A known mistake is named only if it agrees on every
+input. If no property fails either, the message shows the largest difference and doesn't guess.
 """
 
 import graphlib
@@ -24,13 +24,13 @@ from course_utils.exercises.sides import Handed, InThread, Side
 from course_utils.files.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
-AS_GIVEN = "That is what it did when you got it."       # said of a repair whose mistake is still there
+AS_GIVEN = "That is what it did when you got it."       # for code to repair whose mistake is still there
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
-    """What to say about an answer; never raises for anything the answer does. A Key judges the usual `seed` only.
+    """The verdict on an answer; never raises, whatever the answer does. A Key can judge only the usual `seed`.
 
-    `answer` is a function or a value, which is run here, or a side (see `sides`) that was or will be run elsewhere.
+    `answer` is a function or a value, which is run here, or a side (see `sides`) that is run elsewhere.
     """
     side = answer if isinstance(answer, Side) else InThread(exercise, answer)
     with usual_settings():
@@ -44,7 +44,7 @@ def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) ->
         return _judge_value(exercise, known, handed)
     if seed != SEED and isinstance(known, Key):
         return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
-                       f"judge the usual inputs only (seed={SEED}), not seed={seed}.")
+                       f"judge only the usual inputs (seed={SEED}), not those of seed={seed}.")
     a_class = exercise.signature[:1].isupper()
     if handed.kind in ("nothing", "value") or (handed.kind == "instance" and a_class):
         return _wrong(exercise, say.of_handed(exercise, handed.kind, handed.type))
@@ -58,7 +58,7 @@ def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], se
     cases = []
     for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
         if index >= len(runs):
-            return _wrong(exercise, f"It answered {len(runs)} of the inputs that it got, and there are more.")
+            return _wrong(exercise, f"It returned results for only {len(runs)} of its inputs.")
         result = runs[index]
         trouble = _trouble(exercise, result, inputs)
         if trouble and index == 0 and _not_written(result):
@@ -83,7 +83,7 @@ def _not_written(result: Run) -> bool:
 
 
 def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
-    """Whether a known mistake gives what the learner's answer gives, on every input."""
+    """Whether a known mistake gives the same results as the learner's answer, on every input."""
     for index, case in enumerate(cases):
         output = known.gives(name, index, case.inputs)
         if output is None or not close(_with_nan_marked(case.got), _with_nan_marked(output), exercise.tolerance):
@@ -92,7 +92,7 @@ def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Ca
 
 
 def _with_nan_marked(named: dict) -> dict:
-    """NaN as a number that nothing else gives, so that two outputs with NaN in the same places are the same."""
+    """NaN replaced by a number that nothing else gives, so that outputs with NaN in the same positions are equal."""
     return {name: value if isinstance(value, str) else torch.nan_to_num(value, nan=7e7) for name, value in named.items()}
 
 
@@ -100,7 +100,7 @@ def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]
     """The verdict for one known mistake, or for several that behaviour cannot tell apart."""
     worst = next(case for case in cases if not close(case.got, case.right, exercise.tolerance))
     texts = [f"{mistake.seen(worst)} {mistake.why}" for mistake in fitting]
-    text = texts[0] if len(texts) == 1 else "one of these, which give the same: " + " — or: ".join(texts)
+    text = texts[0] if len(texts) == 1 else "one of these, which give the same results: " + " — or: ".join(texts)
     names = tuple(mistake.name for mistake in fitting)
     if exercise.given in names:
         seen = fitting[names.index(exercise.given)].seen(worst)
@@ -112,7 +112,7 @@ def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]
 
 
 def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -> str:
-    """The first thing that is not as it must be: parts, shape, finiteness, the exercise's properties, the values."""
+    """The first thing that is wrong: parts, shape, finiteness, the exercise's properties, the values."""
     for case, output in zip(cases, outputs):
         if case.right.keys() != case.got.keys():
             return say.of_parts(exercise, output, case.got, case.right)
@@ -130,7 +130,7 @@ def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -
 
 
 def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
-    """What the first property that fails has to say."""
+    """The message of the first property that fails."""
     for rule in exercise.properties:
         for case in cases:
             try:
@@ -142,10 +142,10 @@ def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
 
 
 def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
-    """What to say of an answer that did not come to an output that can be compared, or changed its input."""
+    """What to say about an answer that has no output to compare, or that changed its input."""
     if result.timed_out:
-        return ("It doesn't come to an end within a few seconds, so it was stopped. Look for a loop whose condition never "
-                "becomes false.")
+        return ("It didn't finish within a few seconds, so we stopped it. Look for a loop whose condition never becomes "
+                "false.")
     if result.error is not None:
         return say.of_error(exercise, result.error, inputs)
     if result.output is None:
@@ -160,7 +160,7 @@ def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
 
 
 def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Verdict:
-    """Numbers and orders: the answer itself is compared, with the value that each known mistake leads to."""
+    """Numbers and orders: the answer itself is compared with the value that each known mistake leads to."""
     answer = handed.value
     if handed.kind == "nothing":
         return _open(exercise)
@@ -187,14 +187,14 @@ def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Ver
 
 
 class Unknown(dict):
-    """In place of the right value where only its fingerprints are known: a property that asks for it says nothing."""
+    """Replaces the right value where only its fingerprints are known; a property that needs it is skipped."""
 
     def __missing__(self, part: str):
         raise LookupError("this edition of the course does not hold the right value")
 
 
 def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
-    """Given lines to be put in order: any order that keeps every 'before' of the reference is right."""
+    """Lines to put in order: any order that keeps every 'before' of the reference is right."""
     letters = [chr(ord("A") + i) for i in range(len(exercise.lines))]
     words = answer if isinstance(answer, (list, tuple)) else []
     if isinstance(answer, str):
@@ -213,7 +213,7 @@ def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
 
 
 def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
-    """Letters in an order that keeps every rule (before, after, name): the first in the alphabet of those that may come."""
+    """Letters in an order that keeps every rule (before, after, name); where several may come next, the first of them."""
     sorter = graphlib.TopologicalSorter()
     for before, after, _ in rules:
         sorter.add(after, before)

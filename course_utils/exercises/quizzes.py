@@ -1,6 +1,6 @@
-"""Quizzes and predictions: questions with a remark for every option, and guesses kept until the result is there.
+"""Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read lessons/n04/quiz.yaml, show them, keep answers. Does not: judge functions (see `judge`).
+Does: read lessons/n04/quiz.yaml, show questions, save answers. Does not: judge functions (see `judge`).
 """
 
 import html
@@ -15,7 +15,7 @@ LETTERS = "abcdefgh"
 
 
 class Option(NamedTuple):
-    """One answer to choose: its `text`, whether it is `right`, and what to say to whoever chose it."""
+    """One answer to choose: its `text`, whether it is `right`, and the `remark` for a learner who chooses it."""
 
     text: str
     right: bool
@@ -23,7 +23,7 @@ class Option(NamedTuple):
 
 
 class Question(NamedTuple):
-    """`name` is the same for ever; `taught` is the number of the notebook that taught it."""
+    """`name` never changes; `taught` is the number of the notebook that teaches the answer."""
 
     name: str
     taught: str
@@ -54,13 +54,13 @@ def load_quiz(number: str) -> tuple[Question, ...]:
 
 
 class Quiz:
-    """The questions of one notebook. Shown as a list whose options open; `answer(1, "b")` tells and keeps the answer."""
+    """The questions of one notebook, shown as a list whose options open; `answer(1, "b")` explains and saves the answer."""
 
     def __init__(self, number: str):
         self.number, self.questions = number, load_quiz(number)
 
     def answer(self, question: int, letter: str) -> None:
-        """Print the remark for an option: answer(1, "b"). A question or letter that is not there is said so."""
+        """Print the remark on an option: answer(1, "b"). If there is no such question or letter, say so."""
         if not isinstance(question, int) or not 1 <= question <= len(self.questions):
             print(f"there is no question {question!r}; the quiz has questions 1 to {len(self.questions)}")
             return
@@ -95,13 +95,13 @@ class Quiz:
 
 
 def _inline(text: str) -> str:
-    """Text as HTML; what stands between backticks as code."""
+    """Text as HTML, with everything between backticks as code."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 
 
 class Prediction:
-    """A guess under a name, kept with the progress; `compare` puts it beside what was measured."""
+    """A guess under a name, saved with the progress; `compare` shows it next to the measured value."""
 
     def __init__(self, name: str, yours=None):
         self.name = name
@@ -115,7 +115,7 @@ class Prediction:
             print(f"your prediction: {self.yours}")
 
     def compare(self, measured, unit: str = "") -> None:
-        """Print what was measured beside the guess; for two numbers, how far apart they are."""
+        """Print the measured value next to the guess; if both are numbers, also how far apart they are."""
         measured = _single(measured)
         shown = _number(measured) + (f" {unit}" if unit else "")
         if self.yours is None:

@@ -1,7 +1,7 @@
-"""What a learner has done so far: one small JSON file beside their copies of the notebooks.
+"""A learner's progress: one small JSON file next to their copies of the notebooks.
 
-Does: read, mark, write at once or not at all, one process at a time. Does not: hold anything that cannot be done again;
-whoever deletes the file loses the marks and nothing else.
+Does: read it, add a result, write it completely or not at all, one process at a time. Does not: hold anything that can't
+be done again; if you delete the file, you lose your progress and nothing else.
 """
 
 import json
@@ -12,21 +12,21 @@ from course_utils.files import InUse, locked, other_than_a_file, write_json
 from course_utils.files.paths import EXTRAS, NOTEBOOKS, ROOT
 
 NAME = "progress.json"
-PARTS = {                                               # and what their marks may be
+PARTS = {                                               # and the types of their entries
     "exercises": (bool, dict), "quizzes": (dict,), "predictions": (bool, int, float, str),
 }
-WAIT = 10                                               # seconds for another notebook to write its mark
-_memory: dict = {}                                      # marks of a kernel that keeps no file
+WAIT = 10                                               # seconds for another notebook to finish writing
+_memory: dict = {}                                      # progress of a kernel that has no file
 
 
 def location() -> Path | None:
-    """The file: COURSE_PROGRESS, else beside the notebook that runs; None for the originals, which keep no marks.
+    """The file: COURSE_PROGRESS, else next to the running notebook; None for the originals, which save no progress.
 
-    An extra keeps its marks where the other notebooks do, in the folder above its own.
+    An extra uses the same file as the other notebooks, in the folder above its own.
     """
     named = os.environ.get("COURSE_PROGRESS")
     if named:
-        return Path(os.path.expanduser(named))          # which leaves the home of nobody as it is
+        return Path(os.path.expanduser(named))          # which doesn't change the home of an unknown user
     try:
         here = Path.cwd().resolve()
     except OSError:                                     # the folder was deleted while the notebook was open
@@ -37,9 +37,9 @@ def location() -> Path | None:
 
 
 def read() -> dict:
-    """The marks, {"exercises": {...}, "quizzes": {...}, "predictions": {...}}; prints one line if the file is damaged.
+    """The progress, {"exercises": {...}, "quizzes": {...}, "predictions": {...}}; prints one line if the file is damaged.
 
-    A mark that can't be one, such as a number where a quiz keeps its answer, is left out.
+    Invalid entries, such as a number where a quiz keeps its answer, are left out.
     """
     path = location()
     marks = _memory if path is None else _read_file(path)
@@ -53,46 +53,47 @@ def _read_file(path: Path) -> dict:
     try:
         return _marks_in(path)
     except OSError as error:
-        print(f"{path.name} cannot be read ({error.strerror}); no mark is shown.")
+        print(f"{path.name} cannot be read ({error.strerror}), so no progress is shown.")
         return {}
     except ValueError:
-        print(f"{path.name} cannot be read; marks start anew, and the next one keeps the old file under another name.")
+        print(f"{path.name} cannot be read, so your progress starts from zero. The old file will be kept under another "
+              "name.")
         return {}
 
 
 def _marks_in(path: Path) -> dict:
-    """What the file holds. Raises ValueError where that is no table of marks, OSError where it can't be read."""
+    """The contents of the file. Raises ValueError if they aren't a record of progress, OSError if it can't be read."""
     try:
         marks = json.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
         raise ValueError("brackets without end") from None
     if not isinstance(marks, dict) or not all(isinstance(part, dict) for part in marks.values()):
-        raise ValueError("not a table of marks")
+        raise ValueError("not a record of progress")
     return marks
 
 
 def mark(part: str, name: str, value) -> None:
-    """Set one mark, such as mark("exercises", "4.2", True). A folder that cannot be written to costs one line, no error.
+    """Save one result, such as mark("exercises", "4.2", True). If that fails, print one line and raise nothing.
 
-    Notebooks that mark at the same time wait for each other. A damaged file is kept beside the new one.
+    Notebooks that save at the same time wait for each other. A damaged file is kept next to the new one.
     """
     value = value.item() if hasattr(value, "item") else value  # a number of NumPy's or torch's
     try:
         json.dumps(value)
     except (TypeError, ValueError):
-        print(f"a mark cannot be {type(value).__name__}; it is not kept. Use a number, a text, or True or False.")
+        print(f"a value of type {type(value).__name__} cannot be saved. Use a number, a text, True or False.")
         return
     path = location()
     if path is None:
         _memory.setdefault(part, {})[name] = value
         return
     if what := other_than_a_file(path):
-        print(f"{path} is {what}; expected a file. The mark is not kept: set COURSE_PROGRESS to a file of your own, such as "
-              "~/progress.json.")
+        print(f"{path} is {what}; expected a file. Your progress wasn't saved: set COURSE_PROGRESS to a file of your own, "
+              "such as ~/progress.json.")
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path, "writing a mark", wait=WAIT):
+        with locked(path, "saving progress", wait=WAIT):
             marks = {}
             if path.exists():
                 try:
@@ -102,9 +103,9 @@ def mark(part: str, name: str, value) -> None:
             marks.setdefault(part, {})[name] = value
             write_json(path, marks)
     except InUse:
-        print(f"{path.name} is in use by another notebook; the mark is not kept. Run the cell again.")
+        print(f"{path.name} is in use by another notebook, so your progress wasn't saved. Run the cell again.")
     except OSError as error:
-        print(f"{path.name} cannot be written ({error.strerror}); the mark is not kept.")
+        print(f"{path.name} cannot be written ({error.strerror}), so your progress wasn't saved.")
 
 
 def _keep_damaged(path: Path) -> None:
@@ -112,4 +113,4 @@ def _keep_damaged(path: Path) -> None:
     while (kept := path.with_name(f"{path.stem}.damaged-{n}.json")).exists():
         n += 1
     os.replace(path, kept)
-    print(f"{path.name} cannot be read; marks start anew, and the old file is kept as {kept.name}.")
+    print(f"{path.name} cannot be read, so your progress starts from zero. The old file is kept as {kept.name}.")

@@ -1,7 +1,7 @@
-"""What a check says in its own words: of errors, of results in the wrong form, of numbers that fit no known mistake.
+"""The wording of a check: about errors, results in the wrong form, and numbers that match no known mistake.
 
-Does: write sentences, with the names that the exercise's signature gives to inputs and results. Does not: decide (see
-`judge`), or know any exercise (see `lessons` for what is said of known mistakes).
+Does: write sentences with the names that the exercise's signature gives to inputs and results. Does not: decide (see
+`judge`), or know any exercise (the messages for known mistakes are in `lessons`).
 """
 
 import re
@@ -16,18 +16,18 @@ from course_utils.exercises.running import Failure, names_of_inputs
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
-CUT_OFF = "NumPy, .item(), .detach(), no_grad() or a new torch.tensor(…) on the way cuts the gradient off."
-KNOWN_ERRORS = (                                        # of PyTorch's messages, those that say little to a learner
+CUT_OFF = "NumPy, .item(), .detach(), no_grad() or a new torch.tensor(…) along the way cuts it off."
+KNOWN_ERRORS = (                                        # PyTorch's messages that tell a learner little
     ("modified by an inplace operation", "No gradient can be computed: a tensor that the backward pass still needs is "
-     "changed in place, as `weights[~mask] = 0` and `x += …` do. Make a new tensor: torch.where, masked_fill (without _), "
-     "`x = x + …`."),
-    ("in-place operation", "An input that needs a gradient is changed in place. It belongs to whoever calls the function: "
-     "make a new tensor, as `x = x + …` does and `x += …` doesn't."),
+     "changed in place, as in `weights[~mask] = 0` or `x += …`. Make a new tensor instead, with torch.where, masked_fill "
+     "(without _) or `x = x + …`."),
+    ("in-place operation", "You change an input that needs a gradient in place. It belongs to the code that calls your "
+     "function, so make a new tensor: write `x = x + …`, not `x += …`."),
     ("does not require grad and does not have a grad_fn", f"No gradient flows back through your result. {CUT_OFF}"),
-    ("division by zero", "What you divide by is 0 here. Is it counted up where it should be? Some of the inputs are small "
-     "on purpose: a single batch, a single token."),
-    ("cannot access local variable", "That variable gets its value only in a loop or an `if` which doesn't run for this "
-     "input. Give it a value before."),
+    ("division by zero", "You divide by 0 here. If you divide by a count, does it go up where it should? Some inputs are "
+     "small on purpose: a single batch, a single token."),
+    ("cannot access local variable", "That variable gets a value only inside a loop or an `if` that doesn't run for this "
+     "input. Give it a value before that."),
 )
 
 
@@ -42,9 +42,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def asked_for(exercise: Exercise) -> str:
-    """What a right answer is: 'It should return context (…), weights (…).'"""
+    """What a right answer looks like: 'It should return context (…), weights (…).'"""
     given, arrow, result = exercise.signature.partition("->")
-    return f"It should return {result.strip()}." if arrow else f"Asked for is {given.strip()}."
+    return f"It should return {result.strip()}." if arrow else f"The answer should be {given.strip()}."
 
 
 def names_of_results(exercise: Exercise) -> list[str]:
@@ -57,7 +57,7 @@ def names_of_results(exercise: Exercise) -> list[str]:
 
 
 def names_of_parts(exercise: Exercise, right: dict) -> list[str]:
-    """What the parts of the right answer are called: by the exercise's look at an answer, else by its signature."""
+    """The names of the parts of the right answer: those that `observe` returns, else those in the signature."""
     if "0" not in right:
         return list(right)
     names = names_of_results(exercise)
@@ -65,7 +65,7 @@ def names_of_parts(exercise: Exercise, right: dict) -> list[str]:
 
 
 def two_as_one(exercise: Exercise, right: dict) -> bool:
-    """Whether the right answer is several numbers with a name each, which were read as one tensor."""
+    """Whether the right answer is several numbers, each with a name, that were read as one tensor."""
     form = right.get("")
     return isinstance(form, torch.Tensor) and form.dim() == 1 and len(form) == len(names_of_results(exercise))
 
@@ -77,25 +77,25 @@ def name_of_part(exercise: Exercise, right: dict, part: str) -> str:
 
 
 def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
-    """What to say of an error that the function raised."""
+    """What to say about an error that the function raised."""
     if error.type == "ProcessDied":
-        return ("Your function ended the Python process in which it ran. Look for os._exit, a crash in a library, or far "
-                "too much memory.")
+        return ("Your function ended the Python process it ran in. Look for os._exit, a crash in a library, or far too much "
+                "memory.")
     if error.type == "RecursionError":
-        return "Your function calls itself without end (RecursionError). Which input should stop it?"
+        return "Your function calls itself forever (RecursionError). Which input should stop it?"
     said = error.message.strip().splitlines()
     message = said[0].rstrip(".") if said else "no message"
     if said and error.ours and message.startswith("expected"):
-        return f"{message[0].upper()}{message[1:]}."    # said by the exercise's own look at the answer
+        return f"{message[0].upper()}{message[1:]}."    # raised by the exercise's own code
     where = f" in the line `{error.line}`" if error.line else ""
     for beginning, meaning in KNOWN_ERRORS:
         if beginning in message:
             return f"{meaning}" if error.ours else f"{error.type}{where}. {meaning}"
     if error.ours and error.type == "TypeError" and re.search(r"argument|unexpected keyword", message):
         if exercise.signature[:1].isupper():
-            return f"Your class can't be used as the exercise says ({message}). Asked for is {exercise.signature}."
+            return f"Your class can't be used the way the exercise describes ({message}). Expected {exercise.signature}."
         names = [f"`{name}`" for name in names_of_inputs(exercise)]
-        return (f"Your function can't be called as the exercise says ({message}). It gets {listed(names)}: "
+        return (f"Your function can't be called the way the exercise describes ({message}). It gets {listed(names)}: "
                 f"{exercise.signature.partition('->')[0].strip()}.")
     return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip()
 
@@ -110,17 +110,17 @@ def shapes_of(exercise: Exercise, inputs: tuple) -> str:
 
 
 def of_changed_input(exercise: Exercise, place: int, inputs: tuple) -> str:
-    """What to say of an input that was changed in place."""
+    """What to say about an input that was changed in place."""
     names = names_of_inputs(exercise)
     name = names[place] if place < len(names) else f"input {place + 1}"
-    advice = (f"Use `{name} = {name} + …` instead of `{name} += …`, and no operation whose name ends in `_`. "
-              f"If you assign into it, as `{name}[i] = …` does, work on `{name}.clone()`."
+    advice = (f"Write `{name} = {name} + …` instead of `{name} += …`, and avoid operations whose names end in `_`. "
+              f"If you assign to its elements, as in `{name}[i] = …`, work on `{name}.clone()`."
               if isinstance(inputs[place], torch.Tensor) else f"Work on a copy, `copy.deepcopy({name})`.")
-    return f"Your function changes `{name}`, which belongs to whoever calls it. {advice}"
+    return f"Your function changes `{name}`, which belongs to the code that calls it. {advice}"
 
 
 def of_unreadable(exercise: Exercise, output, what: str) -> str:
-    """What to say of a result, or a part of one, that can't be read as numbers or text; `what` says what it is."""
+    """What to say about a result, or a part of one, that can't be read as numbers or text; `what` says what it is."""
     parts = output.items() if isinstance(output, dict) else enumerate(output) if isinstance(output, tuple) else ()
     names = names_of_results(exercise)
     for place, part in parts if not isinstance(output, Unreadable) else ():
@@ -136,7 +136,7 @@ def of_unreadable(exercise: Exercise, output, what: str) -> str:
 
 
 def of_parts(exercise: Exercise, output, got: dict, right: dict) -> str:
-    """What to say of too few or too many results."""
+    """What to say about too few or too many results."""
     names = names_of_parts(exercise, right)
     if two_as_one(exercise, right):
         names = names_of_results(exercise)
@@ -145,45 +145,42 @@ def of_parts(exercise: Exercise, output, got: dict, right: dict) -> str:
         form = next(iter(right.values()))
         one = ("one text" if isinstance(form, str) else "one number" if not form.dim() else
                f"one tensor of shape {tuple(form.shape)}")
-        return f"You return {how_many}, which can't be put together to {one}. {asked_for(exercise)}"
+        return f"You return {how_many}, which can't be combined into {one}. {asked_for(exercise)}"
     ending = (f"End with `return {', '.join(names)}`." if all(map(str.isidentifier, names)) else
               "Return them in this order, with a comma between them.")
     if isinstance(output, dict) and exercise.observe is None:
         keys = listed([repr(key) for key in output])
-        return (f"You return a dictionary with the keys {keys}. {_capital(len(names))} results are asked for: "
+        return (f"You return a dictionary with the keys {keys}. The exercise asks for {counted(len(names))} results: "
                 f"{listed(names)}. {ending}")
     if list(got) == [""] and (isinstance(got[""], str) or got[""].dim() != 1 or "0" in right):
         form = got[""]
-        alone = "a text" if isinstance(form, str) else f"one result, {tuple(form.shape)}" if form.dim() else "one number"
+        alone = ("a text" if isinstance(form, str) else
+                 f"one result, of shape {tuple(form.shape)}" if form.dim() else "one number")
     else:
         how_many = len(output) if isinstance(output, (list, tuple)) else got[""].numel() if list(got) == [""] else len(got)
         alone = f"{counted(how_many)} results"
-    return f"You return {alone}. {_capital(len(names))} are asked for: {listed(names)}. {ending}"
-
-
-def _capital(number: int) -> str:
-    return counted(number).capitalize()
+    return f"You return {alone}. The exercise asks for {counted(len(names))}: {listed(names)}. {ending}"
 
 
 def of_shape(exercise: Exercise, output, case: Case, part: str) -> str:
-    """What to say of a part that has another shape than it must have."""
+    """What to say about a part with the wrong shape."""
     got, right = case.got[part], case.right[part]
     if two_as_one(exercise, case.right) and got.dim() < 2:
         return of_parts(exercise, output, case.got, case.right)
     if isinstance(output, tuple) and len(case.right) == 1 and list(got.shape)[:1] == [len(output)]:
-        return (f"You return {counted(len(output))} results, each of shape {tuple(got.shape[1:])}. One is asked for, of "
-                f"shape {tuple(right.shape)}. {asked_for(exercise)}")
+        return (f"You return {counted(len(output))} results, each of shape {tuple(got.shape[1:])}. The exercise asks for "
+                f"one, of shape {tuple(right.shape)}. {asked_for(exercise)}")
     return (f"The shape of your {name_of_part(exercise, case.right, part)} is {tuple(got.shape)}, expected "
             f"{tuple(right.shape)} here. {shapes_of(exercise, case.inputs)} {asked_for(exercise)}".replace("  ", " "))
 
 
 def of_not_finite(exercise: Exercise, case: Case) -> str | None:
-    """What to say of numbers that are infinite or NaN where the right ones are not; infinite ones come first."""
+    """What to say about numbers that are infinite or NaN where the right ones aren't; infinite ones come first."""
     for kind, found, advice in (
-        ("infinite", torch.isinf, "A division by zero gives that, and so does a number that is too large to be stored."),
-        ("NaN", torch.isnan, "0 / 0, 0 times infinity and inf - inf give that."),
+        ("infinite", torch.isinf, "Look for a division by zero, or a number too large to store."),
+        ("NaN", torch.isnan, "Look for 0 / 0, 0 times infinity, or inf - inf."),
     ):
-        parts = list(case.right.items())[::-1]                    # weights come after the context that is made of them
+        parts = list(case.right.items())[::-1]                    # weights come after the context computed from them
         for part, right in sorted(parts, key=lambda item: getattr(item[1], "ndim", 0) == 0):          # lone numbers last
             got = case.got[part]
             if isinstance(right, str) or isinstance(got, str) or not torch.isfinite(right).all():
@@ -197,22 +194,22 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
 
 
 def of_precision(cases: Sequence[Case], outputs: Sequence, tolerance: float) -> str | None:
-    """What to say of numbers that would be right if they had not been rounded, or computed with half the digits."""
+    """What to say about numbers that would be right if they hadn't been rounded, or computed with half the digits."""
     pairs = [(got, case.right[part]) for case in cases for part, got in case.got.items()]
     if any(isinstance(got, str) or isinstance(right, str) or not torch.isfinite(got).all() for got, right in pairs):
         return None
     kinds = {kind for output in outputs for kind in _types_in(output)} & {torch.float16, torch.bfloat16}
     if kinds and all(torch.allclose(got, right, rtol=0.02, atol=0.02) for got, right in pairs):
         name = str(kinds.pop()).removeprefix("torch.")
-        return (f"Your numbers are nearly right, but they are {name}, which keeps only two or three digits. Leave the type "
-                "as it is: no .half() and no .bfloat16().")
+        return (f"Your numbers are nearly right, but they are {name}, which keeps only two or three digits. Don't change "
+                "the type with .half() or .bfloat16().")
     for digits in range(6):
         reach = 0.5 * 10.0**-digits + tolerance
         if all(torch.allclose(got, got.round(decimals=digits), rtol=0, atol=1e-6) for got, _ in pairs):
             if digits and all(((got - right).abs() <= reach).all() for got, right in pairs):
                 places = f"{counted(digits)} decimal{'s' if digits > 1 else ''}"
-                return (f"Your numbers are rounded to {places}; up to there they are right. Return them as they are: "
-                        "rounding is for printing.")
+                return (f"Your numbers are rounded to {places}. They're right that far, but return them unrounded; round "
+                        "only when you print.")
             return None
     return None
 
@@ -243,20 +240,20 @@ def of_largest_difference(exercise: Exercise, cases: Sequence[Case]) -> str:
                 place = [int(i) for i in np.unravel_index(int(gap.argmax()), tuple(gap.shape))] if gap.dim() else []
                 value, wanted = got[tuple(place)].item(), right[tuple(place)].item()
                 count = int((gap > exercise.tolerance).sum())
-                many = f"{count} of the {gap.numel()} numbers in your {name} are off; the furthest, at {place},"
-                text = (f"{many if place else f'Your {name}'} is {value:.4f}, expected {wanted:.4f}. This fits none of the "
-                        "mistakes known here: work this one number out by hand.")
+                many = f"{count} of the {gap.numel()} numbers in your {name} are off; the worst, at {place},"
+                text = (f"{many if place else f'Your {name}'} is {value:.4f}, expected {wanted:.4f}. We don't recognise the "
+                        "mistake, so work out this one number by hand.")
     return text
 
 
 def of_number(exercise: Exercise, got: dict, right: dict | None, near: bool) -> str:
-    """What to say of numbers that no known mistake leads to; `right` is None where only fingerprints are known."""
+    """What to say about numbers that match no known mistake; `right` is None where only fingerprints are known."""
     values = [value for part in got.values() for value in part.flatten().tolist()]
     shown = f"{values[0]:.6g}" if len(values) == 1 else "These"
     if near:
-        return (f"{shown} {'is' if len(values) == 1 else 'are'} close, but not close enough. Keep more decimals on the way, "
+        return (f"{shown} {'is' if len(values) == 1 else 'are'} close, but not close enough. Keep more decimals as you go, "
                 "and round at the end.")
-    verdict = f"{shown} {'is not it' if len(values) == 1 else 'are not the right numbers'}"
+    verdict = f"{shown} isn't right" if len(values) == 1 else f"{shown} aren't the right numbers"
     if right is not None:
         wanted = [value for part in right.values() for value in part.flatten().tolist()]
         off = [i for i, (a, b) in enumerate(zip(values, wanted)) if not abs(a - b) <= exercise.tolerance * (1 + abs(b))]
@@ -266,13 +263,12 @@ def of_number(exercise: Exercise, got: dict, right: dict | None, near: bool) -> 
             which = listed([PLACES[i] for i in off])
             verdict = f"The {which} of your numbers {'is' if len(off) == 1 else 'are'} off"
     place = next((i for i, hint in enumerate(exercise.hints, start=1) if i > 1 and re.search(r"\d", hint)), None)
-    help_ = f"hint({place}) gives some to compare with" if place else "hint(1) helps"
-    return (f"{verdict}, and {'that fits' if len(values) == 1 else 'they fit'} no usual slip. Write down each intermediate "
-            f"number; {help_}.")
+    help_ = f"hint({place}) gives you some to compare with" if place else "hint(1) helps"
+    return f"{verdict}, and we don't recognise the mistake. Write down each intermediate number; {help_}."
 
 
 def of_form(exercise: Exercise, got: dict) -> str:
-    """What to say of a value with more or fewer numbers than are asked for."""
+    """What to say about a value with more or fewer numbers than the exercise asks for."""
     if list(got) != [""]:
         seen = f"{counted(len(got))} parts of different forms"
     elif isinstance(got[""], str):
@@ -287,10 +283,10 @@ def of_form(exercise: Exercise, got: dict) -> str:
 
 
 def of_handed(exercise: Exercise, kind: str, type_name: str) -> str:
-    """What to say of something else than the function or class that is asked for."""
+    """What to say about something other than the function or class that the exercise asks for."""
     name = exercise.signature.partition("(")[0].strip()
     if kind == "instance":
-        seen, what = f"an object that {type_name} made", "the class itself, without brackets"
+        seen, what = f"an object of the class {type_name}", "the class itself, without brackets"
     else:
         seen, what = ("None" if kind == "nothing" else article(type_name)), "the function itself, without calling it"
-    return f'check() got {seen}. Hand over {what}: exercise("{exercise.id}").check({name}).'
+    return f'check() got {seen}. Pass {what}: exercise("{exercise.id}").check({name}).'

@@ -1,13 +1,13 @@
-"""Runs a learner's function in a process of its own, so that anything can be stopped: `InWorker` is the side that does.
+"""Runs a learner's function in a separate process, so that anything can be stopped; `InWorker` is the side that does it.
 
-The process is started in the background at the first `exercise(…)` and used for all checks of a kernel. It is never
-forked off, since a fork after PyTorch has used two threads hangs. When a check takes longer than its limit, or somebody
-interrupts it, the whole process is ended and a new one started.
+The process starts in the background at the first `exercise(…)` and serves all checks of a kernel. It is never forked,
+because a fork hangs once PyTorch has used two threads. If a check exceeds its time limit, or somebody interrupts it, the
+whole process is killed and a new one started.
 
-A function travels by cloudpickle with the globals that it uses. What it changes in them stays in the other process: a
-list that it appends to is the same as before here. Its inputs, its prints and the line of an error do come back.
+A function is sent with cloudpickle, together with the globals that it uses. Its changes to them stay in the other
+process: a list that it appends to doesn't change here. Its inputs, its prints and the line of an error do come back.
 
-Does: start, feed, end the process; fall back on a thread for a function that cannot travel. Does not: judge.
+Does: start, feed and end the process; fall back on a thread for a function that can't be sent. Does not: judge.
 """
 
 import atexit
@@ -38,7 +38,7 @@ PROGRAM = [sys.executable, "-m", "course_utils.exercises.worker"]
 
 
 class CannotTravel(Exception):
-    """A function that cannot be run in another process; the message says why."""
+    """A function that can't be run in another process; the message says why."""
 
 
 class Worker:
@@ -75,7 +75,7 @@ class Worker:
         if self.is_ready:
             return
         if "ready" not in (self.next_frame(time.monotonic() + STARTING) or {}):
-            raise CannotTravel("the process for checks does not start")
+            raise CannotTravel("the process for checks doesn't start")
         self.is_ready = True
 
     def send(self, request: dict, body: bytes) -> None:
@@ -100,12 +100,12 @@ _one_at_a_time = threading.RLock()
 
 
 def wanted() -> bool:
-    """Whether checks run in a process of their own: unless COURSE_WORKER=0."""
+    """Whether checks run in a separate process: yes, unless COURSE_WORKER=0."""
     return is_on("COURSE_WORKER", unset=True)
 
 
 def start() -> None:
-    """Start the process in the background if it isn't running; a machine that cannot is told at the first check."""
+    """Start the process in the background if it isn't running; if that fails, the first check says so."""
     global _worker
     with _one_at_a_time, contextlib.suppress(OSError):
         if _worker is None or _worker.owner != os.getpid() or _worker.process.poll() is not None:
@@ -139,8 +139,8 @@ class InWorker(Side):
         try:
             runs = self._runs_there(seed)
         except CannotTravel as why:
-            print(f"Your function runs in this kernel, not in a process of its own ({why}). If it doesn't come to an end, "
-                  "it may not be possible to stop it: interrupt the kernel, or restart it.")
+            print(f"Your function runs in this kernel instead of a separate process ({why}). If it never finishes, it may "
+                  "be impossible to stop: interrupt the kernel, or restart it.")
             runs = InThread(self.exercise, self.answer, self.seconds).runs(seed)
         print("".join(run.printed for run in runs), end="")
         return runs
@@ -153,7 +153,7 @@ class InWorker(Side):
             for _ in range(2):                          # it may have gone to sleep for good since the last check
                 start()
                 if _worker is None:
-                    raise CannotTravel("no process can be started")
+                    raise CannotTravel("a separate process can't be started")
                 try:
                     found = self._ask(_worker, request, body)
                 except BaseException:                   # an interrupt above all: leave nothing running
@@ -163,7 +163,7 @@ class InWorker(Side):
                 if found is not None:
                     return found
                 stop()
-        raise CannotTravel("the process for checks does not answer")
+        raise CannotTravel("the process for checks doesn't respond")
 
     def _ask(self, worker: Worker, request: dict, body: bytes) -> list[Run] | None:
         """The runs; None if the process had ended before the function began."""

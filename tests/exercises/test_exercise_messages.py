@@ -47,9 +47,11 @@ def said(answer, exercise=PAIR, reference=attend) -> str:
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("answer, sentence", [
     (lambda q, k: attend(q, k)[0],
-     "You return one result, (2, 4, 6). Two are asked for: context and weights. End with `return context, weights`."),
-    (lambda q, k: (*attend(q, k), q), "You return three results. Two are asked for: context and weights."),
-    (lambda q, k: {"a": 1, "b": 2}, "You return a dictionary with the keys 'a' and 'b'. Two results are asked for"),
+     "You return one result, of shape (2, 4, 6). The exercise asks for two: context and weights. End with `return context, "
+     "weights`."),
+    (lambda q, k: (*attend(q, k), q), "You return three results. The exercise asks for two: context and weights."),
+    (lambda q, k: {"a": 1, "b": 2},
+     "You return a dictionary with the keys 'a' and 'b'. The exercise asks for two results: context and weights."),
     (lambda q, k: (attend(q, k)[0], None), "Your second result, the weights, is None."),
     (lambda q, k: (object(), attend(q, k)[1]), "Your first result, the context, is an object."),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT),
@@ -57,7 +59,7 @@ def said(answer, exercise=PAIR, reference=attend) -> str:
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] * math.inf), "40 of the 40 numbers in your weights are infinite."),
     (lambda q, k: (attend(q, k)[0] * math.nan, attend(q, k)[1]), "48 of the 48 numbers in your context are NaN."),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] + torch.eye(4, 5) / 2),
-     "8 of the 40 numbers in your weights are off; the furthest, at ["),
+     "8 of the 40 numbers in your weights are off; the worst, at ["),
     (lambda q, k: attend(q.half(), k.half()), "Your numbers are nearly right, but they are float16"),
     (lambda q, k: attend(q.bfloat16(), k.bfloat16()), "Your numbers are nearly right, but they are bfloat16"),
     (lambda q, k: [part.round(decimals=2) for part in attend(q, k)], "Your numbers are rounded to two decimals"),
@@ -70,9 +72,10 @@ def test_a_result_in_the_wrong_form_is_said_in_words(answer, sentence):
 
 
 @pytest.mark.parametrize("answer, sentence", [
-    (lambda q, k: (q.mean(1), k.mean(1)), "You return two results, each of shape (2, 6). One is asked for, of shape (2, 6)"),
+    (lambda q, k: (q.mean(1), k.mean(1)),
+     "You return two results, each of shape (2, 6). The exercise asks for one, of shape (2, 6)"),
     (lambda q, k: [torch.ones(i) for i in range(1, 8)],
-     "You return seven parts, which can't be put together to one tensor of shape (2, 6)."),
+     "You return seven parts, which can't be combined into one tensor of shape (2, 6)."),
     (lambda q, k: "a text", "Your result is a text, expected numbers."),
     (lambda q, k: 1.0, "The shape of your result is (), expected (2, 6) here."),
 ])
@@ -84,7 +87,7 @@ def test_two_numbers_are_called_by_their_names():
     for answer, begins in ((lambda q, k: 0.5, "You return one number."),
                            (lambda q, k: (1, 2, 3), "You return three results.")):
         text = said(answer, TWO_NUMBERS, lambda q, k: (0.1, 0.2))
-        assert text.startswith(f"{begins} Two are asked for: mean and half of the interval."), text
+        assert text.startswith(f"{begins} The exercise asks for two: mean and half of the interval."), text
 
 
 # errors
@@ -110,9 +113,9 @@ def half_done(query, key):
 
 
 def test_an_input_changed_in_place_is_called_by_its_name():
-    assert said(added_in_place) == ("Your function changes `query`, which belongs to whoever calls it. Use `query = query + "
-                                    "…` instead of `query += …`, and no operation whose name ends in `_`. "
-                                    "If you assign into it, as `query[i] = …` does, work on `query.clone()`.")
+    assert said(added_in_place) == ("Your function changes `query`, which belongs to the code that calls it. Write `query = "
+                                    "query + …` instead of `query += …`, and avoid operations whose names end in `_`. "
+                                    "If you assign to its elements, as in `query[i] = …`, work on `query.clone()`.")
 
 
 def test_an_error_inside_the_standard_library_shows_the_learners_line():
@@ -149,15 +152,16 @@ def test_autograd_errors_say_what_to_do():
 
 def test_a_function_with_other_parameters_is_told_what_it_gets():
     text = said(lambda q: q)
-    assert text.startswith("Your function can't be called as the exercise says") and "It gets `query` and `key`" in text
+    assert text.startswith("Your function can't be called the way the exercise describes")
+    assert "It gets `query` and `key`" in text
 
 
 def test_an_object_in_place_of_its_class_and_a_value_in_place_of_a_function_are_told_apart():
     wanted = PAIR._replace(signature="Attend(d) -> a module")
     text = judge(wanted, Answers(attend, {}), nn.Linear(2, 2)).text
-    assert "an object that Linear made. Hand over the class itself" in text
+    assert "an object of the class Linear. Pass the class itself" in text
     text = judge(PAIR, Answers(attend, {}), [1, 2]).text
-    assert 'check() got a list. Hand over the function itself, without calling it: exercise("4.9").check(attend).' in text
+    assert 'check() got a list. Pass the function itself, without calling it: exercise("4.9").check(attend).' in text
 
 
 # numbers
@@ -169,27 +173,28 @@ def number(answer, value=1.094, properties=()):
 
 
 def test_a_number_that_fits_nothing_is_said_to_be_too_small_or_too_large():
-    assert number(0.6)[0] == ("0.6 is too small, and that fits no usual slip. Write down each intermediate number; hint(2) "
-                              "gives some to compare with.")
-    assert number(6)[0].startswith("6 is too large, and that fits no usual slip.")
-    assert number(6)[1].startswith("6 is not it, and that fits no usual slip.")     # fingerprints don't know which way
+    assert number(0.6)[0] == ("0.6 is too small, and we don't recognise the mistake. Write down each intermediate number; "
+                              "hint(2) gives you some to compare with.")
+    assert number(6)[0].startswith("6 is too large, and we don't recognise the mistake.")
+    assert number(6)[1].startswith("6 isn't right, and we don't recognise the mistake.")   # fingerprints can't say which
 
 
 def test_a_number_that_is_nearly_right_is_said_to_be_close_also_without_solutions():
     for text in number(1.12):
-        assert text == "1.12 is close, but not close enough. Keep more decimals on the way, and round at the end."
+        assert text == "1.12 is close, but not close enough. Keep more decimals as you go, and round at the end."
     assert all("close" not in text for text in number(1.3))
 
 
 def test_of_several_numbers_those_that_are_off_are_named():
-    assert number([1.0, 0.5], [1.0, 2.0])[0].startswith("The second of your numbers is off, and they fit no usual slip.")
-    assert number([1.0], [1.0, 2.0])[0].startswith("You give one number. Asked for is a number.")
+    off = number([1.0, 0.5], [1.0, 2.0])[0]
+    assert off.startswith("The second of your numbers is off, and we don't recognise the mistake.")
+    assert number([1.0], [1.0, 2.0])[0].startswith("You give one number. The answer should be a number.")
 
 
 def test_a_property_of_a_number_sees_the_right_value_and_says_nothing_without_solutions():
     signs = Property(lambda case: (case.got[""].sign() != case.right[""].sign()).any(), lambda case: "the sign is lost.", "")
     full, sealed = number(-3.0, properties=(signs,))
-    assert full.startswith("the sign is lost.") and sealed.startswith("-3 is not it")
+    assert full.startswith("the sign is lost.") and sealed.startswith("-3 isn't right")
     assert all(text.startswith("3 is") for text in number(3.0, properties=(signs,)))
     assert "6 of 6" not in judge(find_exercise("8.2"), answers_to("8.2"), [0.7, -0.8, 2.4, 0.3, -0.4, 1.2]).text
 
@@ -259,7 +264,7 @@ def test_the_courses_answer_counts_for_nobody(marks, capsys):
     used = asked.use(wrong)
     asked.check(used)
     _, replaced, refused = capsys.readouterr().out.splitlines()
-    assert replaced == "Yours isn't right yet, so the course's answer takes its place from here on: `wrong` is now ours."
+    assert replaced == "Your answer isn't right yet, so from here on the notebook uses the course's: `wrong` is now ours."
     assert refused.startswith("○ 4.2") and "the course's own answer" in refused
     assert not marks.exists() and asked.use(used) is used
     asked.check(copy.copy(variants_of("4.2")["einsum"]))

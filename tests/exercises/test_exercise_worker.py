@@ -83,7 +83,7 @@ def ignoring_signals(*inputs):
 def test_what_never_ends_is_stopped_in_time_and_the_next_check_works(function):
     verdict_on(right)
     before = workers._worker.process
-    assert "doesn't come to an end" in verdict_on(function, seconds=1.0).text
+    assert "didn't finish within a few seconds" in verdict_on(function, seconds=1.0).text
     assert before.poll() is not None                    # the whole process is gone, and no zombie is left
     assert verdict_on(right).state == "right"
 
@@ -96,8 +96,8 @@ def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
         return right(*inputs)
 
     assert pause < 1.0
-    assert "doesn't come to an end" in verdict_on(slow, seconds=1.0).text
-    assert "doesn't come to an end" in judge(EXERCISE, ANSWERS, InThread(EXERCISE, slow, seconds=1.0)).text
+    assert "didn't finish within a few seconds" in verdict_on(slow, seconds=1.0).text
+    assert "didn't finish within a few seconds" in judge(EXERCISE, ANSWERS, InThread(EXERCISE, slow, seconds=1.0)).text
 
 
 def test_a_function_that_ends_the_process_gets_a_verdict():

@@ -131,7 +131,7 @@ WRONG = [  # exercise, answer, the named mistake ("" for none), what the message
     ("7.2", lambda x, w, b, eps: right("7.2")(x, w, b, 1e-3), "", "close to those of eps = 0.001"),
     ("7.4", nothing_of_no_layers, "", "With no layers at all"),
     ("7.4", named_in_the_loop, "", "gets its value only in a loop"),
-    ("7.5", StackWithMask, "", "Your class can't be used as the exercise says"),
+    ("7.5", StackWithMask, "", "Your class can't be used the way the exercise describes"),
     ("7.5", StackOfNaN, "", "numbers in your output are NaN"),
     ("8.1", pooled(softmax_of_softmax), "", "right after a softmax over the last dimension it is one"),
     ("8.1", pooled(after_softmax), "", "Nothing is left for the real words"),

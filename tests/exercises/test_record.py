@@ -86,7 +86,8 @@ def test_a_write_that_fails_costs_one_line_and_leaves_the_old_marks_and_no_parti
     with monkeypatch.context() as patch:
         patch.setattr("os.replace", full)
         record.mark("exercises", "4.2", True)
-    assert capsys.readouterr().out == "progress.json cannot be written (No space left on device); the mark is not kept.\n"
+    assert capsys.readouterr().out == ("progress.json cannot be written (No space left on device), so your progress wasn't "
+                                       "saved.\n")
     assert marks.read_bytes() == before and not list(marks.parent.glob("*.partial"))
 
 
@@ -109,8 +110,8 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("COURSE_PROGRESS", str(place))
         mode = place.stat().st_mode
         record.mark("exercises", "4.1", True)
-        assert capsys.readouterr().out == (f"{place} is {what}; expected a file. The mark is not kept: set COURSE_PROGRESS "
-                                           "to a file of your own, such as ~/progress.json.\n")
+        assert capsys.readouterr().out == (f"{place} is {what}; expected a file. Your progress wasn't saved: set "
+                                           "COURSE_PROGRESS to a file of your own, such as ~/progress.json.\n")
         assert place.stat().st_mode == mode and sorted(os.listdir(tmp_path)) == before
         assert record.read()["exercises"] == {}
 

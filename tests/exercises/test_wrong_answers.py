@@ -211,7 +211,7 @@ def test_a_wrong_answer_of_nobodys_list_is_refused_with_true_words(number, answe
 @pytest.mark.parametrize("number, answer", CALLED, ids=[f"{i}-{label(case)}" for i, case in enumerate(CALLED)])
 def test_the_function_that_is_asked_for_may_not_be_called_instead(number, answer):
     verdict = judge(find_exercise(number), answers_to(number), answer)
-    assert verdict.state == "wrong" and "xpected the steps written out, and your function calls" in verdict.text
+    assert verdict.state == "wrong" and "xpected the steps written out, but your function calls" in verdict.text
     assert any(name in verdict.text for name in find_exercise(number).forbidden)
 
 
