@@ -3,16 +3,16 @@
 #                NB=vocabulary_size: an extra, here and below)
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
-# make results make what is missing of the standard result files (make results SETS=ablations: all of one file)
-# make speed   measure, as ratios, what the course says about speed
-# make fresh NB=04   a new copy of one notebook; yours is kept, as kept-1-04_attention.ipynb
-# make update NB=04  the same, with your answers and predictions carried over
+# make results compute whatever is missing from the standard result files (make results SETS=ablations: one whole file)
+# make speed   measure what the course says about speed, as ratios
+# make fresh NB=04   make a new copy of one notebook and keep your old one as kept-1-04_attention.ipynb
+# make update NB=04  the same, and carry over your answers and predictions
 #
-# For maintainers (CONTRIBUTING.md): make exercise NB=04 and make notebook NAME=13_language_model begin a new one,
+# For maintainers (CONTRIBUTING.md): make exercise NB=04 and make notebook NAME=13_language_model add a new one,
 # make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
-# make data (the course's reviews), make models (those under data/checkpoints that are missing), make gallery, make lint,
-# make test-processors (the notebooks' tests as other processors would run them; NB=08: one notebook; THREADS=2),
-# make seeds NB=08 (its claims with five training seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
+# make data (the course corpus), make models (any missing models in data/checkpoints), make gallery, make lint,
+# make test-processors (run the notebooks' tests as if on other processors; NB=08: one notebook; THREADS=2),
+# make seeds NB=08 (its claims with five random seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
 .PHONY: lab test test-processors seeds course imdb results speed fresh update setup exercise notebook export save data lint models gallery
 PY := .venv/bin/python

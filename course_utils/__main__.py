@@ -16,49 +16,49 @@ Command = Callable[[list[str]], int]
 
 
 def copy() -> Command:
-    """make the working copies that are missing, in notebooks/my_copies"""
+    """make any missing working copies, in notebooks/my_copies"""
     from course_utils.tools.copies import copy_command
     return copy_command
 
 
 def fresh() -> Command:
-    """a new copy of one notebook; yours is kept"""
+    """make a new copy of one notebook and keep your old one"""
     from course_utils.tools.copies import fresh_command
     return fresh_command
 
 
 def update() -> Command:
-    """the same, with your answers and predictions carried over"""
+    """the same, and carry over your answers and predictions"""
     from course_utils.tools.copies import update_command
     return update_command
 
 
 def run() -> Command:
-    """execute notebooks without a browser; copies and figures in outputs/"""
+    """execute notebooks without a browser; copies and figures go to outputs/"""
     from course_utils.tools.notebooks import run_command
     return run_command
 
 
 def train() -> Command:
-    """train the classifier, on the course's reviews, IMDb's or a file of yours, and save it"""
+    """train the classifier on the course corpus, IMDb or a file of your own, and save it"""
     from course_utils.experiments.recipes import main
     return main
 
 
 def results() -> Command:
-    """make what is missing of the result files, and print their tables"""
+    """compute whatever is missing from the result files, and print their tables"""
     from course_utils.experiments.command import main
     return main
 
 
 def imdb() -> Command:
-    """train and score on the real IMDb reviews, beside TF-IDF"""
+    """train and score on the real IMDb reviews, and compare with TF-IDF"""
     from course_utils.experiments.sets.imdb import main
     return main
 
 
 def imdb_facts() -> Command:
-    """count what notebooks 01 and 02 say of the IMDb reviews"""
+    """count what notebooks 01 and 02 say about the IMDb reviews"""
     from course_utils.experiments.sets.imdb_facts import main
     return main
 
@@ -76,25 +76,25 @@ def speed() -> Command:
 
 
 def solutions() -> Command:
-    """every notebook with its exercises solved, in outputs/solutions"""
+    """write every notebook with its exercises solved to outputs/solutions"""
     from course_utils.instructors.editions import solutions_command
     return solutions_command
 
 
 def handout() -> Command:
-    """the course without its solutions, in outputs/handout and outputs/handout.zip"""
+    """write the course without its solutions to outputs/handout and outputs/handout.zip"""
     from course_utils.instructors.editions import handout_command
     return handout_command
 
 
 def sheets() -> Command:
-    """the computations by hand as pages to print, and their answers"""
+    """write the computations by hand as pages to print, with answers"""
     from course_utils.instructors.sheets import main
     return main
 
 
 def grade() -> Command:
-    """the exercises of notebooks that were handed in, on fresh inputs"""
+    """grade the exercises in handed-in notebooks, on fresh inputs"""
     from course_utils.instructors.grading.grade import main
     return main
 
@@ -106,7 +106,7 @@ def timetable() -> Command:
 
 
 def export() -> Command:
-    """copy the exported cells of the notebooks into course_utils"""
+    """copy the notebooks' exported cells into course_utils"""
     from course_utils.tools.export import main
     return main
 
@@ -118,13 +118,13 @@ def save() -> Command:
 
 
 def exercise() -> Command:
-    """begin the next exercise of a notebook"""
+    """add an exercise to a notebook, as an example to rewrite"""
     from course_utils.tools.scaffold import exercise_command
     return exercise_command
 
 
 def notebook() -> Command:
-    """begin the next notebook, with exercises and a quiz"""
+    """add the next notebook, with exercises and a quiz"""
     from course_utils.tools.scaffold import notebook_command
     return notebook_command
 
@@ -136,7 +136,7 @@ def paths() -> Command:
 
 
 def models() -> Command:
-    """train the models under data/checkpoints that are missing"""
+    """train any missing models in data/checkpoints"""
     from course_utils.experiments.trained_models import main
     return main
 
@@ -148,13 +148,13 @@ def gallery() -> Command:
 
 
 def processors() -> Command:
-    """run the notebooks' tests as other processors would"""
+    """run the notebooks' tests as if on other processors"""
     from course_utils.tools.processors import main
     return main
 
 
 def seeds() -> Command:
-    """try the notebooks' claims with other training seeds"""
+    """try the notebooks' claims with other random seeds"""
     from course_utils.tools.seeds import main
     return main
 
@@ -169,8 +169,8 @@ COMMANDS = {load.__name__.replace("_", "-"): load for group in GROUPS.values() f
 
 
 def overview() -> str:
-    """All commands by group, a line each."""
-    lines = ["python -m course_utils COMMAND …        COMMAND --help says more"]
+    """All commands by group, one per line."""
+    lines = ["python -m course_utils COMMAND …        COMMAND --help tells you more"]
     for group, loads in GROUPS.items():
         lines += ["", f"{group}:"]
         lines += [f"  {load.__name__.replace('_', '-'):<13} {load.__doc__}" for load in loads]
@@ -178,7 +178,7 @@ def overview() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Call the command that the line names; return its exit status: 2 for a line that names none."""
+    """Run the command that the line names and return its exit status; return 2 if the line names no command."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if arguments else 2
@@ -192,7 +192,7 @@ def main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("course_utils.instructors"):
             raise
-        print(f"{name} is for instructors; this edition of the course comes without it", file=sys.stderr)
+        print(f"{name} is for instructors; this edition of the course doesn't include it", file=sys.stderr)
         return 2
     sys.argv[:] = [f"python -m course_utils {name}", *rest]                # what usage messages call the program
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,13 +1,13 @@
-"""Run experiments over seeds and write their result files; `make results` calls it for what the course quotes.
+"""Run experiments for several random seeds and write their result files; `make results` runs those that the course quotes.
 
-    python -m course_utils results                        what is missing of the standard set (see STANDARD)
+    python -m course_utils results                        whatever is missing from the standard set (see STANDARD)
     python -m course_utils results ablations              every row of one file
     python -m course_utils results ablations --only heads --seeds 0 1 2
-    python -m course_utils results ablations --seeds 7 --output outputs/again     on another seed, beside the committed file
+    python -m course_utils results ablations --seeds 7 --output outputs/again     another seed, leaving the committed file
 
-A run that has been made with the same settings is not made again (--again makes it); an interrupted call goes on where
-it stopped. Several runs go at a time (--jobs), each with one thread. With --output the result files are written to another
-folder, and each row is printed beside the committed one.
+A run with the same settings isn't repeated unless you say --again. If you interrupt the command, run it again and it
+continues where it stopped. Several runs go on at once (--jobs), each with one thread. With --output, the result files
+go to another folder, and each row is printed next to the committed one.
 """
 
 import argparse
@@ -27,7 +27,7 @@ QUOTED = ["scoreboard", "ablations", "imdb_better"]                    # in the 
 
 
 def show(name: str, folder: Path) -> None:
-    """Print the rows of a result file, beside the committed ones if it is another file."""
+    """Print the rows of a result file, next to the committed ones if it is another file."""
     committed = by_model(read_runs(name)) if folder != FOLDER else {}
     for model, runs in by_model(read_runs(name, folder)).items():
         mean, half = summarise(runs, "test", "accuracy")
@@ -41,11 +41,11 @@ def show(name: str, folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run what is missing, print the tables; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", help="result files to make; default: the standard set")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("sets", nargs="*", help="which result files (default: the standard set)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="random seeds (default: 0 1 2)")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    parser.add_argument("--again", action="store_true", help="forget the runs of these rows and seeds, and make them again")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose name contains this")
+    parser.add_argument("--again", action="store_true", help="discard the runs of these rows and seeds, and repeat them")
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
     chosen = parser.parse_args(arguments)
     plan = [(name, chosen.only) for name in chosen.sets] or STANDARD
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        print("interrupted; finished runs are kept, and the same command continues from there", file=sys.stderr)
         return 130
     for name in dict.fromkeys(name for name, _ in plan):
         show(name, folder)

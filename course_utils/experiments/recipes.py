@@ -111,7 +111,7 @@ def score(trained: TrainedClassifier, split, recipe: Recipe) -> dict:
     model, tokenizer = trained.classifier.model, trained.classifier.tokenizer
     scored = evaluate(model, encode_reviews(split, tokenizer), BatchOptions(**recipe.batches))
     if not scored.probabilities.isfinite().all():
-        raise FloatingPointError("the trained model answers with numbers that are not finite; try a smaller learning_rate")
+        raise FloatingPointError("the trained model predicts numbers that are not finite; try a smaller learning_rate")
     groups = {}
     if "kind" in split.column_names:                    # a file of one's own may have gaps there, or numbers
         groups["kind"] = ["none given" if kind is None or kind == "" else str(kind) for kind in split["kind"]]
@@ -166,9 +166,9 @@ def main(arguments=None) -> int:
         print(f"stopped; {_how_to_go_on(state)}", file=sys.stderr)
         return 130
     except FloatingPointError as error:
-        return _failed(f"{error}. Nothing was saved: such a model says nothing")
+        return _failed(f"{error}. Nothing was saved, because such a model is useless")
     except OSError as error:
-        return _failed(f"{state.parent} cannot be written to ({error.strerror or error}); make room or mend the disk. "
+        return _failed(f"{state.parent} cannot be written to ({error.strerror or error}); free some space, or repair it. "
                        f"{_how_to_go_on(state).capitalize()}")
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or "memory" in str(error):
@@ -182,8 +182,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m course_utils train", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Train the course's classifier on labelled texts, choose its best epoch by validation accuracy,\n"
         "score it on the test texts if there are any, and save it.\n\n"
-        "A run that was interrupted goes on where it stopped: give the same command again.",
-        epilog="options for --set, and what each may be:\n" + "\n".join(
+        "To continue an interrupted run, give the same command again.",
+        epilog="options for --set, and their possible values:\n" + "\n".join(
             f"  {name:18} {rule.words}" for rules in RECIPE_RULES.values() for name, rule in rules.items()
         ) + "\n\nexample:\n  python -m course_utils train my_texts.csv outputs/mine --set epochs=5 --set num_layers=1",
     )
@@ -274,7 +274,7 @@ def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
 def _how_to_go_on(state: Path) -> str:
     epochs = epochs_in(state)
     if epochs:
-        return f"{epochs} {'epoch is' if epochs == 1 else 'epochs are'} saved, and the same command goes on from there"
+        return f"{epochs} {'epoch is' if epochs == 1 else 'epochs are'} saved, and the same command continues from there"
     return "no epoch has been saved yet, so the same command starts from the beginning"
 
 

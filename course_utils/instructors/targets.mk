@@ -1,8 +1,8 @@
-# make solutions  every notebook with its exercises solved, in outputs/solutions
-# make handout    the course without its solutions, in outputs/handout and outputs/handout.zip
-# make sheets     the computations by hand as pages to print, and their answers, in outputs/sheets
-# make grade FILES=folder   the exercises of notebooks that were handed in, on fresh inputs; it executes their code
-#            CSV=grades.csv TIMEOUT=300 SEED=123   a table as well; seconds for one notebook; the inputs of an earlier grading
+# make solutions  write every notebook with its exercises solved to outputs/solutions
+# make handout    write the course without its solutions to outputs/handout and outputs/handout.zip
+# make sheets     write the computations by hand as pages to print, with answers, to outputs/sheets
+# make grade FILES=folder   grade the exercises in handed-in notebooks, on fresh inputs; this executes their code
+#            CSV=grades.csv TIMEOUT=300 SEED=123   also write a table; limit each notebook's seconds; repeat a grading's inputs
 
 .PHONY: solutions handout sheets grade
 

@@ -135,7 +135,7 @@ def copy() -> None:
             mine = nbformat.read(old or target, as_version=4)
             copied, moved = mine.metadata.get("course_version"), calls_what_has_moved(mine)
         except Exception:
-            print(f"{shown(old or target)} cannot be read and is left alone; make fresh NB={short(path)} makes a new one")
+            print(f"{shown(old or target)} cannot be read and is left alone; make fresh NB={short(path)} makes a new copy")
             continue
         if old or copied != fingerprint(nbformat.read(path, as_version=4)):
             changed.append(short(path))
@@ -149,11 +149,11 @@ def copy() -> None:
         print("; ".join(renamed))
     if changed:
         newer = ", ".join(changed)
-        print(f"the course has newer versions of {newer}; yours are untouched. make update NB={changed[0]} gets one, with "
-              "your answers carried over")
+        print(f"the course has newer versions of {newer}; yours are untouched. make update NB={changed[0]} gets you a new "
+              "copy with your answers carried over")
     if stopped:
-        print(f"what your copies of {', '.join(stopped)} import has moved since, so they stop with 'No module named "
-              f"course_utils. …'. make update NB={stopped[0]} mends the first; your answers and predictions come along")
+        print(f"your copies of {', '.join(stopped)} import modules that have moved, so they stop with 'No module named "
+              f"course_utils. …'. make update NB={stopped[0]} fixes this and carries your answers and predictions over")
 
 
 def calls_what_has_moved(notebook) -> bool:
@@ -168,7 +168,7 @@ def calls_what_has_moved(notebook) -> bool:
 
 
 def fresh(name: str) -> None:
-    """Put a new copy of one notebook into the working folder; the old one gets a number and stays."""
+    """Put a new copy of one notebook into the working folder; keep the old one under a name with a number."""
     path = the_one(name)
     target = place_of(path)
     mine = target if target.exists() else copy_under_an_old_name(path)
@@ -183,7 +183,7 @@ def fresh(name: str) -> None:
 
 
 def update(name: str) -> None:
-    """`fresh`, with the learner's answers and predictions carried over to the new copy; nothing if there is nothing new."""
+    """Like `fresh`, but carry the learner's answers and predictions over; do nothing if the copy is up to date."""
     path = the_one(name)
     target = place_of(path)
     mine = target if target.exists() else copy_under_an_old_name(path) or target
@@ -193,7 +193,7 @@ def update(name: str) -> None:
     except Exception:                                     # none there, or none that can be read: nothing to carry over
         old, version = nbformat.v4.new_notebook(), None
     if mine == target and version == fingerprint(nbformat.read(path, as_version=4)):
-        print(f"{shown(target)} is made from the newest version already, and stays as it is")
+        print(f"{shown(target)} is the newest version already, so nothing changes")
         return
     fresh(name)
     notebook = nbformat.read(target, as_version=4)
@@ -204,7 +204,7 @@ def update(name: str) -> None:
     if carried:
         write_notebook(notebook, target)
         trust(target)
-        print(f"{sum(place is not None for _, place in carried)} of your {len(carried)} answers and predictions are in it; "
+        print(f"it has {sum(place is not None for _, place in carried)} of your {len(carried)} answers and predictions; "
               "everything else you wrote is in the old copy")
 
 
@@ -218,9 +218,9 @@ def copy_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils copy`; returns the exit status, as all commands do."""
     given = [one for one in (sys.argv[1:] if arguments is None else arguments) if not one.startswith("-")]
     if given:
-        sys.exit(f"copy takes no number, and got {' '.join(given)}; fresh 04 makes a new copy of one")
+        sys.exit(f"copy takes no number, but got {' '.join(given)}; to make a new copy of one notebook, use fresh 04")
     parser = argparse.ArgumentParser(prog="python -m course_utils copy",
-                                     description="Make the working copies that are missing; never overwrites one.")
+                                     description="Make any missing working copies; never overwrite one.")
     parser.parse_args(arguments)
     copy()
     return 0
@@ -228,11 +228,11 @@ def copy_command(arguments: list[str] | None = None) -> int:
 
 def fresh_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils fresh 04`."""
-    fresh(_only("fresh", names_on_the_line("fresh", arguments, "A new copy of one notebook; the old one is kept.")))
+    fresh(_only("fresh", names_on_the_line("fresh", arguments, "Make a new copy of one notebook and keep the old one.")))
     return 0
 
 
 def update_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils update 04`."""
-    update(_only("update", names_on_the_line("update", arguments, "As fresh, with answers and predictions carried over.")))
+    update(_only("update", names_on_the_line("update", arguments, "Like fresh, but carry answers and predictions over.")))
     return 0

@@ -66,8 +66,8 @@ def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code" and re.match(r"#\s*\|\s*exports?\b", "".join(cell["source"])):
                 sys.exit(f"{EXTRAS}/{path.name} has a cell that begins with {''.join(cell['source']).splitlines()[0]!r}; an "
-                         "extra exports nothing, since the course goes on without it: take that line away, or teach the "
-                         "cell in a notebook that has a number")
+                         "extra exports nothing, because nothing in the course may depend on it: remove that line, or "
+                         "move the cell to a numbered notebook")
     for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -90,7 +90,7 @@ def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
                     ast.parse(body)
                 except SyntaxError as error:
                     sys.exit(f"{path.name} has a cell for {module!r} that isn't plain Python ({error.msg}, line "
-                             f"{(error.lineno or 0) + 1} of the cell); mend it, or take '#| export' away")
+                             f"{(error.lineno or 0) + 1} of the cell); fix it, or remove '#| export'")
                 yield Cell(path, section, module, body)
 
 

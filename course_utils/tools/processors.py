@@ -1,10 +1,10 @@
-"""Run the notebooks' tests as other processors would: one machine's digits are not another's.
+"""Run the notebooks' tests as if on other processors, since the last digits differ from one kind to another.
 
     python -m course_utils processors                    every notebook, on each kind of processor
     python -m course_utils processors 08 --threads 2     one of them, with two threads
 
-A kind is emulated downwards only: the libraries are told which instructions to leave alone. So what this
-processor hasn't got can't be tried here, and a line says so.
+This only works downwards: environment variables tell the libraries which instructions not to use. A kind that
+this processor can't emulate isn't tried, and a line says so.
 """
 
 import argparse
@@ -39,7 +39,7 @@ KINDS = {
 
 
 def abilities(machine: str | None = None, capability: str | None = None) -> set[str]:
-    """What this processor has of '', 'x86', 'AVX2' and 'AVX512'; the arguments stand in for another processor."""
+    """Which of '', 'x86', 'AVX2' and 'AVX512' this processor has; the arguments describe another processor."""
     machine = (machine or platform.machine()).lower()
     if machine not in ("x86_64", "amd64"):
         return {""}
@@ -70,8 +70,8 @@ def environment(kind: str, threads: int) -> dict[str, str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, run the tests, print a line for each kind; return the exit status."""
-    parser = argparse.ArgumentParser(description="Run the notebooks' tests as other processors would.")
-    parser.add_argument("names", nargs="*", help="numbers of notebooks, such as 08, or names of extras; none: all")
+    parser = argparse.ArgumentParser(description="Run the notebooks' tests as if on other processors.")
+    parser.add_argument("names", nargs="*", help="numbers of notebooks, such as 08, or names of extras (default: all)")
     parser.add_argument("--kinds", nargs="+", default=["all"], metavar="KIND", help=f"all, or some of {', '.join(KINDS)}")
     parser.add_argument("--threads", type=int, default=1, help="how many threads each notebook's kernel may use")
     chosen = parser.parse_args(arguments)

@@ -1,9 +1,9 @@
-"""Begin an exercise or a notebook: every file that it needs, as a small example to be written over.
+"""Add an exercise or a notebook: write every file that it needs, with a small example to replace.
 
     python -m course_utils exercise 04                      the next exercise of notebook 04
     python -m course_utils notebook 13_language_model       the next notebook, with three exercises and a quiz
 
-What is left to write is marked TODO, and tests fail as long as a mark is there. Does: write new cells, files and rows.
+Whatever is left to write is marked TODO, and tests fail until the last TODO is gone. Does: write new cells, files and rows.
 Does not: change what is there, or execute a notebook (`make save` does). CONTRIBUTING.md has the rules.
 """
 
@@ -214,21 +214,21 @@ def todo() -> list[str]:
 
 
 def _say(then: str) -> None:
-    print("\n".join(["Write what is marked TODO:", *(f"  {line}" for line in todo()), f"then: {then}"]))
+    print("\n".join(["Write whatever is marked TODO:", *(f"  {line}" for line in todo()), f"Then run: {then}"]))
 
 
 def exercise_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils exercise 04`; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Begin the next exercise of a notebook.")
+    parser = argparse.ArgumentParser(description="Add an exercise to a notebook, as an example to rewrite.")
     parser.add_argument("number", help="the notebook's number, such as 04")
     path, *others = find([parser.parse_args(arguments).number])
     if others:
         sys.exit(f"which one? For example: make exercise NB={path.name[:2]}")
     new = add_exercise(path)
     number = path.name[:2]
-    print(f"exercise {new} begins in {path.relative_to(ROOT).as_posix()}, before 'Check yourself': move its two cells where "
+    print(f"exercise {new} is in {path.relative_to(ROOT).as_posix()}, before 'Check yourself'. Move its two cells to where "
           "they belong, after the exercises with smaller numbers.")
-    print(f"Replace the example in answers.py and tests/exercises/variants/n{number}.py, too, and rename what you like.")
+    print(f"Also replace the example in answers.py and tests/exercises/variants/n{number}.py, and rename what you like.")
     _say(f"make save NB={number}, python -m course_utils timetable, python -m pytest tests/exercises tests/tools -q "
          f"-k '{new} or {new.replace('.', '-')} or {number} or scaffold or instructors'")
     return 0
@@ -236,8 +236,8 @@ def exercise_command(arguments: list[str] | None = None) -> int:
 
 def notebook_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils notebook 13_language_model`; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Begin the next notebook.")
-    parser.add_argument("name", help="two digits and words in small letters, such as 13_language_model")
+    parser = argparse.ArgumentParser(description="Add the next notebook, with exercises and a quiz.")
+    parser.add_argument("name", help="two digits and lower-case words, such as 13_language_model")
     name = parser.parse_args(arguments).name
     new_notebook(name)
     _say(f"make save NB={name[:2]}, python -m course_utils timetable, make test NB={name[:2]}, python -m pytest tests/tools "

@@ -1,12 +1,12 @@
-"""Try the notebooks' claims with other training seeds and as other processors, and report those that fail.
+"""Try the notebooks' claims with other random seeds and as if on other processors, and report those that fail.
 
     python -m course_utils seeds 08                            five seeds, on every kind this processor can emulate
     python -m course_utils seeds 08 --seeds 3 --kinds avx2 plain
 
-Nothing stops at a claim that fails or at a cell that raises: each notebook runs to its end every time, two
-runs at once (--jobs), and a line says how each ended. When all of a notebook's have, its failing claims are listed
-with their seeds and kinds of processor. Every claim of every run, with its numbers, is in
-outputs/seeds/NN_name.jsonl as soon as the run has ended. The notebooks themselves and their figures stay as they are.
+A failing claim or a cell that raises an error stops nothing: every run goes to the end of its notebook, two runs at
+once (--jobs), and prints a line when it ends. After a notebook's last run, its failing claims are listed with their
+seeds and kinds of processor. Every claim of every run, with its numbers, is written to outputs/seeds/NN_name.jsonl as
+soon as the run ends. The notebooks and their figures aren't changed.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def try_all(path: Path, seeds, kinds, threads: int, pool: ProcessPoolExecutor, f
 
 
 def report(found: list[dict], runs: int) -> str:
-    """The failing claims of one notebook by cell, each with the seeds and the kinds with which it failed."""
+    """The failing claims of one notebook by cell, each with the seeds and kinds of processor for which it failed."""
     places = {}
     for one in found:
         places.setdefault((one["cell"], one["number"]), []).append(one)
@@ -89,7 +89,8 @@ def report(found: list[dict], runs: int) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, run, report; return the exit status, 1 if any claim failed."""
-    parser = argparse.ArgumentParser(description="Try the notebooks' claims with other training seeds, as other processors.")
+    parser = argparse.ArgumentParser(
+        description="Try the notebooks' claims with other random seeds and as if on other processors.")
     parser.add_argument("names", nargs="+", help="numbers of notebooks, such as 08, or names of extras")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="how many: COURSE_TRAINING_SEED=0 to N - 1")
     parser.add_argument("--kinds", nargs="+", default=["all"], metavar="KIND",

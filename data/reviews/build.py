@@ -1,17 +1,18 @@
-"""Builds the course's reviews: `python data/reviews/build.py` writes them, `--check` compares them.
+"""Builds the course corpus: `python data/reviews/build.py` writes it, `--check` compares it with the files.
 
-A made corpus is full of short cuts unless each is closed. So a review is drawn in this order:
+A synthetic corpus is full of shortcuts unless you close each of them. So a review is drawn in this order:
 
-1. its skeleton: kind, frame, targets, asides, neutral sentences, decoys and the place of each, with no label;
+1. its skeleton: kind, frame, targets, asides, neutral sentences, decoys and the position of each, without a label;
 2. its labels: every skeleton is written out once for each label (for `distant`, once for each label with and without
-   a turning verdict), so a review with its evidence cut out has a sibling of the opposite label that is the same;
+   a verdict that reverses it), so if you cut the evidence out of a review, it is identical to a sibling of the
+   opposite label;
 3. its opinions, drawn from lists that match each other in length.
 
-Nothing drawn in step 1 can tell the label, or be memorised with it. Siblings differ in their opinions; twins
-(`pair`) go further: their two opinions change places, so they have the same words and the opposite label.
+Nothing drawn in step 1 can give the label away, or be memorised with it. Siblings differ in their opinions; twins
+(`pair`) go further: their two opinions are swapped, so they have the same words and opposite labels.
 
-Held out for the test split are the frames marked `held_out`, some neutral frames and slot values, and, through a hash
-of (frame, opinions), a quarter of all combinations.
+The test split also has what training never sees: the frames marked `held_out`, some neutral frames and slot values,
+and a quarter of all combinations, chosen by a hash of (frame, opinions).
 """
 
 import argparse
@@ -110,7 +111,7 @@ def write(skeleton: Skeleton, chosen: dict[str, Phrase], label: int, turned: int
 
 
 def exchanged(chosen: dict[str, Phrase], skeleton: Skeleton) -> dict[str, Phrase]:
-    """The phrases of the twin: those of the two opinions change places."""
+    """The phrases of the twin: those of the two opinions are swapped."""
     names = [slot.name for slot in skeleton.slots]
     half = len(names) // 2
     partner = dict(zip(names, names[half:] + names[:half], strict=True))
@@ -140,7 +141,7 @@ def frame_deck(kind: str, paired: bool, count: int, unseen: bool, bank: Bank, rn
         if unseen:
             opinions, verdicts = available(frames["opinion"], True), available(frames["verdict"], True)
         if paired:
-            # two adjectives, or 'bored him', do not change places with another person's word for word
+            # two adjectives, or 'bored him', can't be swapped with another person's word for word
             opinions = [frame for frame in opinions if frame["id"] != "op-two" and "{vp}" not in frame["text"]]
         pairs = [(a, b, paired) for a in opinions for b in verdicts
                  if set(a["holder"]) & set(b.get("holder", ["person", "text", "note"]))]
@@ -245,7 +246,8 @@ def samples(splits: dict[str, list[dict]], each: int = 40) -> str:
     """Forty random reviews of each kind, as Markdown."""
     rng = Random(f"{SEED} samples")
     everything = [review for split in SIZES for review in splits[split]]
-    lines = ["# Samples", "", "Random reviews of the course's corpus, evidence in bold; written by `build.py`.", ""]
+    head = "Random reviews from the course corpus, with their evidence in bold. Written by `build.py`."
+    lines = ["# Samples", "", head, ""]
     for kind in KINDS:
         lines += [f"## {kind}", ""]
         for review in rng.sample([review for review in everything if review["kind"] == kind], each):
@@ -267,7 +269,7 @@ def files(splits: dict[str, list[dict]]) -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="rebuild in memory and compare with the files")
+    parser.add_argument("--check", action="store_true", help="rebuild the corpus in memory and compare it with the files")
     arguments = parser.parse_args()
     status = 0
     for name, content in files(build()).items():

@@ -1,14 +1,14 @@
-"""The bank of sentences, and how a sentence is filled in.
+"""The bank of sentence templates, and how they are filled in.
 
 What this module does: it reads the TOML files in `bank/`, holds the opinions, fills templates and keeps track of
-which characters are evidence. What it does not do: decide anything. Which frames, opinions and labels go together
-is the business of `build.py`.
+which characters are evidence. What it does not do: decide anything. `build.py` decides which frames, opinions and
+labels go together.
 
-A template is a sentence with marks:
+A template is a sentence with slots and brackets:
 
     "[Nobody] could call {target} {adj}."
 
-Words in square brackets are evidence, a name in braces is a slot. `realise` turns a filled template into text and
+Words in square brackets are evidence; a name in braces is a slot. `realise` turns a filled template into text and
 evidence spans.
 """
 

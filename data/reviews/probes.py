@@ -1,8 +1,8 @@
-"""Short cuts that a made corpus might offer, and what each of them scores.
+"""Shortcuts that a synthetic corpus might offer, and the accuracy of each.
 
-Every probe is a function of a training and a test list of reviews and returns an accuracy on the test list. None of
-them understands a sentence; on a corpus without leaks they stay near one half. `python data/reviews/probes.py` prints
-the table; the tests hold it to its limits.
+Every probe is a function of a training list and a test list of reviews and returns an accuracy on the test list. None
+of them understands a sentence, so on a corpus without leaks they stay near chance. `python data/reviews/probes.py`
+prints the table; the tests check that no probe exceeds its limit.
 """
 
 import argparse

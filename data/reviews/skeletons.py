@@ -1,7 +1,7 @@
 """Skeletons of reviews: everything that is drawn before there is a label.
 
 What this module does: it draws targets, asides, holders, neutral sentences and decoys, and puts the sentences in
-order. What it does not do: it knows no label and chooses no opinion that decides; `build.py` does.
+order. What it does not do: choose labels or the opinions that decide them; `build.py` does.
 """
 
 import re

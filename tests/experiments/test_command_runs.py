@@ -104,7 +104,7 @@ def test_a_second_run_is_told_who_has_the_folder_and_ctrl_c_says_how_to_go_on(ca
         first.communicate()
     assert first.returncode == 130 and printed == b""
     assert complaint.count(b"\n") <= 3 and b"Traceback" not in complaint
-    assert re.search(rb"stopped; \d+ epochs? (is|are) saved, and the same command goes on from there\n$", complaint)
+    assert re.search(rb"stopped; \d+ epochs? (is|are) saved, and the same command continues from there\n$", complaint)
     assert set(saved()) == {"training_state.safetensors"}
 
 

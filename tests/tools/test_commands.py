@@ -46,7 +46,7 @@ def test_an_edition_without_the_instructors_part_says_so(monkeypatch, capsys):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "course_utils.instructors", None)
     assert main(["handout"]) == 2
-    assert capsys.readouterr().err == "handout is for instructors; this edition of the course comes without it\n"
+    assert capsys.readouterr().err == "handout is for instructors; this edition of the course doesn't include it\n"
 
 
 def test_no_command_loads_a_library_before_it_is_called(root):

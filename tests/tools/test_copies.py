@@ -78,7 +78,7 @@ def test_a_copy_that_imports_what_has_moved_is_told_that_an_update_mends_it(cour
     nbformat.write(small_notebook("2 + 2"), notebooks.NOTEBOOKS / "01_second.ipynb")
     copies.copy()
     said = capsys.readouterr().out
-    assert "make update NB=01" in said and ("your copies of 01 import has moved" in said) is stops
+    assert "make update NB=01" in said and ("your copies of 01 import modules that have moved" in said) is stops
 
 
 def test_new_outputs_alone_are_no_newer_version(course, capsys):
@@ -169,7 +169,7 @@ def test_half_solved_and_then_updated_loses_nothing(course, monkeypatch, capsys)
     sources = {cell.id: cell.source for cell in updated.cells}
     assert sources["first"] == half_solved.cells[1].source                 # the answer is carried over,
     assert "twice" in sources["second"] and "1.3" in sources["third"]      # stubs nobody touched are the newer ones
-    assert "1 of your 1 answers" in capsys.readouterr().out
+    assert "it has 1 of your 1 answers" in capsys.readouterr().out
     marks = record.read()["exercises"]
     assert marks == {"1.1": True, "1.99": True}
     copies.copy()
@@ -287,7 +287,8 @@ def test_a_copy_under_an_old_name_is_left_alone_and_said_to_be_old(course, renam
     capsys.readouterr()
     copies.copy()
     said = capsys.readouterr().out
-    assert "notebooks/my_copies/01_second.ipynb is now called 01_next.ipynb" in said and "make update NB=01 gets one" in said
+    assert "notebooks/my_copies/01_second.ipynb is now called 01_next.ipynb" in said
+    assert "make update NB=01 gets you a new copy" in said
     assert renamed.read_bytes() == before and not (course / "01_next.ipynb").exists()
 
 

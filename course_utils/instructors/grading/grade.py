@@ -1,11 +1,11 @@
-"""Grade notebooks that were handed in: `python -m course_utils grade FOLDER` (`make grade FILES=FOLDER`).
+"""Grade handed-in notebooks: `python -m course_utils grade FOLDER` (`make grade FILES=FOLDER`).
 
-All hand-ins are read before the first one is executed. Each is executed in a process and a scratch folder of its own, on a
-copy of the course without its solutions; that process turns inputs into outputs and nothing else. The verdicts are made
-here, from those outputs and the course's solutions, on inputs that are drawn anew for each grading.
+All hand-ins are read before the first one is executed. Each is executed in its own process and scratch folder, on a copy
+of the course without its solutions; that process only turns inputs into outputs. This program judges the outputs against
+the course's solutions, on inputs that are drawn anew for each grading.
 
-Does: execute, judge, print a line a notebook, write a table. Does not: change the notebooks, or anybody's marks; or make
-it safe to run somebody's code (see NOTICE).
+Does: execute, judge, print one line per notebook, write a table. Does not: change the notebooks or anyone's progress, or
+make it safe to run other people's code (see NOTICE).
 """
 
 import argparse
@@ -50,27 +50,28 @@ SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/n
                   "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys")
 OWN_PROCESS = "/proc/self"                              # and no other process, whose environment may hold passwords
 NOTICE = """\
-Grading executes the code of whoever wrote these notebooks, with your rights.
+Grading executes the code in these notebooks under your account.
 {protection}
-What grading can't prevent, here or anywhere:
-- Calling a function of the course or of a library instead of writing it counts as right, unless the exercise
-  forbids it.
+What grading can't prevent, on any system:
+- Someone who calls a function of the course or of a library instead of writing it gets the exercise right, unless the
+  exercise forbids that function.
 - A hand-in that tampers with its own process can send any outputs it likes. It doesn't know the right ones, because
-  the inputs are drawn anew; but it can pass where they can be guessed or are the same for all inputs ({constant}).
+  the inputs are drawn anew, but it can pass where they can be guessed or are the same for all inputs ({constant}).
 - {rest}
 For people you don't trust, grade in a container or a virtual machine without a network."""
-CONFINED = """On this system a notebook can write only to a scratch folder of its own, and can't read your files, the
-solutions or other hand-ins{tcp}."""
-OPEN = """Nothing on this system keeps a notebook from your files or the network (Landlock would: Linux 5.13 or later)."""
-REST_CONFINED = """Until its time is up, a hand-in can slow the computer down, fill the disk, or talk to services of this
+CONFINED = """On this system, a notebook can write only to its own scratch folder, and can't read your files, the solutions
+or other hand-ins{tcp}."""
+OPEN = """Nothing on this system keeps a notebook away from your files or the network (Landlock would, on Linux 5.13 or
+later)."""
+REST_CONFINED = """Until its time is up, a hand-in can slow the computer down, fill the disk, or talk to services on this
   computer that listen on a socket file, such as Docker."""
 REST_OPEN = """A hand-in can read the solutions on this disk, use the network, and read, change or delete whatever you can.
-  After each notebook, other hand-ins and the course are checked and changes are reported. Processes that it leaves
-  behind are killed if they can be found."""
+  After each notebook, the other hand-ins and the course are checked, and changes are reported. Processes that it
+  leaves behind are killed if they can be found."""
 
 
 class Grader:
-    """What one grading run needs: the course's notebooks and a copy of the course without solutions, in a temporary folder.
+    """What one grading needs: the course's notebooks and a copy of the course without solutions, in a temporary folder.
 
     `seed` chooses the inputs; `seconds` is the limit for one hand-in. Use it in a `with` statement.
     """
@@ -119,7 +120,7 @@ class Grader:
         elif how == "too much":
             remarks.append(f"stopped after {MOST_TOLD // 10**6} MB of answers")
         elif how == "left":
-            remarks.append("it started processes that couldn't be killed; look for them, or restart the computer")
+            remarks.append("it started processes that couldn't be killed; find and end them, or restart the computer")
         elif not any("done" in line for line in lines):
             remarks.append("its process died before the end")
         if changed := changes(self._copied, checksums([self.edition])):
@@ -255,13 +256,13 @@ def _copy_font_list(folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line; print a line a notebook. The exit status is 1 if a hand-in changed others' files."""
-    parser = argparse.ArgumentParser(prog="make grade FILES=…", description="Grade notebooks that were handed in.")
+    parser = argparse.ArgumentParser(prog="make grade FILES=…", description="Grade handed-in notebooks.")
     parser.add_argument("files", nargs="+", type=Path, help="notebooks, or folders of them")
-    parser.add_argument("--seed", type=int, help="of the inputs; by default drawn anew, so that nobody knows them before")
+    parser.add_argument("--seed", type=int, help="random seed for the inputs (default: a new one each time)")
     parser.add_argument("--timeout", type=_seconds, default=SECONDS, metavar="SECONDS",
-                        help=f"limit for one notebook, {SECONDS} by default; what it has done until then counts")
+                        help=f"time limit for one notebook (default: {SECONDS}); what it has done by then counts")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a table for a spreadsheet or a gradebook")
-    parser.add_argument("--unconfined", action="store_true", help="do not use Landlock where the system has it")
+    parser.add_argument("--unconfined", action="store_true", help="don't use Landlock, even if the system has it")
     chosen = parser.parse_args(arguments)
     if absent := [path for path in chosen.files if not os.path.lexists(path)]:
         sys.exit(f"there is no {', '.join(map(shown, absent))}")
@@ -305,8 +306,8 @@ def notice(grader: Grader) -> str:
 
 def _about_seed(seed: int) -> str:
     if seed == SEED:
-        return f"Seed {SEED}: these are the usual inputs, whose outputs come with the handed-out course. Take another seed."
-    return f"The inputs are drawn with seed {seed}; --seed {seed} repeats this grading."
+        return f"Seed {SEED} draws the usual inputs, whose outputs are part of the handed-out course. Use another seed."
+    return f"The inputs are drawn with random seed {seed}; --seed {seed} repeats this grading."
 
 
 def _seconds(text: str) -> float:
