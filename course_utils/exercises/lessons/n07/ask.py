@@ -226,7 +226,7 @@ STACK = Exercise(
         Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each has a scale and a shift of its own; "
                 "before training they are equal, and nobody would notice."),
         Mistake("no-last-norm", _silent, "The last norm is missing. After the last sum nothing holds the size of the "
-                "vectors (section 10)."),
+                "vectors (section 11)."),
         Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it lies on the way of x. It comes "
                 "once, after the loop."),
         Mistake("first-layer-again", _loud, "Every round uses the parts of layers[0]. Each layer has weights of its own."),
@@ -284,10 +284,10 @@ DEPTH = Exercise(
     signature="BlockStack(num_layers, make_block) -> a module that maps x (batch, seq_len, d_model) to the same shape, one "
     "block after another",
     mistakes=(
-        Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of list (section "
-                "8)? And how many times is make_block called?"),
+        Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of "
+                "list? And how many times is make_block called?"),
         Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: no "
-                "optimiser would train them and no file would keep them. See section 8."),
+                "optimizer would train them and no file would keep them. PyTorch looks into containers of its own only."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
                 f"{case.got['second pass'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
