@@ -32,11 +32,11 @@ __all__ = [
     "integrated_gradients",
     "gradient_times_input",
     "attention_times_gradient",
+    "Counted",
+    "count_words",
     "METHODS",
     "TokenScores",
     "score_texts",
-    "Counted",
-    "count_words",
 ]
 
 
@@ -54,14 +54,14 @@ def occlusion(
     """
     target = predicted_class(model, token_ids, attention_mask) if target is None else target
     whole = probability_of(model, token_ids, attention_mask, target)       # (batch,)
-    rows, places = attention_mask.nonzero(as_tuple=True)                   # every real token: its text and its place
+    rows, positions = attention_mask.nonzero(as_tuple=True)                   # every real token: its text and its position
     scores = torch.zeros(token_ids.shape, dtype=whole.dtype, device=whole.device)
     size = max(1, 32768 // token_ids.shape[1])                             # bounds the memory
-    for row, place in zip(rows.split(size), places.split(size)):
+    for row, position in zip(rows.split(size), positions.split(size)):
         one = torch.zeros(len(row), token_ids.shape[1], dtype=torch.bool, device=whole.device)
-        one[torch.arange(len(row)), place] = True
+        one[torch.arange(len(row)), position] = True
         without = remove(model, token_ids[row], attention_mask[row], one, how)
-        scores[row, place] = whole[row] - probability_of(model, *without, target[row])
+        scores[row, position] = whole[row] - probability_of(model, *without, target[row])
     return scores
 
 
@@ -69,7 +69,7 @@ def occlusion(
 def pooling_scores(
     model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
 ) -> Tensor:
-    """The weight of each token in the pooling: (batch, seq_len), each text sums to one. Mean pooling: all alike.
+    """The weight of each token in the pooling: (batch, seq_len), each text sums to one. Mean pooling: all equal.
 
     `target` plays no part: weights do not know the class.
 
@@ -88,7 +88,7 @@ def token_logits(model: SelfAttentionClassifier, token_ids: Tensor, attention_ma
     The pooled vector is a weighted mean and the output layer is linear, so the weighted mean of these logits, with
     the pooling weights, is the logits of the review.
 
-    Taught in 11_attention_as_explanation, '4. The depth dial'.
+    Taught in 11_attention_as_explanation, '3. The pooling weights'.
     """
     return model.output(model.hidden(token_ids, attention_mask))
 
@@ -218,6 +218,40 @@ def attention_times_gradient(
     return (weights * gradient).detach()
 
 
+class Counted(NamedTuple):
+    """Scores of single words, counted in labelled texts: `rarity`, minus the log of a word's frequency, and `lexicon`, how
+    one-sided its labels are, |log odds|. Words that were never met: `unseen_rarity`, and 0 in the lexicon.
+
+    Taught in 11_attention_as_explanation, '6. Gradients'.
+    """
+
+    rarity: dict[str, float]
+    lexicon: dict[str, float]
+    unseen_rarity: float
+
+    def scores(self, tokens: Sequence[Token], which: str) -> list[float]:
+        """One number for each token; which: 'rarity' or 'lexicon'."""
+        if which == "rarity":
+            return [self.rarity.get(token.text, self.unseen_rarity) for token in tokens]
+        return [self.lexicon.get(token.text, 0.0) for token in tokens]
+
+
+def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenizer) -> Counted:
+    """Count the words of training texts with labels 0 and 1. One is added to each count, so that none is zero.
+
+    Taught in 11_attention_as_explanation, '6. Gradients'.
+    """
+    occurrences, texts_with = Counter(), (Counter(), Counter())
+    for text, label in zip(texts, labels, strict=True):
+        words = [token.text for token in tokenizer.tokenize(text)]
+        occurrences.update(words)
+        texts_with[label].update(set(words))
+    total = sum(occurrences.values())
+    rarity = {word: math.log((total + 1) / (count + 1)) for word, count in occurrences.items()}
+    lexicon = {word: abs(math.log((texts_with[1][word] + 1) / (texts_with[0][word] + 1))) for word in occurrences}
+    return Counted(rarity, lexicon, math.log(total + 1))
+
+
 METHODS = {
     "pooling weights": pooling_scores,
     "rollout": rollout_scores,
@@ -255,7 +289,7 @@ def score_texts(
     if isinstance(texts, str):
         raise TypeError("expected a list of texts and got one string; for one text write [text]")
     texts, max_len, results = list(texts), classifier.model.config.max_len, {}
-    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))     # like lengths together: less padding
+    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))     # similar lengths together: less padding
     for start in range(0, len(texts), batch_size):
         chosen = by_length[start : start + batch_size]
         batch = classifier.encode([texts[i] for i in chosen])              # token_ids, attention_mask
@@ -265,37 +299,3 @@ def score_texts(
             tokens = truncate(classifier.tokenizer.tokenize(texts[i]), max_len, "head_tail")
             results[i] = TokenScores(tokens, row[: len(tokens)], classifier.label_names[label])
     return [results[i] for i in range(len(texts))]
-
-
-class Counted(NamedTuple):
-    """Scores of single words, counted in labelled texts: `rarity`, minus the log of a word's share, and `lexicon`, how
-    one-sided its labels are, |log odds|. Words that were never met: `unseen_rarity`, and 0 in the lexicon.
-
-    Taught in 11_attention_as_explanation, '7. The scoreboard'.
-    """
-
-    rarity: dict[str, float]
-    lexicon: dict[str, float]
-    unseen_rarity: float
-
-    def scores(self, tokens: Sequence[Token], which: str) -> list[float]:
-        """One number for each token; which: 'rarity' or 'lexicon'."""
-        if which == "rarity":
-            return [self.rarity.get(token.text, self.unseen_rarity) for token in tokens]
-        return [self.lexicon.get(token.text, 0.0) for token in tokens]
-
-
-def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenizer) -> Counted:
-    """Count the words of training texts with labels 0 and 1. One is added to each count, so that none is zero.
-
-    Taught in 11_attention_as_explanation, '7. The scoreboard'.
-    """
-    occurrences, texts_with = Counter(), (Counter(), Counter())
-    for text, label in zip(texts, labels, strict=True):
-        words = [token.text for token in tokenizer.tokenize(text)]
-        occurrences.update(words)
-        texts_with[label].update(set(words))
-    total = sum(occurrences.values())
-    rarity = {word: math.log((total + 1) / (count + 1)) for word, count in occurrences.items()}
-    lexicon = {word: abs(math.log((texts_with[1][word] + 1) / (texts_with[0][word] + 1))) for word in occurrences}
-    return Counted(rarity, lexicon, math.log(total + 1))

@@ -36,14 +36,14 @@ def permutation_effect(
     model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, shuffles: int = 100, seed: int = 0,
     scale: str = "probability",
 ) -> Tensor:
-    """How far the prediction moves when the pooling weights change places: the median over shuffles, (batch,).
+    """How far the prediction moves when the pooling weights are shuffled: the median over shuffles, (batch,).
 
     Half the sum of |p - q| over the classes (total variation), between 0 and 1; with scale="log-odds" how far the
     log-odds of two classes move, which has no upper limit and doesn't flatten where the model is sure. The vectors stay,
     only the weights of the real tokens are shuffled. Jain and Wallace 2019, section 4.2.1.
     Raises ValueError for another scale.
 
-    Taught in 11_attention_as_explanation, '9. Trying to break the weights'.
+    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
     if scale not in ("probability", "log-odds"):
         raise ValueError(f"scale={scale!r}; use 'probability' or 'log-odds'")
@@ -56,11 +56,11 @@ def permutation_effect(
 
     before = answer(weights)
     generator = torch.Generator().manual_seed(seed)
-    places = (~attention_mask).to(torch.uint8).argsort(dim=-1, stable=True)  # real tokens come first
+    positions = (~attention_mask).to(torch.uint8).argsort(dim=-1, stable=True)  # real tokens come first
     moved = []
     for _ in range(shuffles):
         keys = torch.rand(weights.shape, generator=generator).to(weights.device) + 2 * ~attention_mask
-        shuffled = torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, keys.argsort(dim=-1)))
+        shuffled = torch.zeros_like(weights).scatter(-1, positions, weights.gather(-1, keys.argsort(dim=-1)))
         moved.append((answer(shuffled) - before).abs().sum(dim=-1) / 2)
     return torch.stack(moved).quantile(0.5, dim=0)
 
@@ -69,7 +69,7 @@ class Adversarial(NamedTuple):
     """Other pooling `weights` (batch, seq_len), their Jensen-Shannon `divergence` from the model's own (batch,), at most
     ln 2 = 0.693 nats, and how far they `moved` the prediction: total variation (batch,).
 
-    Taught in 11_attention_as_explanation, '9. Trying to break the weights'.
+    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
 
     weights: Tensor
@@ -87,7 +87,7 @@ def adversarial_weights(
     weights lie in a corner, on one token or on two. Jain and Wallace 2019, section 4.2.2, search by gradient.
     Raises ValueError for a model with another number of classes.
 
-    Taught in 11_attention_as_explanation, '9. Trying to break the weights'.
+    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
     if model.config.num_classes != 2:
         raise ValueError(f"the model has {model.config.num_classes} classes; the farthest weights are exact for two only")
@@ -145,7 +145,7 @@ def _farthest(weights, own_odds, tolerance):
 def parts_from_output(model: SelfAttentionClassifier) -> list[str]:
     """The parts of a model that hold parameters, by their names, from the output down to the embedding.
 
-    Taught in 11_attention_as_explanation, '10. Break the model instead'.
+    Taught in 11_attention_as_explanation, '9. Break the model instead'.
     """
     blocks = [f"encoder.blocks.{i}" for i in reversed(range(model.config.num_layers))]
     names = ["output", "pooling", "encoder.norm", *blocks, "positions", "embedding"]
@@ -158,7 +158,7 @@ def randomised(model: SelfAttentionClassifier, depth: int, seed: int = 0) -> Sel
 
     The cascading randomisation of Adebayo et al. 2018, section 3. Raises ValueError for a depth that the model has not.
 
-    Taught in 11_attention_as_explanation, '10. Break the model instead'.
+    Taught in 11_attention_as_explanation, '9. Break the model instead'.
     """
     names = parts_from_output(model)
     if not 0 <= depth <= len(names):
@@ -178,7 +178,7 @@ def unknown_words(
 ) -> list[list[int]]:
     """Each token becomes `<unk>` with probability `share`, always by the same draws; those flagged in `spare` stay.
 
-    Taught in 11_attention_as_explanation, '11. Where the model fails'.
+    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
     """
     draw = random.Random(0)
     spare = spare or [[False] * len(ids) for ids in list_of_ids]
@@ -187,17 +187,17 @@ def unknown_words(
 
 
 def shuffled_words(list_of_ids: Iterable[Sequence[int]], k: int) -> list[list[int]]:
-    """The tokens of `k` randomly drawn places (all, if there are fewer) in random order; the others stay.
+    """The tokens of `k` randomly drawn positions (all, if there are fewer) in random order; the others stay.
 
-    Taught in 11_attention_as_explanation, '11. Where the model fails'.
+    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
     """
     draw, result = random.Random(0), []
     for ids in list_of_ids:
-        places = draw.sample(range(len(ids)), min(k, len(ids)))
-        words = [ids[place] for place in places]
+        positions = draw.sample(range(len(ids)), min(k, len(ids)))
+        words = [ids[position] for position in positions]
         draw.shuffle(words)
-        moved = dict(zip(places, words))
-        result.append([moved.get(place, i) for place, i in enumerate(ids)])
+        moved = dict(zip(positions, words))
+        result.append([moved.get(position, i) for position, i in enumerate(ids)])
     return result
 
 
@@ -206,7 +206,7 @@ def swapped_words(
 ) -> list[list[int]]:
     """Each token that is a key of `swap` becomes its value, where the vocabulary has both.
 
-    Taught in 11_attention_as_explanation, '11. Where the model fails'.
+    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
     """
     ids = tokenizer.ids
     other = {ids[old]: ids[new] for old, new in swap.items() if old in ids and new in ids}
@@ -216,7 +216,7 @@ def swapped_words(
 def name_swaps() -> dict[str, str]:
     """For the course's reviews: each man's first name to a woman's and back, he to she, his and him to her, her to his.
 
-    Taught in 11_attention_as_explanation, '11. Where the model fails'.
+    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
     """
     slots = tomllib.loads((find_folder("reviews") / "bank" / "slots.toml").read_text(encoding="utf-8"))
     men, women = ([name.lower() for name in slots["names"][who]] for who in ("he", "she"))
