@@ -76,8 +76,9 @@ LOWER_END = Exercise(
     ),
     properties=(
         Property(lambda case: case.answer.shape != case.expected.shape, _sizes, "One number for each seed is asked for."),
-        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _ends, "Take one seed and one head, and write "
-                 "down the number of reviews with a target, the mean lead, the standard deviation and the standard error."),
+        Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _ends, "Take one seed and one head, and "
+                 "write down the number of reviews with a target, the mean lead, the standard deviation and the "
+                 "standard error."),
     ),
     hints=(
         "Which reviews count? ~control.isnan() is a mask over the last dimension, the same for all seeds and heads.",
