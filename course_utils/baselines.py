@@ -31,7 +31,8 @@ def naive_bayes() -> Pipeline:
 def ngram_regression(longest: int = 3) -> Pipeline:
     """Logistic regression on which 1- to `longest`-grams occur, fitted to convergence: its loss has one lowest point.
 
-    Stopped earlier (`tol` is 1e-4 by default), a fit lies beside that point, at another place on each kind of processor.
+    If it stops earlier (`tol` is 1e-4 by default), a fit only comes near that point, and ends up somewhere else on each
+    kind of processor.
     """
     counts = CountVectorizer(token_pattern=WORD, ngram_range=(1, longest), min_df=2, binary=True)
     return make_pipeline(counts, LogisticRegression(tol=1e-8, max_iter=5000))

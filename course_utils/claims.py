@@ -1,16 +1,16 @@
-"""Sentences that are checked whenever a notebook runs, and the seeds of the models they speak of.
+"""Statements that are checked every time a notebook runs, and the random seeds of the models they are about.
 
     claim("a model without positions ties on twins", gap < 1e-5, gap)
 
-prints the sentence with its number. Every claim of the course's prose that a number can decide is made
-this way, so that running a notebook checks it. If the condition doesn't hold, a reader gets a few kind
-lines and the notebook goes on: digits differ between processors, and nothing further down depends on a
-claim. With COURSE_TESTING=1 (set by the tests, `make course` and `make save`) or COURSE_STRICT=1 it raises.
+prints the sentence with its number. Every statement in the course's prose that a number can decide is made
+this way, so running a notebook checks it. If the condition doesn't hold, a reader gets a few friendly lines
+and the notebook goes on: digits differ between processors, and nothing further down depends on a claim.
+With COURSE_TESTING=1 (set by the tests, `make course` and `make save`) or COURSE_STRICT=1, it raises an error.
 
     torch.manual_seed(live_seed(0))
 
-is seed 0, unless COURSE_TRAINING_SEED asks for others: that is how we try whether a claim about a model
-that a notebook trains holds for other seeds too.
+uses seed 0, unless COURSE_TRAINING_SEED asks for another. That is how we check whether a claim about a model
+trained in a notebook also holds for other seeds.
 """
 
 import json
@@ -21,7 +21,7 @@ from course_utils.files.switches import is_on
 
 
 def claim(sentence: str, holds, value=None) -> None:
-    """Print `sentence` with `value` beside it, and say so kindly if `holds` is false.
+    """Print `sentence` with `value` next to it; if `holds` is false, say so in a friendly way.
 
     `value` is a number, or a sequence of numbers, shown with four decimals at most: further digits
     differ between processors. Raises AssertionError instead of printing where COURSE_TESTING or

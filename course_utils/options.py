@@ -1,4 +1,4 @@
-"""What an option may be: a range or a choice, and the sentence for whoever writes something else.
+"""Which values an option can have, a range or a choice, and the error message for any other.
 
     RULES = {"num_layers": whole(0, 1000), "dropout": fraction(), "pooling": one_of("attention", "mean")}
     check_options({"num_layers": 2, "dropout": 1.5}, RULES)

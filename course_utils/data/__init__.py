@@ -91,13 +91,13 @@ def split_reviews(dataset: Dataset | DatasetDict, validation: float = 0.1, seed:
     """Splits reviews into train and validation, stratified by label; further splits are kept as they are.
 
     dataset: a Dataset, or a DatasetDict with train and without validation.
-    validation: the share of the rows that goes to validation, between 0 and 1.
+    validation: the fraction of the rows that goes to validation, between 0 and 1.
     Reviews of the same text, and the two halves of a pair, stay together; texts are the same if they
     differ only in case or in white space. Rows keep their order.
-    Raises ValueError for another share, other splits, or too few reviews.
+    Raises ValueError for another fraction, other splits, or too few reviews.
     """
     if not 0 < validation < 1:
-        raise ValueError(f"got validation={validation}; expected a share between 0 and 1; try 0.1")
+        raise ValueError(f"got validation={validation}; expected a fraction between 0 and 1; try 0.1")
     splits = dataset if isinstance(dataset, DatasetDict) else DatasetDict(train=dataset)
     if "train" not in splits or "validation" in splits:
         raise ValueError(f"got the splits {list(splits)}; expected train and no validation; use the "

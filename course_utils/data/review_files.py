@@ -86,10 +86,10 @@ def _read_columns(path: Path) -> dict[str, list]:
     if not os.path.isfile(path):  # unlike Path.is_file, it takes any name and doesn't raise
         if os.path.lexists(path):
             if not os.path.exists(path):
-                raise FileNotFoundError(f"{path} is a link to nothing; expected a file ({kinds}); give another, or mend "
+                raise FileNotFoundError(f"{path} is a link to nothing; expected a file ({kinds}); give another, or repair "
                                         "the link")
             what = "a folder" if os.path.isdir(path) else "a pipe or a device"
-            raise ValueError(f"{path} is {what}; expected a file ({kinds}); give another, or put one in its place")
+            raise ValueError(f"{path} is {what}; expected a file ({kinds}); give another path, or put a file there")
         if "://" in str(path) or re.match("[a-z]+:/", str(path)):
             raise FileNotFoundError(f"there is no file {str(path)!r}; a web address isn't read: download the file, and give "
                                     "the path of your copy")
@@ -102,7 +102,7 @@ def _read_columns(path: Path) -> dict[str, list]:
         names = [name for wanted in ("text", "label") for name in record if name.strip().lower() == wanted]
         if [name.strip().lower() for name in names] != ["text", "label"]:
             raise ValueError(f"{path}: {where} has the columns {', '.join(map(repr, record))}; expected text "
-                             "and label, each once, beside any others; name the columns so")
+                             "and label, each once, and possibly others; rename the columns")
         text, label = (record.pop(name) for name in names)
         for name, value, types in (("text", text, str), ("label", label, (str, int, float))):
             if value is None or value != value or not str(value).strip():  # NaN is not equal to itself
@@ -110,10 +110,10 @@ def _read_columns(path: Path) -> dict[str, list]:
                                  "fill it in or delete the row")
             if not isinstance(value, types):
                 raise ValueError(f"{path}: {where} has the {name} {_short(value)}; expected a string"
-                                 f"{'' if name == 'text' else ' or a number'}; write it so")
+                                 f"{'' if name == 'text' else ' or a number'}; change it to one")
             if not _can_be_written(str(value)):
                 raise ValueError(f"{path}: {where} has the {name} {_short(value)} with half a character (a surrogate such "
-                                 "as \\ud83d), which no file in UTF-8 can hold; expected whole characters; write it anew")
+                                 "as \\ud83d), which no UTF-8 file can hold; expected whole characters; write it again")
         records.append({"text": text, "label": label} | record)
     if not records:
         raise ValueError(f"{path} holds no reviews; expected one row or more; check that it was saved")
@@ -145,7 +145,7 @@ def _refuse_doubles(names: list[str], path: Path, where: str) -> None:
 
 
 def _number_labels(tables: list[dict[str, list]], source: str) -> list[str]:
-    """Replaces the labels by class numbers, in place and alike in all splits; returns the class names."""
+    """Replaces the labels by class numbers, in place, with the same numbers in all splits; returns the class names."""
     def read(label):
         try:
             return float(label)
@@ -183,9 +183,9 @@ def _refuse_twins(labels: list[str], polarity: dict[str, int], source: str) -> N
         key = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
         other = first.setdefault(polarity.get(key, key), label)
         if other != label:
-            apart = "mean the same" if key in polarity else "differ only in case or spaces, or in what cannot be seen"
-            raise ValueError(f"{source}: got the labels {other!r} and {label!r}, which {apart}; expected one way of "
-                             "writing each label; write them alike")
+            apart = "mean the same" if key in polarity else "differ only in case or spaces, or in invisible characters"
+            raise ValueError(f"{source}: got the labels {other!r} and {label!r}, which {apart}; expected one spelling for "
+                             "each label; make them the same")
 
 
 # Each reader yields (where, record); `where` tells the reader of an error which row is meant.
@@ -227,7 +227,7 @@ def _read_csv(path: Path) -> Iterator[tuple[str, dict]]:
             yield where, dict.fromkeys(header) | dict(zip(header, fields))
     except csv.Error as error:
         raise ValueError(f"{path}: row {row + 1} (to line {lines.line_num}) is broken: {error}; expected "
-                         'quoted fields closed, and quotation marks in them doubled (""); mend it') from None
+                         'quoted fields to be closed, and quotation marks inside them doubled (""); fix this row') from None
 
 
 def _read_json(path: Path) -> Iterator[tuple[str, dict]]:
@@ -243,20 +243,20 @@ def _read_json(path: Path) -> Iterator[tuple[str, dict]]:
             value = json.loads(line, object_pairs_hook=record_of) if line.strip() else []
         except json.JSONDecodeError as error:
             raise ValueError(f"{path}: line {number + error.lineno - 1} is not JSON ({error.msg}); expected "
-                             'an object a line, such as {"text": "…", "label": 1}; mend that line') from None
+                             'one object per line, such as {"text": "…", "label": 1}; fix that line') from None
         except RecursionError:
-            raise ValueError(f"{path}: line {number} has too many brackets inside one another; expected an object a "
-                             'line, such as {"text": "…", "label": 1}; mend that line') from None
+            raise ValueError(f"{path}: line {number} has too many nested brackets; expected one object per line, such as "
+                             '{"text": "…", "label": 1}; fix that line') from None
         except ValueError as error:
             if str(path) in str(error):
                 raise
             raise ValueError(f"{path}: line {number} holds a number that is too long ({error}); expected a text and a "
-                             "label; mend that line") from None
+                             "label; fix that line") from None
         for row, record in enumerate(value if isinstance(value, list) else [value], 1):
             where = f"row {row}" if array else f"line {number}"
             if not isinstance(record, dict):
                 raise ValueError(f"{path}: {where} is {str(record)[:40]!r}; expected an object, such as "
-                                 '{"text": "…", "label": 1}; mend that line')
+                                 '{"text": "…", "label": 1}; fix that line')
             yield where, record
 
 
@@ -273,7 +273,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[str, dict]]:
 
 
 def read_parquet(path: Path) -> pa.Table:
-    """The table in a Parquet file. Raises ValueError for a file that is no such thing, or damaged."""
+    """The table in a Parquet file. Raises ValueError for a file that isn't Parquet, or is damaged."""
     try:
         return pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

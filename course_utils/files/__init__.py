@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place and moved there in one step.
+"""Files that are written completely or not at all: first under another name, then renamed in one step.
 
     write_text(path, "…")                               # or write_bytes, write_json
     with replacing(path) as partial: …                  # for a library that writes to a path

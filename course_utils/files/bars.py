@@ -1,4 +1,4 @@
-"""Progress bars, and lines about progress, on the stream where nobody takes them for errors.
+"""Progress bars, and lines about progress, on a stream where nobody takes them for errors.
 
 Does: write them to the standard output of a notebook, which shows the error stream on red; elsewhere to the error stream,
 so that what a command prints can go on to a file or another command. With TQDM_DISABLE=1, as in tests and wherever

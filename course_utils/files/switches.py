@@ -17,5 +17,5 @@ def is_on(name: str, unset: bool = False) -> bool:
     text = os.environ.get(name, "").strip()
     if text and text.lower() not in ON + OFF:
         raise ValueError(f"{name}={text!r:.60}: expected {', '.join(ON[:-1])} or {ON[-1]} to switch it on, or "
-                         f"{', '.join(OFF[:-1])} or {OFF[-1]} to switch it off; unset it to get what is usual")
+                         f"{', '.join(OFF[:-1])} or {OFF[-1]} to switch it off; unset it to get the usual setting")
     return text.lower() in ON if text else unset

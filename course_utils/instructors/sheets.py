@@ -1,7 +1,7 @@
 """Sheets for the computations by hand: `python -m course_utils sheets` writes them (`make sheets`).
 
-Does: say what stands on each sheet, one function a sheet in the order of the notebooks, and write outputs/sheets/sheets.html
-and answers.html. Every number is computed here. Does not: lay out a page (see `sheet_pages`).
+Does: define the contents of each sheet, one function per sheet in the order of the notebooks, and write
+outputs/sheets/sheets.html and answers.html. Every number is computed here. Does not: lay out a page (see `sheet_pages`).
 """
 
 import argparse
@@ -87,16 +87,16 @@ def log_odds() -> Sheet:
 
     return Sheet(
         title="A word counter", notebook="01", section="8. A word counter, by hand", need=CALCULATOR,
-        intro="How much does each word speak for 'positive'? Three reviews of six are positive, so the prior odds are "
-        "3/3 = 1.",
+        intro="How strongly does each word point to 'positive'? Three of the six reviews are positive, so the prior odds "
+        "are 3/3 = 1.",
         given=[Table("Given: six reviews", ["", "positive", "negative"],
                      [[str(i), up[0], down[0]] for i, (up, down) in enumerate(zip(reviews[:3], reviews[3:]), 1)])],
-        formulas=["<i>P</i>(word | class) = " + fraction("times + 1", "together + 4"),
+        formulas=["<i>P</i>(word | class) = " + fraction("count + 1", "total + 4"),
                   "log odds = ln(prior odds · factors)"],
-        steps=[Table("Step 1: how many times does each word stand in the reviews of each class?", ["", *WORDS, "together"],
+        steps=[Table("Step 1: how often does each word occur in the reviews of each class?", ["", *WORDS, "total"],
                      [[names[label], *blanks((count[label][word] for word in WORDS), exact),
                        Blank(exact(count[label].total()))] for label in (1, 0)]),
-               Table("Step 2: add one ('not' is done), then divide the upper by the lower",
+               Table("Step 2: add one ('not' is done), then divide the upper row by the lower",
                      ["", *WORDS],
                      [*([f"<i>P</i>(word | {names[label]})", unreduced(label, "not"),
                          *(Blank(unreduced(label, word)) for word in list(WORDS)[1:])] for label in (1, 0)),
@@ -105,8 +105,8 @@ def log_odds() -> Sheet:
                      ["", "product", "log odds", "says"],
                      [[text, Blank(rounded(value)), Blank(rounded(math.log(value), signed=True)),
                        Blank(names[int(value > 1)])] for text, value in product.items()])],
-        question="One of the two texts praises, the other pans. Why can this counter not tell them apart?",
-        answer=f"Both have the same words, and a product does not depend on the order of its factors: both have the log "
+        question="One of the two texts praises the film, the other pans it. Why can't this counter tell them apart?",
+        answer=f"Both have the same words, and a product doesn't depend on the order of its factors, so both have the log "
         f"odds {' and '.join(rounded(math.log(value), signed=True) for value in product.values())}.")
 
 
@@ -133,17 +133,17 @@ def merges() -> Sheet:
         new = merge(new, pair, "".join(pair))
     return Sheet(
         title="Four merges", notebook="02", section="10. Merging pairs, by hand", need="a pencil",
-        intro="Byte pair encoding joins the two neighbours that stand side by side most often, then counts again.",
+        intro="Byte pair encoding merges the pair of neighbours that occurs most often, then counts again.",
         given=[Table("Given: a corpus of four words", ["word", *times],
                      [["times", *map(str, times.values())], ["pieces", *map(" ".join, map(list, times))]])],
-        formulas=["count of a pair = Σ<sub>words</sub> times · places in the word"],
+        formulas=["count of a pair = Σ<sub>words</sub> times · positions in the word"],
         steps=[Table("Step 1: count the pairs of letters ('u l' is done: 3 + 2 + 2)", ["pair", *map(" ".join, first)],
                      [["count", *(str(n) if pair == ("u", "l") else Blank(str(n)) for pair, n in first.items())]]),
-               Table("Step 2: four times, merge the most frequent pair in all words and count again",
+               Table("Step 2: four times over, merge the most frequent pair in all words and count again",
                      ["", "pair", "count", *times], rows),
-               Table("Step 3: cut a new word by the four merges, in their order", ["", "pieces"],
+               Table("Step 3: split a new word with the four merges, in their order", ["", "pieces"],
                      [["fullest", Blank(" ".join(new))]])],
-        question="'full' is a stem as 'dull' is. Why is it no piece of its own, and how is 'fuller' cut?",
+        question="'full' is a stem, just like 'dull'. Why doesn't it become a piece, and how is 'fuller' split?",
         answer=f"The program only counts pairs, and 'full' occurs {times['fuller']} times here, 'dull' "
         f"{times['dull'] + times['duller']} times: 'fuller' stays {', '.join(pieces['fuller'])}.")
 
@@ -173,10 +173,10 @@ def row_of_dull() -> Sheet:
                   "weight = " + fraction("<i>e</i><sup>score</sup>", "sum of all four <i>e</i><sup>score</sup>"),
                   "context = Σ<sub><i>j</i></sub> weight<sub><i>j</i></sub> <i>x<sub>j</sub></i>"],
         steps=[Table("Step 1: 'dull' asks", ["key", *WORDS, "sum"], steps(dull)),
-               Table("Step 2: the mean of the four rows of <i>x</i> with these weights", ["", *FEATURES],
+               Table("Step 2: the mean of the four rows of <i>x</i>, weighted by these weights", ["", *FEATURES],
                      [["context of 'dull'", *blanks(context)]]),
                Table("Step 3: 'bland' asks (exercise 4.1)", ["key", *WORDS, "sum"], steps(bland))],
-        question="'bland' is 'dull' said twice as strongly. What does that do to its weights, and why?",
+        question="'bland' is like 'dull', but twice as strong. What does that do to its weights, and why?",
         answer=f"They are sharper: every score is twice as large, so the weight of the key 'dull' grows from "
         f"{rounded(of_dull[1])} to {rounded(of_bland[1])} and the other three fall.")
 
@@ -202,12 +202,12 @@ def three_heads() -> Sheet:
                      [[heads[h], *blanks((queries[word][h] for word in WORDS), exact)] for h in range(3)]),
                Table("Step 2: the word 'moving' asks; its scores with the four keys", ["key", *WORDS],
                      [[heads[h], *blanks(scores[h], exact)] for h in range(3)]),
-               Table("Step 3: its weights, and what each head brings (the weighted mean of its column)",
-                     ["key", *WORDS, "brings"],
+               Table("Step 3: its weights, and what each head returns (the weighted mean of its column)",
+                     ["key", *WORDS, "returns"],
                      [[heads[h], *blanks(weights[h]), Blank(rounded(context[h]))] for h in range(3)])],
-        question="What does 'moving' receive in the twin, 'not moving but dull'? What can it not know?",
-        answer=f"The same, {', '.join(map(rounded, context))}: a head compares words, and where they stand does not enter. "
-        "So it cannot know whether the 'not' is its own.")
+        question="What does 'moving' receive in the twin, 'not moving but dull'? What can't it know?",
+        answer=f"The same, {', '.join(map(rounded, context))}: a head compares words and ignores their positions. So "
+        "'moving' can't know whether the 'not' belongs to it.")
 
 
 def rotation() -> Sheet:
@@ -227,23 +227,23 @@ def rotation() -> Sheet:
     return Sheet(
         title="A step is a rotation", notebook="06", section="5. A step is a rotation",
         need="a pencil or a calculator", exercise="6.2",
-        intro="A hand of the clock reads the sine and the cosine of its angle <i>a</i>. Five places add an angle <i>θ</i>. "
-        "Nobody tells you the place.",
+        intro="One hand of the clock gives you the sine and the cosine of its angle <i>a</i>. Five positions add an angle "
+        "<i>θ</i>. You don't know the position.",
         given=[Table("Given: the hand", ["", "sin <i>a</i>", "cos <i>a</i>"],
-                     [["some place", *map(exact, start)], ["place 0", *map(exact, other)]]),
+                     [["some position", *map(exact, start)], ["position 0", *map(exact, other)]]),
                Table("Given: the step", ["", "sin <i>θ</i>", "cos <i>θ</i>"], [["", exact(sine), exact(cosine)]])],
         formulas=["sin(<i>a</i> + <i>θ</i>) = cos <i>θ</i> · sin <i>a</i> + sin <i>θ</i> · cos <i>a</i>",
                   "cos(<i>a</i> + <i>θ</i>) = −sin <i>θ</i> · sin <i>a</i> + cos <i>θ</i> · cos <i>a</i>"],
-        steps=[Table("Step 1: the matrix of five places", ["", "times sin <i>a</i>", "times cos <i>a</i>"],
+        steps=[Table("Step 1: the matrix for five positions", ["", "times sin <i>a</i>", "times cos <i>a</i>"],
                      [["new sine", *blanks((cosine, sine), exact)], ["new cosine", *blanks((-sine, cosine), exact)]]),
-               Table("Step 2: five places on (exercise 6.2 is the first two rows)",
+               Table("Step 2: five positions further on (exercise 6.2 is the first two rows)",
                      ["", "first product", "second product", "sum"],
-                     [*products("some place", start), *products("place 0", other)]),
+                     [*products("some position", start), *products("position 0", other)]),
                Table("Step 3: the same matrix once more, and a check", ["", "sine", "cosine", "sine² + cosine²"],
-                     [["some place + 5", *blanks(five), Blank(rounded(math.hypot(*five) ** 2))],
-                      ["some place + 10", *blanks(ten), Blank(rounded(math.hypot(*ten) ** 2))]])],
-        question="Why could you do this without knowing the place, and what does a rotation leave as it is?",
-        answer="The matrix depends on the number of places gone and not on where one starts; the length stays, so "
+                     [["some position + 5", *blanks(five), Blank(rounded(math.hypot(*five) ** 2))],
+                      ["some position + 10", *blanks(ten), Blank(rounded(math.hypot(*ten) ** 2))]])],
+        question="Why could you do this without knowing the position, and what does a rotation leave unchanged?",
+        answer="The matrix depends on the number of steps and not on the starting position. The length stays the same, so "
         f"sine² + cosine² is still {rounded(math.hypot(*five) ** 2)}.")
 
 
@@ -281,9 +281,9 @@ def layer_norm() -> Sheet:
                       ["⊙ <i>γ</i> + <i>β</i>", *blanks(g * n + b for g, n, b in zip(gamma, normal, beta))]]),
                Table(f"Step 3: another vector, ({', '.join(map(exact, tenfold))}). Must you work it out?", ["", *features],
                      [["divided by the root", *blanks(parts(tenfold)[3])]])],
-        question="What does layer norm forget about a vector, and why can <i>γ</i> and <i>β</i> not bring it back?",
-        answer="Its length (and its mean): ten times the vector gives the same. γ and β are shared by all words, so they "
-        "cannot give back what a single word had.")
+        question="What does layer norm forget about a vector, and why can't <i>γ</i> and <i>β</i> bring it back?",
+        answer="Its length (and its mean): ten times the vector gives the same result. All words share the same γ and β, so "
+        "they can't restore what a single word had.")
 
 
 def clipping() -> Sheet:
@@ -313,11 +313,11 @@ def clipping() -> Sheet:
                   "factor = " + fraction("max_norm", "norm") + " where norm &gt; max_norm, else 1"],
         steps=[Table("Step 1: batch 1", ["", *names, "sum", "norm", "factor"], steps(first)),
                Table("Step 2: batch 2", ["", *names, "sum", "norm", "factor"], steps(second)),
-               Table("Step 3: a slip. In batch 1 the weight is clipped by itself, and the bias by itself",
+               Table("Step 3: a mistake. In batch 1, the weight and the bias are clipped separately",
                      ["", *names], [["what is left", *blanks(apart, exact)]])],
-        question="What does the slip of step 3 change that clipping should leave alone?",
+        question="What does the mistake in step 3 change that clipping should leave alone?",
         answer=f"The direction: in the gradient the bias is {exact(first[2] / first[0])} times the weight's first number, "
-        f"after the slip {rounded(apart[2] / apart[0])} times.")
+        f"after the mistake {rounded(apart[2] / apart[0])} times.")
 
 
 def tfidf() -> Sheet:
@@ -348,8 +348,8 @@ def tfidf() -> Sheet:
                Table("Step 3: a fifth review, 'dull dull but moving', with the idf of step 1 (exercise 9.2)",
                      ["", *WORDS, "length"], steps("dull dull but moving"))],
         question="What is the row of review 1, and what does that mean for a model that sees only the rows?",
-        answer="The same as that of review 0, since both have the same words: whatever the model is, it gives the two the "
-        "same answer, and one of them has the other label.")
+        answer="The same as that of review 0, since both have the same words: any such model gives both reviews the same "
+        "answer, but their labels are different.")
 
 
 SHEETS = [gradient, log_odds, merges, row_of_dull, three_heads, rotation, layer_norm, clipping, tfidf]

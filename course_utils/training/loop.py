@@ -1,4 +1,4 @@
-"""`fit` and the epoch that it repeats; what `fit` takes stands at the head of `course_utils.training`.
+"""`fit` and the epoch that it repeats; the head of `course_utils.training` explains what `fit` takes.
 
 Does: the loop, the learning rates, device and precision, and what is said about data and settings that cannot be. Does
 not: hold reviews (review_batches), or read and write checkpoints (state).

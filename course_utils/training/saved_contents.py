@@ -1,4 +1,4 @@
-"""What may be in the files of a saved model, and the sentence for whoever hands over another.
+"""What the files of a saved model can contain, and the error messages for anything else.
 
 Does: read a configuration, a vocabulary and tensors from bytes, and check each by itself and against the others. Does not:
 open a file (see `saved_models`). Nothing is unpickled.

@@ -188,7 +188,7 @@ def test_split_reviews_keeps_the_other_splits():
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 10, float("nan")])
 def test_split_reviews_refuses_what_is_no_share(share):
-    with pytest.raises(ValueError, match="expected a share between 0 and 1"):
+    with pytest.raises(ValueError, match="expected a fraction between 0 and 1"):
         split_reviews(made_of(list("abcd"), [0, 1, 0, 1]), validation=share)
 
 

@@ -154,7 +154,7 @@ BROKEN_FILES = {
     "not UTF-8": ("a.csv", "text,label\ngood,1\ncaf\u00e9,0\n".encode("latin-1"),
                   "got the byte 0xe9 in line 3; expected text in UTF-8; save the file again"),
     "not JSON": ("a.jsonl", b'{"text": "a", "label": 1}\n\n{"text": "b"\n',
-                 "line 3 is not JSON .*; expected an object"),
+                 "line 3 is not JSON .*; expected one object per line"),
     "not JSON, array": ("a.json", b'[{"text": "a",\n"label": }]', "line 2 is not JSON"),
     "not an object": ("a.jsonl", b'{"text": "a", "label": 1}\n7\n', "line 2 is '7'; expected an object"),
     "no text key": ("a.jsonl", b'{"label": 1}\n', "line 1 has the columns 'label'; expected text and label"),

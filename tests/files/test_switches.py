@@ -46,7 +46,7 @@ def test_any_other_word_is_refused_by_name(monkeypatch, text):
     monkeypatch.setenv("COURSE_TESTING", "0")
     monkeypatch.setenv("COURSE_STRICT", text)
     with pytest.raises(ValueError, match="^COURSE_STRICT='.*: expected 1, true, yes or on to switch it on, or 0, false, no "
-                                         "or off to switch it off; unset it to get what is usual$") as refused:
+                                         "or off to switch it off; unset it to get the usual setting$") as refused:
         claim("water is dry", False)
     assert len(str(refused.value)) < 220
 

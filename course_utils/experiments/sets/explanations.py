@@ -1,8 +1,8 @@
 """Methods that say which words decided, scored on five seeds of the classifier: `python -m course_utils explanations`.
 
-Writes data/results/explanations.json. Its runs, for each seed: one for every method (agreement with the evidence,
+Writes data/results/explanations.json. For each seed it has one run for every method (agreement with the evidence,
 faithfulness), one for each depth (0, 1 and 2 layers), and the checks of notebook 11: 'weights' (shuffled, adversarial,
-uniform), 'randomisation' and 'failures'. A second call makes only what is missing or out of date.
+uniform), 'randomisation' and 'failures'. A second call computes only what is missing or out of date.
 
     python -m course_utils explanations [--seeds 0 1 2 3 4]
 """

@@ -1,10 +1,10 @@
-"""Train the course's classifier on the real IMDb reviews, beside TF-IDF, and score both: `make imdb`.
+"""Train the course's classifier on the real IMDb reviews, score it, and compare it with TF-IDF: `make imdb`.
 
-Takes the reviews from the hub, or from the folder that COURSE_DATA names. Three seeds; the epoch is chosen on
-2,500 of the training reviews; test reviews are looked at once a seed, at the end. Writes data/results/imdb.json,
-what each model said of each test review to imdb_predictions.csv and, from the seed with the best validation
-accuracy, data/checkpoints/imdb. A second call goes on where the first stopped. --variants trains, besides, what
-notebook 09 compares with: the beginning of each review alone, no positions, a bag of embeddings.
+Takes the reviews from the hub, or from the folder that COURSE_DATA names. There are three random seeds. The epoch is
+chosen on 2,500 of the training reviews; the test reviews are used once per seed, at the end. Writes the results to
+data/results/imdb.json, each model's predictions for the test reviews to imdb_predictions.csv, and the model with the best
+validation accuracy to data/checkpoints/imdb. If you interrupt it, the next call continues. --variants also trains the
+models that notebook 09 compares with: the beginning of each review only, no positions, a bag of embeddings.
 
     python -m course_utils imdb [--seeds 0 1 2] [--variants] [--output FOLDER]
 """
@@ -148,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what is missing, print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--variants", action="store_true", help="also what notebook 09 compares with")
+    parser.add_argument("--variants", action="store_true", help="also train the models that notebook 09 compares with")
     parser.add_argument("--output", type=Path, default=output_folder() / "imdb")
     chosen = parser.parse_args(arguments)
     try:

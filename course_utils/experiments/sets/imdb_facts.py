@@ -1,7 +1,7 @@
-"""What real reviews look like, counted on IMDb: lengths, markup, constructions, vocabulary; no sentence of them is kept.
+"""Counts on IMDb that show what real reviews look like: lengths, markup, constructions, vocabulary; no text is kept.
 
 Takes the reviews from the hub, or from the folder that COURSE_DATA names. Writes data/results/imdb_facts.json, which
-notebooks 01, 02 and 09 quote: the training reviews, and beside them the course's own and the hand-written ones.
+notebooks 01, 02 and 09 quote: IMDb's training reviews, compared with the course corpus and the hand-written reviews.
 
     python -m course_utils imdb-facts
 """
@@ -28,7 +28,7 @@ STREET_OPINIONS = set("good great bad better best worse worst nice fine poor int
 
 
 def opinion_words() -> set[str]:
-    """The adjectives of the phrase bank that made the course's reviews, and the commonest ones of the street."""
+    """The adjectives in the course corpus's phrase bank, and the commonest ones in real reviews."""
     bank = tomllib.loads((BANK / "opinions.toml").read_text(encoding="utf-8"))
     listed = [word for part in bank["adjectives"].values() for words in part.values() for word in words]
     return {word for word in listed if " " not in word} | STREET_OPINIONS

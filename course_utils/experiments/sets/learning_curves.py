@@ -1,10 +1,10 @@
 """How accuracy on IMDb grows with the number of labelled reviews: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/learning_curves.json: 1,000 and 5,000 training reviews, other ones for each seed, and the BiLSTM once
-on all 22,500. `curves` puts beside them what data/results/imdb.json holds of all 22,500. The validation split, which
-chooses the epoch, is always the same 2,500 reviews: more than somebody with 1,000 labels would have, and alike for
-every row. The vocabulary is that of the training reviews drawn. IMDb from the hub, or from the folder that COURSE_DATA
-names.
+Writes data/results/learning_curves.json: 1,000 and 5,000 training reviews, different ones for each seed, and the BiLSTM
+once on all 22,500. `curves` adds the results on all 22,500 from data/results/imdb.json. The validation split, which
+chooses the epoch, is always the same 2,500 reviews: more than somebody with 1,000 labels would have, but the same for
+every row. The vocabulary comes from the training reviews that were drawn. IMDb comes from the hub, or from the folder
+that COURSE_DATA names.
 
     python -m course_utils results learning_curves [--only 1,000] [--seeds 0 1 2]
 """

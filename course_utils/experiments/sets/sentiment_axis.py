@@ -1,9 +1,9 @@
 """Is there one sentiment axis? A bag of 16-dimensional embeddings, cut by direction: a result set.
 
 Writes data/results/sentiment_axis.json: how much of the trained vectors lies along the direction that the output reads,
-what the accuracy is with parts of them deleted, and what a new reader finds in the rest. On 1,000 real reviews and on the
-course's own, from two starts: word vectors of standard deviation 1, as the library draws them, and of 0.02, as notebook 03
-draws them. IMDb from the hub, or from the folder that COURSE_DATA names.
+the accuracy with parts of them deleted, and what a new reader finds in the rest. It uses 1,000 real reviews and the course
+corpus, with two starts: word vectors of standard deviation 1, as the library draws them, and of 0.02, as notebook 03 draws
+them. IMDb comes from the hub, or from the folder that COURSE_DATA names.
 
     python -m course_utils results sentiment_axis [--only IMDb] [--seeds 0 1 2]
 """
@@ -162,7 +162,7 @@ def principal(x: torch.Tensor, centre: bool) -> tuple[torch.Tensor, torch.Tensor
 
 
 def share_along(x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
-    """The share of the variance of x (rows, DIMENSIONS) along each unit direction (count, DIMENSIONS)."""
+    """The proportion of the variance of x (rows, DIMENSIONS) along each unit direction (count, DIMENSIONS)."""
     centred = x - x.mean(dim=0)
     return ((centred @ directions.T) ** 2).sum(dim=0) / (centred**2).sum()
 

@@ -1,9 +1,9 @@
-"""How fast the course's code is beside PyTorch's and Hugging Face's, as ratios measured in one run: `make speed`.
+"""How fast the course's code is compared with PyTorch's and Hugging Face's, as ratios measured in one run: `make speed`.
 
-Writes data/results/speed.json. What is compared runs in turn (A B A B …) on one thread; each turn gives the
-ratio of the other's time to ours, so above 1 ours is faster. Given are the median of these ratios, and as its spread
-their middle half. Time is processor time, which other programs on the machine disturb least; where two threads are
-compared, it is the clock on the wall. Reviews are made: random words, lengths as IMDb's (imdb_facts.json).
+Writes data/results/speed.json. The two versions take turns (A B A B …) on one thread. Each turn gives the ratio of the
+other's time to ours, so above 1 ours is faster. The file has the median of these ratios and their middle half. Time is
+processor time, which other programs disturb least; comparisons of two threads use wall-clock time. The reviews are
+synthetic: random words, with the lengths of IMDb's reviews (imdb_facts.json).
 
     python -m course_utils speed                 all sections, under five minutes; writes the file
     python -m course_utils speed --only block    one section or several, printed and not written

@@ -1,8 +1,8 @@
-"""The toy of many tutorials, labels told by ranges of tokens, and what it can tell: a result set.
+"""The toy task of many tutorials, labels given by ranges of tokens, and what it can show: a result set.
 
 Writes data/results/token_range.json. A vocabulary of 200 tokens has a lower and an upper half; sequences are 5 to 32
-tokens long. Rules say what the label has to do with the halves (see RULES). In two of them order tells nothing, in the
-others nothing but order does; of each, what a model can reach at best is computed exactly.
+tokens long. Rules say how the label depends on the halves (see RULES). In two of them order doesn't matter, in the others
+only order does. For each rule, the best possible accuracy is computed exactly.
 
     python -m course_utils results token_range [--only marker] [--seeds 0 1 2]
 """
