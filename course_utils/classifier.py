@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +28,10 @@ __all__ = [
     "AttentionPooling",
     "POOLINGS",
     "ClassifierConfig",
+    "TokenEncoder",
     "ClassifierResult",
     "SelfAttentionClassifier",
+    "ModelWithVocabulary",
     "Explanation",
     "ReviewClassifier",
 ]
@@ -93,23 +95,8 @@ class ClassifierConfig:
         check_model_options(vars(self), positions=POSITIONS, pooling=POOLINGS)
 
 
-class ClassifierResult(NamedTuple):
-    """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
-    `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
-
-    Taught in 08_classifier, '2. The whole model'.
-    """
-
-    logits: Tensor
-    pooling_weights: Tensor | None
-    attentions: list[Tensor] | None
-
-
-class SelfAttentionClassifier(nn.Module):
-    """Token ids to class logits, by attention alone.
-
-    (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
-    Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
+class TokenEncoder(nn.Module):
+    """Token ids to one vector for each token: embedding, positions, encoder. The lower half of `SelfAttentionClassifier`.
 
     Taught in 08_classifier, '2. The whole model'.
     """
@@ -127,13 +114,6 @@ class SelfAttentionClassifier(nn.Module):
             config.num_layers, d_model, num_heads, config.d_ff, config.norm_first,
             dropout=config.dropout, attention_dropout=config.attention_dropout,
         )
-        self.pooling = AttentionPooling(d_model) if config.pooling == "attention" else None
-        self.pooled_dropout = nn.Dropout(config.pooled_dropout)
-        self.output = nn.Linear(d_model, config.num_classes)
-        if config.zero_init:
-            for block in self.encoder.blocks:
-                nn.init.zeros_(block.attention.output_projection.weight)
-                nn.init.zeros_(block.feed_forward.contract.weight)
 
     def word_vectors(self, token_ids: Tensor) -> Tensor:
         """Look the words up: (batch, seq_len) -> (batch, seq_len, d_model)."""
@@ -155,8 +135,40 @@ class SelfAttentionClassifier(nn.Module):
         return self.encoder(x, padding_mask(attention_mask), bias, self.positions.rotate, need_weights)
 
     def hidden(self, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Each word's vector after the last block, before pooling: (batch, seq_len, d_model)."""
+        """Each token's vector after the last layer, before pooling: (batch, seq_len, d_model)."""
         return self.run_encoder(token_ids, attention_mask).x
+
+
+class ClassifierResult(NamedTuple):
+    """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
+    `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    logits: Tensor
+    pooling_weights: Tensor | None
+    attentions: list[Tensor] | None
+
+
+class SelfAttentionClassifier(TokenEncoder):
+    """Token ids to class logits, by attention alone.
+
+    (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
+    Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    def __init__(self, config: ClassifierConfig):
+        super().__init__(config)
+        self.pooling = AttentionPooling(config.d_model) if config.pooling == "attention" else None
+        self.pooled_dropout = nn.Dropout(config.pooled_dropout)
+        self.output = nn.Linear(config.d_model, config.num_classes)
+        if config.zero_init:
+            for block in self.encoder.blocks:
+                nn.init.zeros_(block.attention.output_projection.weight)
+                nn.init.zeros_(block.feed_forward.contract.weight)
 
     def forward(
         self, token_ids: Tensor, attention_mask: Tensor | None = None, need_weights: bool = False
@@ -172,27 +184,12 @@ class SelfAttentionClassifier(nn.Module):
         return ClassifierResult(logits, weights if need_weights else None, attentions)
 
 
-class Explanation(NamedTuple):
-    """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
-    (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
+class ModelWithVocabulary:
+    """A model, its tokenizer and its label names in one, saved and loaded together. `ReviewClassifier` adds what one asks.
 
-    Taught in 08_classifier, '6. Texts in, labels out; saving and loading'.
-    """
+    `label_names` in the order of the logits. Raises ValueError for a tokenizer of another size than the model's.
 
-    tokens: list[Token]
-    weights: Tensor
-    attentions: Tensor
-    label: str
-    probabilities: dict[str, float]
-
-
-class ReviewClassifier:
-    """A trained model with its tokenizer: texts in, labels out.
-
-    `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first
-    quarter and last three quarters.
-
-    Taught in 08_classifier, '6. Texts in, labels out; saving and loading'.
+    Taught in 08_classifier, '5. Your own sentence'.
     """
 
     def __init__(
@@ -214,7 +211,7 @@ class ReviewClassifier:
         write_model(folder, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "ReviewClassifier":
+    def load(cls, folder: str | Path) -> Self:
         """Read and check what `save` wrote; the tokenizer is of the kind that the folder names.
 
         Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
@@ -228,6 +225,29 @@ class ReviewClassifier:
         batch = pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
         return [tensor.to(self.model.output.weight.device) for tensor in batch]
 
+
+class Explanation(NamedTuple):
+    """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
+    (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
+
+    Taught in 08_classifier, '5. Your own sentence'.
+    """
+
+    tokens: list[Token]
+    weights: Tensor
+    attentions: Tensor
+    label: str
+    probabilities: dict[str, float]
+
+
+class ReviewClassifier(ModelWithVocabulary):
+    """A trained model with its tokenizer: texts in, labels out.
+
+    A text longer than the model's `max_len` keeps its first quarter and last three quarters.
+
+    Taught in 08_classifier, '5. Your own sentence'.
+    """
+
     @torch.no_grad()
     def predict(self, texts: Iterable[str], batch_size: int = 64) -> tuple[list[str], Tensor]:
         """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
@@ -239,7 +259,7 @@ class ReviewClassifier:
         check_options({"batch_size": batch_size}, {"batch_size": whole(1, 1_000_000)})
         self.model.eval()                                                  # no dropout, also after an interrupted training
         probabilities = torch.zeros(len(texts), len(self.label_names))
-        by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # like lengths together: less padding
+        by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # similar lengths together: less padding
         for start in range(0, len(texts), batch_size):
             chosen = by_length[start : start + batch_size]
             logits = self.model(*self.encode([texts[i] for i in chosen])).logits
@@ -259,7 +279,7 @@ class ReviewClassifier:
         probabilities = result.logits[0].float().softmax(dim=-1)
         check_answers(probabilities)
         weights = result.pooling_weights
-        if weights is None:                                                # mean pooling: every token alike
+        if weights is None:                                                # mean pooling: equal weights
             weights = torch.full((1, max(1, len(tokens))), 1 / max(1, len(tokens)))
         shown = slice(0, len(tokens))
         attentions = torch.stack(result.attentions)[:, 0, :, shown, shown] if result.attentions else torch.zeros(0)

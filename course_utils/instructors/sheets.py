@@ -302,7 +302,7 @@ def clipping() -> Sheet:
     names, example = ["weight", "weight", "bias"], (3, 4)
     apart = [*clip(first[:2], limit)[1], *clip(first[2:], limit)[1]]
     return Sheet(
-        title="Clipping", notebook="08", section="3. Training", exercise="8.2",
+        title="Clipping", notebook="08", section="3. Training",
         need="a pencil or a calculator",
         intro=f"A model has a weight of two numbers and a bias of one; max_norm is {exact(limit)}. Each batch is clipped by "
         f"itself. An example, with max_norm 1: ({', '.join(map(exact, example))}) has the norm "
@@ -334,7 +334,7 @@ def tfidf() -> Sheet:
 
     labels = ["positive", "negative", "positive", "negative"]
     return Sheet(
-        title="An entry of TF-IDF", notebook="09", section="6. The opponent: TF-IDF, by hand", need=CALCULATOR,
+        title="An entry of TF-IDF", notebook="09", section="5. The opponent: TF-IDF, by hand", need=CALCULATOR,
         exercise="9.2",
         intro="A review becomes a row with one number for each word: how often it occurs (tf) times its idf, divided by the "
         "length of the row.",

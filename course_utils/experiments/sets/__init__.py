@@ -4,6 +4,7 @@ from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import (
     ablations,
     imdb_better,
+    imdb_settings,
     learning_curves,
     scoreboard,
     sentiment_axis,
@@ -12,7 +13,7 @@ from course_utils.experiments.sets import (
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better)
+    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings)
 }
 
 

@@ -3,9 +3,10 @@
 import math
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
+from course_utils.attention import padding_mask
+from course_utils.embeddings import masked_mean
 from course_utils.exercises.definitions import Answers
 
 # ---------------------------------------------------------------- 8.1
@@ -86,45 +87,54 @@ QUERIES = Answers(
 
 # ---------------------------------------------------------------- 8.2
 
-def clipped_gradients():
-    # first batch: the norm is √(9 + 16 + 144) = 13, the factor 2.6 / 13 = 0.2; second: √(0.09 + 0.16 + 1.44) = 1.3 stays
-    return [0.6, -0.8, 2.4, 0.3, -0.4, 1.2]
+def forward(parts, token_ids, attention_mask):
+    x = parts.positions.add(parts.embedding(token_ids) * parts.scale)      # (batch, seq_len, d_model)
+    bias = parts.positions.bias(token_ids.shape[1])                        # None, but for ALiBi
+    x = parts.encoder(x, padding_mask(attention_mask), bias, parts.positions.rotate).x
+    pooled, _ = parts.pooling(x, attention_mask)                           # (batch, d_model)
+    return parts.output(pooled)                                            # (batch, num_classes)
 
 
-FIRST, SECOND, LIMIT = torch.tensor([3.0, -4.0, 12.0]), torch.tensor([0.3, -0.4, 1.2]), 2.6
+def _forward(scale="before", add=True, mask="right", bias=True, rotate=True, encode=True, pool="query", give="logits"):
+    """The forward pass with one thing changed."""
+    def assembled(parts, token_ids, attention_mask):
+        x = parts.embedding(token_ids)
+        if scale == "before":
+            x = x * parts.scale
+        if add:
+            x = parts.positions.add(x)
+        if scale == "after":
+            x = x * parts.scale
+        if encode:
+            may = {"right": padding_mask(attention_mask), "none": None, "inverted": ~padding_mask(attention_mask)}[mask]
+            x = parts.encoder(x, may, parts.positions.bias(x.shape[1]) if bias else None,
+                              parts.positions.rotate if rotate else None).x
+        pooled = {"query": lambda: parts.pooling(x, attention_mask)[0], "mean": lambda: masked_mean(x, attention_mask),
+                  "all": lambda: parts.pooling(x, torch.ones_like(attention_mask))[0],
+                  "plain": lambda: x.mean(dim=1), "first": lambda: x[:, 0], "last": lambda: x[:, -1]}[pool]()
+        logits = parts.output(pooled)
+        return {"logits": logits, "probabilities": logits.softmax(dim=-1), "detached": logits.detach()}[give]
+    return assembled
 
 
-def _clipped(size=lambda g: g.norm(), limit=LIMIT, always=False):
-    def answer():
-        return torch.cat([g * limit / size(g) if always or size(g) > limit else g for g in (FIRST, SECOND)])
-    return answer
-
-
-def _each_parameter():
-    weight, bias = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))
-    rows = []
-    for g in (FIRST, SECOND):
-        for parameter, part in ((weight, g[:2]), (bias, g[2:])):
-            parameter.grad = part.clone()
-            nn.utils.clip_grad_norm_([parameter], LIMIT)
-            rows.append(parameter.grad)
-    return torch.cat(rows)
-
-
-CLIPPING = Answers(
-    clipped_gradients,
+FORWARD = Answers(
+    forward,
     mutants={
-        "each-parameter": _each_parameter,
-        "each-number": lambda: torch.cat([FIRST, SECOND]).clamp(-LIMIT, LIMIT),
-        "always-scaled": _clipped(always=True),
-        "to-norm-one": _clipped(limit=1.0),
-        "summed": _clipped(size=lambda g: g.abs().sum()),
-        "largest": _clipped(size=lambda g: g.abs().max()),
-        "squared": _clipped(size=lambda g: g.square().sum()),
-        "divided-by-the-norm": lambda: torch.cat([FIRST / FIRST.norm(), SECOND]),
-        "divided-by-the-limit": lambda: torch.cat([FIRST / LIMIT, SECOND]),
-        "same-factor": lambda: torch.cat([FIRST, SECOND]) * 0.2,
-        "signs-lost": lambda: _clipped()().abs(),
+        "no-scale": _forward(scale="none"),
+        "scale-after-positions": _forward(scale="after"),
+        "no-positions-added": _forward(add=False),
+        "no-bias": _forward(bias=False),
+        "no-rotation": _forward(rotate=False),
+        "encoder-without-mask": _forward(mask="none"),
+        "encoder-mask-inverted": _forward(mask="inverted"),
+        "no-encoder": _forward(encode=False),
+        "pooling-counts-padding": _forward(pool="all"),
+        "mean": _forward(pool="mean"),
+        "plain-mean": _forward(pool="plain"),
+        "first-word": _forward(pool="first"),
+        "last-position": _forward(pool="last"),
+        "probabilities": _forward(give="probabilities"),
+        "detached": _forward(give="detached"),
     },
 )
 
@@ -274,4 +284,4 @@ SHARE = Answers(
     },
 )
 
-ANSWERS = (QUERIES, CLIPPING, LOSS, SURE, SHARE)
+ANSWERS = (QUERIES, FORWARD, LOSS, SURE, SHARE)

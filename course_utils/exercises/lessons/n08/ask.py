@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import largest_weight, listed, spread
+from course_utils.exercises.lessons.common import gap, largest_weight, listed, spread
 from course_utils.exercises.lessons.n08 import probes
 from course_utils.exercises.lessons.n08.honest_score import SHARE
 
@@ -147,68 +147,78 @@ QUERIES = Exercise(
     ),
 )
 
-# ---------------------------------------------------------------- 8.2 clipping by hand
+# ---------------------------------------------------------------- 8.2 the forward pass
 
-def _batches_of(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    return case.answer[:3], case.answer[3:]
-
-
-def _norm(case: Case) -> str:
-    return f"your first batch, {listed(_batches_of(case)[0], '.3g')}, has the norm {_batches_of(case)[0].norm():.3f}."
+def _logits(case: Case) -> str:
+    return f"your first logits are {listed(case.logits[0])}, expected {listed(case.right['logits'][0])}."
 
 
-def _second(case: Case) -> str:
-    return f"your second batch is {listed(_batches_of(case)[1], '.3g')}."
+def _moved(case: Case) -> float:
+    """How far the logits move when only the padding's ids change."""
+    return (case.logits - case.got["logits with other padding"]).abs().max().item()
 
 
-def _signs(case: Case) -> int:
-    """How many of the six numbers have another sign than the gradient had."""
-    return int((case.answer.sign() != case.expected.sign()).sum())
+def _padding_moves(case: Case) -> str:
+    return f"other ids at the padding move your logits by up to {_moved(case):.3f}."
 
 
-def _ratio(case: Case) -> tuple[float, float]:
-    first = _batches_of(case)[0]
-    return (first[1] / first[0]).item(), (first[2] / first[0]).item()
+def _no_gradient(case: Case) -> str:
+    got, right = (named["gradient for the word vectors"].abs().max() for named in (case.got, case.right))
+    return f"the logits are right, but the largest gradient of a word vector is {got:.3f}, expected {right:.3f}."
 
 
-CLIPPING = Exercise(
-    kind="number", tolerance=4e-3,
-    signature="a list of six numbers: weight, weight, bias of the first batch, then of the second",
+FORWARD = Exercise(
+    probes=probes.forward_probes, observe=probes.observe_forward,
+    signature="forward(parts, token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real) -> "
+    "logits (batch, num_classes)",
     mistakes=(
-        Mistake("each-parameter", _norm, "The weight and the bias are clipped each by itself, so the gradient now points "
-                "elsewhere. One norm is taken over all parameters together."),
-        Mistake("each-number", _norm, "Each number is cut off at 2.6. That changes the direction, and the norm can still be "
-                "too large. Multiply all of them by one factor."),
-        Mistake("always-scaled", _second, "Its norm was 1.3, below the limit, and you scaled it up to 2.6. Clipping only "
-                "makes large gradients smaller."),
-        Mistake("to-norm-one", _norm, "In the example above the limit is 1; here it is 2.6."),
-        Mistake("summed", _norm, "You divided by the sum of the sizes. The norm is the root of the sum of squares."),
-        Mistake("largest", _norm, "You divided by the largest number. The norm is the root of the sum of all squares."),
-        Mistake("squared", _norm, "You divided by the sum of squares. Its root is missing."),
-        Mistake("divided-by-the-norm", _norm, "That is the direction alone, with norm 1. Multiply by the limit: the norm "
-                "afterwards should be 2.6."),
-        Mistake("divided-by-the-limit", _norm, "You divided by 2.6. The factor is the limit divided by the norm."),
-        Mistake("same-factor", _second, "Both batches were multiplied by the same factor, or nearly. Each batch is clipped "
-                "by itself, with its own norm, and only if that is above the limit."),
-        Mistake("signs-lost", lambda case: f"{int((case.answer < 0).sum())} of your six numbers are negative, and two of "
-                "the gradients are.", "The sizes are right. Clipping keeps the direction, so it keeps the signs."),
+        Mistake("no-scale", _logits, "Word vectors are used as they are stored. Before anything else they are multiplied by "
+                "`parts.scale`."),
+        Mistake("scale-after-positions", _logits, "The positions were multiplied as well. The scale belongs to the word "
+                "vectors alone, so it comes before the positions are added."),
+        Mistake("no-positions-added", _logits, "Models whose positions are added to the word vectors don't get them. "
+                "Rotary ones add nothing, so you wouldn't see it with them."),
+        Mistake("no-bias", _logits, "It happens with ALiBi, whose positions are a bias on the scores: ask "
+                "`parts.positions.bias` for it, and hand it to the encoder."),
+        Mistake("no-rotation", _logits, "It happens with rotary positions, which turn queries and keys inside the "
+                "attention: hand `parts.positions.rotate` to the encoder."),
+        Mistake("encoder-without-mask", _padding_moves, "Inside the encoder real words attend to padding. It needs the mask "
+                "too, in the form (batch, 1, 1, seq_len) that `padding_mask` gives."),
+        Mistake("encoder-mask-inverted", _logits, "In the encoder the mask is the wrong way round, so words attend to the "
+                "padding alone. True means that a position may be attended to."),
+        Mistake("no-encoder", _logits, "The words never meet: the vectors go from the positions to the pooling, past the "
+                "encoder."),
+        Mistake("pooling-counts-padding", _padding_moves, "The encoder is right, but the pooling treats padding as words. "
+                "It wants the mask as its second argument."),
+        Mistake("mean", _logits, "This is the mean of the real words. The learned query of `parts.pooling` is never asked."),
+        Mistake("plain-mean", _padding_moves, "This is the mean of all positions, padding included. `parts.pooling` weighs "
+                "the words by its query and leaves the padding out."),
+        Mistake("first-word", _logits, "Only the first position reaches the output layer. BERT does that with a token made "
+                "for it; here `parts.pooling` collects from all words."),
+        Mistake("last-position", _logits, "Only the last position reaches the output layer. In a padded review that isn't "
+                "even a word. `parts.pooling` collects from all of them."),
+        Mistake("probabilities", lambda case: f"your first row is {listed(case.logits[0])}, and it sums to one.",
+                "These are probabilities. `cross_entropy` does the softmax itself and wants the logits (Common mistakes)."),
+        Mistake("detached", _no_gradient, "Something cuts the result off from the parameters: detach(), .data, no_grad() or "
+                "numpy. Such a model could never be trained."),
     ),
     properties=(
-        Property(_signs, lambda case: f"signs that are not those of the gradient: {_signs(case)} of 6.",
-                 "Clipping makes a gradient shorter, and keeps its direction."),
-        Property(lambda case: abs(_ratio(case)[0] + 4 / 3) > 0.02 or abs(_ratio(case)[1] - 4) > 0.06, lambda case:
-                 f"in your first batch the second number is {_ratio(case)[0]:.2f} times the first and the third "
-                 f"{_ratio(case)[1]:.2f} times.", "Before clipping it was -1.33 and 4 times. The direction stays, so these "
-                 "stay."),
-        Property(lambda case: abs(_batches_of(case)[0].norm() - 2.6) > 0.02, _norm, "The proportions are right. Afterwards "
-                 "the norm should be the limit, 2.6."),
-        Property(lambda case: (_batches_of(case)[1] - torch.tensor([0.3, -0.4, 1.2])).abs().max() > 0.01, _second,
-                 "The first batch is right. What is the norm of the second, and is that too much?"),
+        Property(lambda case: (case.logits.sum(dim=-1) - 1).abs().max() < 1e-4, lambda case: f"your first row is "
+                 f"{listed(case.logits[0])}, and every row sums to one.", "That looks like a softmax at the end. Return "
+                 "what the output layer gives."),
+        Property(lambda case: _moved(case) > 1e-4, _padding_moves, "Padding must not matter. Two parts need the mask: the "
+                 "encoder and the pooling, each in its own shape."),
+        Property(lambda case: (case.logits - case.right["logits"]).abs().max() > 1e-3, _logits, "Padding doesn't matter, as "
+                 "it should. Compare with the diagram, arrow by arrow: what goes into each part, and in which order?"),
+        Property(lambda case: gap(case, "gradient for the word vectors") > 1e-3, _no_gradient,
+                 "Some way from the word vectors to the logits is cut off, by detach(), .data, "
+                 "no_grad() or numpy."),
     ),
     hints=(
-        "One norm for each batch, over its three numbers: the root of the sum of their squares.",
-        "9 + 16 + 144 = 169, whose root is 13. What factor makes 2.6 of 13?",
-        "The second batch has the norm 1.3. Is that above 2.6?",
+        "Follow the diagram from the left: look up, scale, add positions, encode, pool, output. What shape is x after each?",
+        "Five lines do it. The encoder takes four things: x, padding_mask(attention_mask), the bias, and the rotation.",
+        "x = parts.positions.add(parts.embedding(token_ids) * parts.scale). Then parts.encoder(...).x",
+        "pooled, _ = parts.pooling(x, attention_mask), and the logits are parts.output(pooled).",
     ),
 )
 
@@ -346,4 +356,4 @@ SURE = Exercise(
 )
 
 
-EXERCISES = (QUERIES, CLIPPING, LOSS, SURE, SHARE)
+EXERCISES = (QUERIES, FORWARD, LOSS, SURE, SHARE)

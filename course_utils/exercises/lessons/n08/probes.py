@@ -5,7 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from course_utils.attention import scaled_dot_product_attention
 from course_utils.exercises.lessons.common import gradients_of, two_results
+from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.positional_encoding import make_positions
 from course_utils.training import Batch
 
 
@@ -48,6 +51,81 @@ def observe_pooling(function, queries, x, attention_mask):
     upstream = torch.cos(torch.arange(pooled.numel(), dtype=pooled.dtype)).reshape(pooled.shape)
     gradients = gradients_of(pooled, [queries, x], upstream)
     return {"pooled": pooled, "weights": weights, "gradient for the queries": gradients[0], "gradient for x": gradients[1]}
+
+# ---------------------------------------------------------------- 8.2 the parts of a model
+
+class Parts(NamedTuple):
+    """What a classifier consists of, as the exercise's text lists it."""
+
+    embedding: nn.Module
+    scale: float
+    positions: nn.Module
+    encoder: nn.Module
+    pooling: nn.Module
+    output: nn.Module
+
+
+class _Encoded(NamedTuple):
+    """As the encoder's result."""
+
+    x: torch.Tensor
+    attentions: None = None
+
+
+class _Encoder(nn.Module):
+    """One attention layer with its residual, called as the course's `Encoder` is."""
+
+    def __init__(self, d_model: int, num_heads: int):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, num_heads)
+
+    def forward(self, x, mask=None, bias=None, rotary=None, need_weights=False):
+        return _Encoded(x + self.attention(x, mask=mask, bias=bias, rotary=rotary)[0])
+
+
+class _Pooling(nn.Module):
+    """As the course's `AttentionPooling`."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.query = nn.Parameter(torch.zeros(1, d_model))
+
+    def forward(self, x, attention_mask):
+        context, weights = scaled_dot_product_attention(self.query, x, x, attention_mask[:, None, :])
+        return context.squeeze(1), weights.squeeze(1)
+
+
+def forward_probes(generator: torch.Generator) -> list[tuple]:
+    """Four models, one with each kind of positions, of different sizes and scales; padding on the right and on the left.
+
+    Their weights are large enough for a part that is left out to show.
+    """
+    right, left = torch.arange(5) < torch.tensor([[5], [2], [3]]), torch.arange(4) >= torch.tensor([[0], [3]])
+    probes = []
+    for positions, d_model, heads, classes, scale, mask in (
+            ("sinusoidal", 8, 2, 2, 3.0, right), ("rotary", 12, 3, 3, 2.0, left), ("alibi", 4, 2, 2, 0.5, right),
+            ("learned", 6, 1, 4, 1.5, left)):
+        parts = Parts(nn.Embedding(9, d_model), scale, make_positions(positions, d_model, heads, 16),
+                      _Encoder(d_model, heads), _Pooling(d_model), nn.Linear(d_model, classes))
+        with torch.no_grad():
+            for module in (part for part in parts if isinstance(part, nn.Module)):
+                for parameter in module.parameters():
+                    parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.8)
+        probes.append((parts, torch.randint(1, 9, mask.shape, generator=generator) * mask, mask))
+    return probes
+
+
+def observe_forward(function, parts, token_ids, attention_mask):
+    """The logits, the logits with another id at the padding, and the gradient that reaches the word vectors."""
+    logits = function(parts, token_ids, attention_mask)
+    if logits is None:
+        return None
+    if not isinstance(logits, torch.Tensor):
+        raise TypeError(f"expected one tensor, the logits; got {type(logits).__name__}")
+    upstream = torch.cos(torch.arange(logits.numel(), dtype=logits.dtype)).reshape(logits.shape)
+    gradient = gradients_of(logits, [parts.embedding.weight], upstream)[0]
+    other = function(parts, torch.where(attention_mask, token_ids, 5), attention_mask)
+    return {"logits": logits, "logits with other padding": other, "gradient for the word vectors": gradient}
 
 # ---------------------------------------------------------------- 8.3 repair: a loss that stays high
 

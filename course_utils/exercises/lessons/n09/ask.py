@@ -21,7 +21,7 @@ TFIDF = Exercise(
                 "of its word before the row is divided by its length."),
         Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.",
                 "The length of a row is the root of the sum of the squares."),
-        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 6 it is ln((1 + "
+        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 5 it is ln((1 + "
                 "n) / (1 + df)) + 1; without the 1, a word of every review would count for nothing."),
         Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' occurs "
                 "twice."),
@@ -33,7 +33,7 @@ TFIDF = Exercise(
         Mistake("logarithm-of-tf", lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.",
                 "That is another usual way (sublinear tf). Here tf is the count itself, 2."),
         Mistake("not-smoothed", lambda case: f"{_one(case)}: the idf was taken as ln(n / df) + 1.",
-                "In section 6 one is added to n and to df: ln((1 + n) / (1 + df)) + 1."),
+                "In section 5 one is added to n and to df: ln((1 + n) / (1 + df)) + 1."),
         Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.",
                 "It is the natural one, ln."),
         Mistake("other-review", lambda case: f"{_one(case)} is the entry in 'not dull but moving'.",
