@@ -116,7 +116,7 @@ def results_page(folder: Path = FOLDER) -> str:
             "## One change at a time",
             f"The full model of notebook [08](08_classifier.ipynb), trained again with one change, against "
             f"{len(next(iter(by_model(ablations).values())))} runs of the default. A difference carries a 95 % interval for "
-            "reviews and seeds. Among thirty rows one or two would exclude zero by chance alone, and an interval that "
+            "reviews and seeds. Among thirty rows one or two may exclude zero by chance alone, and an interval that "
             "includes zero doesn't show that nothing changed. Notebook [12](12_ablations.ipynb) builds the intervals "
             "and says what can be concluded.",
             ablations_table(ablations), _seconds(ablations),
@@ -144,7 +144,7 @@ training.
 - **Word pairs**: a learned vector for each pair of neighbouring words that at least five training reviews share.
 - **Average**: the mean of several models' probabilities.
 - **Student**: one model that learns from the probabilities which others, its teachers, give to 50,000 reviews without
-  labels. Its cost includes its teachers'."""
+  labels. Its cost includes its teachers'. *That average* is the one of three models with word pairs."""
 
 AFTER_BETTER = """\
 *imdb-fast* is within a point of notebook 09's classifier in a third of the epochs. Word pairs are what makes TF-IDF strong,
@@ -161,7 +161,7 @@ AFTER_SPEED = """\
 - Our block calls the same functions as PyTorch's, and trains about as fast, wherever the dropout is.
 - **Fused attention** never writes down the table of weights ([05](05_multi_head_attention.ipynb)), so its lead grows with
   the length, in memory even more than in time.
-- **Answering**: at 512 tokens our lead needs padded batches; at 1,024 it's there without padding too.
+- **Answering**: at 512 tokens nearly all of our lead needs padded batches; at 1,024 much of it is there without padding too.
 - **The IMDb step "as tutorials build it"** pads every batch to 256 tokens and drops attention weights at random, which rules
   out fused attention on a CPU. Ours groups reviews of similar length and leaves the weights alone. Most of that lead is a
   decision, and none of it is a faster block: with equal batches and equal dropout there is hardly any.

@@ -38,8 +38,8 @@ REPORT = Exercise(
                 "being high, so it is too high; the test accuracy of the same epochs is what is asked."),
         Mistake("best-validation", _above, "That is the highest validation accuracy of any seed and epoch. Validation "
                 "chooses the epoch; the test accuracy there is reported, as a mean over the seeds."),
-        Mistake("last-epoch", _setting, "You took the last epoch of each run. Honest, but asked is the epoch where the "
-                "validation accuracy was highest."),
+        Mistake("last-epoch", _setting, "You took the last epoch of each run. Honest, but the exercise asks "
+                "for the one where the validation accuracy was highest."),
         Mistake("mean-of-epochs", _setting, "You averaged over the epochs. Only one epoch of each run is reported, the one "
                 "that validation chose."),
         Mistake("lowest", _setting, "The epoch with the lowest validation accuracy was taken. An accuracy is no loss: high "
@@ -63,8 +63,8 @@ REPORT = Exercise(
                  "seed the epoch with the highest validation accuracy, the test accuracy there, then the mean."),
     ),
     hints=(
-        "There are two maxima of test accuracies, one over the epochs and one over the seeds. What should stand in the "
-        "place of each?",
+        "There are two maxima of test accuracies, one over the epochs and one over the seeds. What should "
+        "replace each?",
         "First the epoch of each run: argmax over the last axis of validation, one number for each setting and seed.",
         "To read test at these epochs: np.take_along_axis, with keepdims=True in argmax, or a loop over settings and seeds.",
     ),
@@ -125,13 +125,13 @@ DIFFERENCE = Exercise(
         Mistake("another-factor", _half, "You took 1.96 in place of `factor`. With three seeds the spread is known badly, "
                 "and 1.96 gives too narrow an interval."),
         Mistake("no-factor", _half, "This is one standard error. Multiply by `factor`."),
-        Mistake("whole-width", _half, "This is the whole width; asked is half, the number after ±."),
-        Mistake("sign", _gap, "The sign is turned round: first model minus second."),
+        Mistake("whole-width", _half, "This is the whole width; return half, the number after ±."),
+        Mistake("sign", _gap, "The sign is reversed: first model minus second."),
         Mistake("without-sign", _gap, "The sign is gone. Where the first model is worse the difference is below zero."),
         Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are the difference and half of the "
                 "width."),
-        Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
-        Mistake("points", _both, "Those are percentages. Leave both as shares, from 0 to 1."),
+        Mistake("swapped", _both, "The two are swapped: the difference comes first."),
+        Mistake("points", _both, "Those are percentages. Leave both as fractions, from 0 to 1."),
     ),
     properties=(
         Property(lambda case: abs(case.answer[0] - case.expected[0]) > 1.2e-4, _gap, "It is the mean accuracy of the first "
@@ -143,7 +143,7 @@ DIFFERENCE = Exercise(
                  "second. Each is divided by how many were drawn."),
     ),
     hints=(
-        "The mean over axis 0 says for each review which share of the seeds is right; over axis 1, how good each seed is.",
+        "The mean over axis 0 gives the fraction of seeds that are right on each review; over axis 1, the accuracy of each.",
         "For the reviews: one array of differences, as long as there are reviews; its variance divided by its length.",
         "For the seeds: first.mean(axis=1).var(ddof=1) is their variance, since NumPy's var alone divides by their number "
         "and not by one less. Divide it by their number. The same for the second model.",
@@ -185,7 +185,7 @@ HOLM = Exercise(
                 "passed. That is Hochberg's method, which presumes more about the comparisons. Holm begins with the "
                 "smallest and stops at the first that fails."),
         Mistake("benjamini-hochberg", _verdict_on, "The bar of rank r was level · r / m. That is Benjamini and Hochberg's: "
-                "it bounds the share of false ones among the survivors, and lets more through than Holm."),
+                "it bounds the expected proportion of false ones among the survivors, and lets more through than Holm."),
         Mistake("rising-with-stop", _verdict_on, "The bar of rank r was level · r / m, with a stop at the first that fails. "
                 "Holm's bars are level / m, level / (m − 1), …: divide by how many are left."),
         Mistake("sidak", _verdict_on, "Your bars are 1 − (1 − level)^(1/k), for independent comparisons. Comparisons with "
@@ -194,9 +194,9 @@ HOLM = Exercise(
                 "level / m, and the last one the level itself."),
         Mistake("largest-first", _verdict_on, "The largest p-value came first and met the strictest bar. Sort upwards."),
         Mistake("given-order", _verdict_on, "The bars were handed out in the order in which the p-values came. Sort first, "
-                "or the answer depends on how the rows of a table happen to stand."),
+                "or the answer depends on the order of the table's rows."),
         Mistake("answer-sorted", _verdict_on, "The verdicts are right, but in the order of the sorted p-values. Put each "
-                "back to the place where its p-value came from."),
+                "back to the position that its p-value came from."),
         Mistake("one-fewer", _verdict_on, "The bars are one step too high: the smallest p-value is compared with level / m, "
                 "not level / (m − 1)."),
         Mistake("one-more", _verdict_on, "The bars are one step too low: the smallest p-value is compared with level / m, "
@@ -212,7 +212,7 @@ HOLM = Exercise(
         Property(lambda case: ((case.answer != 0) & (case.answer != 1)).any(), _verdict_on,
                  "Return True or False for each p-value."),
         Property(_let_through, lambda case: f"at the level {case.inputs[1]} your answer lets {max(_let_through(case)):.4f} "
-                 "through.", "That is above the level itself. Does each verdict stand at the place of its p-value?"),
+                 "through.", "That is above the level itself. Is each verdict at the position of its p-value?"),
         Property(lambda case: any(case.answer[i] and not case.answer[j] and p > q for i, p in enumerate(case.inputs[0])
                  for j, q in enumerate(case.inputs[0])), _verdict_on, "A larger p-value survives where a smaller one does "
                  "not. That cannot be."),
@@ -224,9 +224,9 @@ HOLM = Exercise(
                  "compare with <, not with <=."),
     ),
     hints=(
-        "Sort places, not values: sorted(range(m), key=lambda i: p_values[i]).",
+        "Sort positions, not values: sorted(range(m), key=lambda i: p_values[i]).",
         "Begin with a list of m times False. In the loop the step from 0 on gives the bar: level / (m − step).",
-        "Not below the bar: break. Else set True at the place where this p-value came from.",
+        "Not below the bar: break. Else set True at the position that this p-value came from.",
     ),
 )
 
@@ -270,11 +270,11 @@ WIDTH = Exercise(
         Mistake("one-too-wide", _count, "The width is one too large: it is the first that is above the budget. The largest "
                 "that fits is one less."),
         Mistake("nearest", _count, "You took the width that comes nearest to the budget. In one of the cases that is above "
-                "it; asked is the largest that fits."),
+                "it; the exercise asks for the largest that fits."),
         Mistake("below", _count, "A width that uses up the budget exactly fits: at most, not less than."),
         Mistake("budget-returned", _count, "The width is right; the second number must be the parameters that this width "
                 "has, not the budget."),
-        Mistake("swapped", _count, "The two stand the wrong way round: the width first."),
+        Mistake("swapped", _count, "The two are swapped: the width comes first."),
     ),
     properties=(
         Property(lambda case: case.answer[0] != case.answer[0].round(), _count, "A width is a whole number; round down."),
