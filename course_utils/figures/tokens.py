@@ -83,8 +83,8 @@ def plot_batch(token_ids: object, attention_mask: object = None, vocabulary: obj
     """Draw a padded batch as a grid, one row a text, and under it the mask that says which positions are real.
 
     Args:
-        token_ids: (batch, token) whole numbers.
-        attention_mask: (batch, token), True for a real token. None draws no mask and takes id 0 as padding.
+        token_ids: (batch, seq_len) whole numbers.
+        attention_mask: (batch, seq_len), True for a real token. None draws no mask and takes id 0 as padding.
         vocabulary: what to write for an id: a list of tokens by id, a mapping from id to token or from token to id, or a
             tokenizer with one as its `vocabulary`. None writes ids alone.
 
@@ -94,7 +94,7 @@ def plot_batch(token_ids: object, attention_mask: object = None, vocabulary: obj
     """
     numbers = _whole(token_ids, "token_ids")
     if numbers.ndim != 2 or not numbers.size:
-        raise ValueError(f"token_ids has shape {numbers.shape}; expected (batch, token), both 1 or more"
+        raise ValueError(f"token_ids has shape {numbers.shape}; expected (batch, seq_len), both 1 or more"
                          + (": for one text use plot_tokens" if numbers.ndim == 1 else ""))
     mask = numbers != 0 if attention_mask is None else _mask(attention_mask, numbers.shape)
     named = _names(vocabulary)
@@ -102,8 +102,8 @@ def plot_batch(token_ids: object, attention_mask: object = None, vocabulary: obj
     rows, columns = numbers.shape
     size, fills = sizes(), _fills([word for row, real in zip(words, mask, strict=True)
                                    for word, yes in zip(row, real, strict=True) if yes])
-    heads = ["token_ids (batch, token)" + ("" if named is None else ", with their tokens")]
-    heads += [] if attention_mask is None else ["attention_mask (batch, token)"]
+    heads = ["token_ids (batch, seq_len)" + ("" if named is None else ", with their tokens")]
+    heads += [] if attention_mask is None else ["attention_mask (batch, seq_len)"]
     cell = (WIDTH - 2 * MARGIN) / columns
 
     def place(ratio: float) -> tuple[tuple[float, float], float]:
