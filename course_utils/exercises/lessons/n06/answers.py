@@ -52,14 +52,14 @@ ROWS = Answers(
 
 # ---------------------------------------------------------------- 6.2
 
-def five_places_on():
+def five_positions_on():
     sine = 0.6 * 0.28 + 0.8 * 0.96                                         # cos θ sin a + sin θ cos a
     cosine = -0.8 * 0.28 + 0.6 * 0.96                                      # -sin θ sin a + cos θ cos a
     return [sine, cosine]
 
 
 STEP = Answers(
-    five_places_on,
+    five_positions_on,
     mutants={
         "backwards": lambda: [-0.6, 0.8],
         "no-minus": lambda: [0.936, 0.8],
