@@ -116,7 +116,7 @@ SOFTMAX = Exercise(
                 "in the last dimension: dim=-1."),
         Mistake("not-divided", _sums, "These are the powers of e. Divide each by the sum of its row to get "
                 "probabilities."),
-        Mistake("logarithms", _range, "These are logarithms of probabilities, which are never above 0. Asked for are the "
+        Mistake("logarithms", _range, "These are logarithms of probabilities, which are never above 0. Return the "
                 "probabilities themselves."),
         Mistake("no-exponential", _range, "You divide the scores by their sum. Scores may be negative, and their sum 0: "
                 "take e to the power of each first."),

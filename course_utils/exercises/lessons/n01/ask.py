@@ -33,7 +33,7 @@ def _wrong_span(case: Case) -> str:
     """The first span that is not right, what it cuts out of the learner's own text, and what was marked there."""
     i, (start, end), (first, last) = _first_wrong(case)
     return (f"your span number {i + 1} is ({start}, {end}), which cuts {case.text[start:end]!r} out of your "
-            f"text; marked is {case.right['text'][first:last]!r}.")
+            f"text; the marked words are {case.right['text'][first:last]!r}.")
 
 
 def _first_difference(got: str, right: str) -> str:
@@ -72,18 +72,18 @@ MARKED = Exercise(
         Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first one that "
                 "no longer belongs (section 3), so that text[start:end] cuts the words out."),
         Mistake("length-for-end", _wrong_span, "The second number is the length. It has to be the end: start plus length."),
-        Mistake("found-again", _wrong_span, "The words are right, the place is not. A search finds the first place where "
-                "they stand, and the marked one comes later. Count instead of searching."),
+        Mistake("found-again", _wrong_span, "The words are right, but their position isn't. A search finds the first "
+                "occurrence, and the marked one comes later. Count instead of searching."),
         Mistake("from-first-to-last", _counts, "One span runs from the first '[' to the last ']'. In a regular expression "
                 "`.*` takes as much as it can; `.*?` stops at the next ']'."),
         Mistake("text-with-brackets", _lengths, "The spans are right, for a text without brackets. The text that you return "
                 "still has them, so the two do not belong together."),
         Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They are no part "
                 "of the review: take them out, and count without them."),
-        Mistake("swapped", _spans_first, "Asked is the text first, then the list of spans: return text, spans."),
+        Mistake("swapped", _spans_first, "The text comes first, then the list of spans: return text, spans."),
     ),
     properties=(
-        Property(lambda case: case.swapped != 0, _spans_first, "Asked is the text first, then the list of spans; and look "
+        Property(lambda case: case.swapped != 0, _spans_first, "The text comes first, then the list of spans; and look "
                  "at the spans once more."),
         Property(lambda case: re.search(r"\[[^]]*\n", case.text) and "[" not in case.right["text"], lambda case:
                  "a mark that runs over a line break is still in your text, with its brackets.",
@@ -99,10 +99,10 @@ MARKED = Exercise(
                  "Each pair of brackets gives one span, and a text without brackets gives an empty list."),
         Property(lambda case: sorted(case.spans.split()) == sorted(case.right["spans"].split())
                  and case.spans != case.right["spans"], lambda case: "your spans are right, but their order is "
-                 f"{case.spans.replace(' ', ', ')}.", "They are to stand as in the text, from left to right: `mark` relies "
-                 "on it."),
+                 f"{case.spans.replace(' ', ', ')}.", "Give them in the order of the text, from left to right: `mark` "
+                 "relies on it."),
         Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is "
-                 "{}.".format(_first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "The same words stand at both. Count "
+                 "{}.".format(_first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "Both cut out the same words. Count "
                  "from the beginning of the text without brackets, and let each pair of brackets give its own place."),
         Property(lambda case: case.spans != case.right["spans"], _wrong_span, "`start` and `end` count in the text without "
                  "brackets, and `end` no longer belongs."),
@@ -128,7 +128,7 @@ def _error_of(case: Case) -> str:
     """The standard error that the learner's number of reviews gives."""
     count = _yours(case)
     if not 0 < count < math.inf:
-        return f"{count:g} is no number of reviews."
+        return f"{count:g} can't be a number of reviews."
     return f"with {count:g} reviews two standard errors are {_points(200 * math.sqrt(0.09 / count))}, not 2."
 
 
