@@ -168,11 +168,12 @@ def new_notebook(name: str) -> list[str]:
     title = name[3:].replace("_", " ").capitalize()
     text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     cells = [
-        text(f"# {number} {title}\n\nTODO: what this notebook builds, and why, in three sentences.\n\n**After this notebook "
-             "you can**\n\n1. TODO: something one can do, not know;\n2. TODO: a second;\n3. TODO: a third.\n\n"
-             "**Time** about 45 minutes. **You need** TODO: what, and in which notebooks it is.", id="title"),
+        text(f"# {number} {title}\n\nTODO: what this notebook builds, and why, in three sentences.\n\n**What you will be "
+             "able to do**\n\n1. TODO: something one can do, not know;\n2. TODO: a second;\n3. TODO: a third.\n\n"
+             "**Before you start** you need TODO: what, and in which notebooks it is.\n\n**Time** about 45 minutes to read "
+             "and run, TODO–TODO more for the exercises.", id="title", metadata={"tags": ["slide"]}),
         code("import torch\n\nfrom course_utils.claims import claim\n"
-             "from course_utils.exercises import exercise, predict, quiz", id="imports"),
+             "from course_utils.exercises import exercise, predict, progress, quiz", id="imports"),
         text("**Try it first.** TODO: ask for a number before you show it.", id="ask"),
         code(f'guess = predict("{number}-todo", None)', id="predict"),
         text("## 1. TODO four words, by hand\n\nTODO: say it, then compute it on four words with three numbers each.",
@@ -185,9 +186,10 @@ def new_notebook(name: str) -> list[str]:
         text(f'## Check yourself\n\nOpen an option to read a remark on it. `quiz("{number}").answer(1, "a")` keeps your '
              "answers.", id="quiz"),
         code(f'quiz("{number}")', id="quiz-cell"),
+        code("progress()", id="progress"),
         text("## Common mistakes\n\nTODO: what you see, and what it usually is.", id="mistakes"),
         text("## What you built\n\nTODO: what exists now, and what is still open.\n\n## Further reading\n\n- TODO: authors "
-             "(year), *Title*, where.", id="built"),
+             "(year), *Title*, where, and a link.", id="built"),
     ]
     path = ROOT / "notebooks" / f"{name}.ipynb"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -1,4 +1,4 @@
-"""A notebook of the second edition is one lesson with the same furniture as its neighbours."""
+"""A numbered notebook is one lesson with the same furniture as its neighbours; extras describe their figures too."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from course_utils.exercises.catalogue import list_exercises
-from course_utils.tools.notebooks import NOTEBOOKS
+from course_utils.tools.notebooks import NOTEBOOKS, everything
 
 WORDS, CELLS, LINES = 2900, 88, 40
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
@@ -15,14 +15,12 @@ TRANSLATED = [r"\bWho(ever)? [a-z]+s\b[^.?]{0,60},", r"\bthe street\b", r"\bmade
               r"\bsays of\b", r"\bfor the logits\b", r"\bbesides\b"]
 
 
-def second_edition() -> list:
-    """The notebooks whose metadata say that they are written anew."""
-    every = {path: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
-    return [pytest.param(notebook, id=path.stem) for path, notebook in every.items()
-            if notebook.metadata.get("course", {}).get("edition") == 2]
+def read(paths) -> list:
+    """The notebooks, each under its name."""
+    return [pytest.param(nbformat.read(path, as_version=4), id=path.stem) for path in paths]
 
 
-each = pytest.mark.parametrize("notebook", second_edition())
+each = pytest.mark.parametrize("notebook", read(sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))))
 
 
 def prose(notebook) -> list[str]:
@@ -80,15 +78,18 @@ def test_every_claim_prints_its_number(notebook):
                 assert len(node.args) + len(node.keywords) == 3, f"{cell.id}: {ast.unparse(node)[:80]}"
 
 
-@each
+@pytest.mark.parametrize("notebook", read(everything()))
 def test_every_figure_is_described_where_it_is_shown(notebook):
-    found = 0
     for cell in code(notebook):
         for output in cell.outputs:
             if "image/png" in output.get("data", {}):
-                found += 1
                 assert len(output.metadata.get("image/png", {}).get("alt", "")) >= 40, cell.id
-    assert found
+
+
+@each
+def test_what_is_built_is_drawn(notebook):
+    shown = [output for cell in code(notebook) for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert any("Diagram. Boxes:" in output.metadata["image/png"]["alt"] for output in shown)
 
 
 @each

@@ -275,7 +275,8 @@ NO_KEY = Exercise(
     "large negative number, and call softmax.",
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} "
-                f"of {case.context.numel()} numbers of the context are no use to anybody.", "They are NaN. A row of -inf has no "
+                f"of {case.context.numel()} numbers of the context are no use to anybody.",
+                "They are NaN. A row of -inf has no "
                 "largest number; its softmax is 0 divided by 0."),
         Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
                 f"{_empty_row(case)[0]:.3f}.", "With one large negative number everywhere, softmax sees equal scores. Set "
@@ -349,8 +350,8 @@ DESIGN = Exercise(
                  "'dull' all but 0.05. If 'dull' comes first already, multiply W_q or W_k; if it doesn't, work out the four "
                  "scores of 'moving' on paper."),
         Property(lambda case: (case.weights[BUT, [1, 3]] - 0.5).abs().max() > 0.05, lambda case: _row(case, BUT), "It "
-                 "should give 'dull' and 'moving' one half each: the same score for both, and a much lower one for 'not' and "
-                 "'but'."),
+                 "should give 'dull' and 'moving' one half each: the same score for both, and a much lower one for 'not' "
+                 "and 'but'."),
         Property(lambda case: (case.context - case.right["context"]).abs().max() > 0.05, _home, "The weights are right. The "
                  "context is weights @ (x @ W_v), and the opinions found are 1, 0 and -1: which column of x holds them?"),
     ),
