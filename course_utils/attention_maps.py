@@ -1,8 +1,8 @@
-"""What attention maps say of heads, in numbers: roles, distance, entropy, and what is lost without a head.
+"""What attention maps say about heads, in numbers: roles, distance, entropy, and what is lost without a head.
 
 Does: score heads against targets that you name, give the uniform control, put gates on heads, estimate importance by
 gradients. Does not: draw (see `course_utils.heatmaps`), train, or decide which score is large: compare with controls.
-`attentions` are what a model gives with `need_weights`: a list with one (batch, heads, query, key) for each layer. All
+`attentions` are what a model returns with `need_weights`: a list with one (batch, heads, query, key) for each layer. All
 layers need the same number of heads. Results have the shape (batch, layers, heads), one number for each text and head.
 
 Exported from notebooks/10_attention_maps.ipynb: edit it there.
@@ -45,8 +45,8 @@ def twin_order(tokens: list[str], twin: list[str]) -> list[int]:
     for position, token in enumerate(twin):
         positions[token].append(position)
     if sorted(tokens) != sorted(twin):
-        extra = sorted(set(tokens) ^ set(twin)) or "the same words, but not as often"
-        raise ValueError(f"these are not twins; expected the same words in another order, but they differ in: {extra}")
+        extra = sorted(set(tokens) ^ set(twin)) or "the same words, but in different numbers"
+        raise ValueError(f"these are not twins; expected the same words in a different order, but they differ in: {extra}")
     return [positions[token].popleft() for token in tokens]
 
 
