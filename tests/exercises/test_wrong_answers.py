@@ -172,7 +172,7 @@ WRONG = [  # exercise, answer, what the message must say
     ("10.3", changed("10.3", lambda w: w.clamp(max=0.5)), "expected"),
     ("10.4", lambda c, g: RIGHT["10.4"](c, g.detach()), "no gradient reaches `gates`"),
     ("10.4", lambda c, g: RIGHT["10.4"](c, g.clamp(0, 1)), "out["), ("10.4", changed("10.4", torch.squeeze), "shape"),
-    ("11.1", lambda s, e: RIGHT["11.1"](s, e) if len(s) > 1 else 0.0, "nothing could be better"),
+    ("11.1", lambda s, e: RIGHT["11.1"](s, e) if len(s) > 1 else 0.0, "No order could be better"),
     ("11.1", lambda s, e: max(RIGHT["11.1"](s, e), 0.5), "you give 0.5000"),
     ("11.3", lambda *inputs: 0.0 if len(inputs[1]) < 2 else RIGHT["11.3"](*inputs), "you give 0.0000"),
     ("12.1", changed("12.1", np.squeeze), "."), ("12.3", lambda p, level: [False] * len(p), "gets False, expected True"),
