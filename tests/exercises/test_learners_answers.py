@@ -124,7 +124,7 @@ WRONG = [  # exercise, answer, the named mistake ("" for none), what the message
     ("4.5", context_as_array, "", "No gradient comes through NumPy"),
     ("5.4", heads_filled_with(-10.0), "", "A number such as -100 isn't low enough"),
     ("5.4", heads_by_exp, "", "exp of a large score overflows"),
-    ("6.1", rows(lambda first, count: torch.linspace(first, first + count, count)), "", "linspace takes other steps"),
+    ("6.1", rows(lambda first, count: torch.linspace(first, first + count, count)), "", "linspace takes different steps"),
     ("6.1", rows(speeds=lambda d: 10_000 ** -torch.linspace(0, 1, d // 2)), "", "stop before 1"),
     ("6.3", NoDefault, "", "forward(self, x, offset=0)"), ("6.3", OffsetAtFirst, "", "forward(self, x, offset=0)"),
     ("7.2", lambda x, w, b, eps: right("7.2")(x, w, b, 1e-5), "", "the eps that is handed over has no effect here"),

@@ -146,7 +146,7 @@ WRONG = [  # exercise, answer, what the message must say
     ("5.1", changed("5.1", torch.squeeze), "shape"), ("5.1", changed("5.1", torch.detach), "no gradient reaches `x`"),
     ("5.1", lambda x, n: RIGHT["5.1"](x.data, n), "no gradient reaches `x`"),
     ("5.2", changed("5.2", torch.squeeze), "shape"), ("5.2", changed("5.2", torch.detach), "no gradient reaches `x`"),
-    ("5.2", changed("5.2", lambda x: x.clamp(-3, 3)), "which stands nowhere in x"),
+    ("5.2", changed("5.2", lambda x: x.clamp(-3, 3)), "which occurs nowhere in x"),
     ("5.4", filled("5.4", -10.0), "a padded key gets"), ("5.4", filled("5.4", -80.0), "a padded key gets"),
     ("5.4", lambda x, *rest: RIGHT["5.4"](x, rest[0].detach(), *rest[1:]), "no gradient reaches `W_q`"),
     ("5.4", changed("5.4", lambda pair: (pair[0], pair[1].mean(1))), "shape"),

@@ -77,31 +77,31 @@ SCALED = Exercise(
     probes=probes.attention_probes, observe=probes.observe_scaled, forbidden=FUNCTIONS,
     signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context (..., "
     "query, d_value), weights (..., query, key)",
-    not_finite="exp of a large score overflows: take the largest score of each row off first, or call softmax.",
+    not_finite="exp of a large score overflows: subtract the largest score of each row first, or call softmax.",
     mistakes=(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
-                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
-                "among the keys, so it must run over the last dimension."),
+                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query distributes its "
+                "attention over the keys, so it must run over the last dimension."),
         Mistake("no-scaling", lambda case: f"your largest weight is {case.weights.max():.3f}, with scaling it is "
                 f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
                 "(section 6)."),
         Mistake("divided-by-d_k", largest_weight, "The scores are divided by d_k itself. Their standard deviation is its "
                 "root: divide by √d_k."),
-        Mistake("scaled-by-values", largest_weight, "The root is taken of the width of the values. Dot products are made of "
+        Mistake("scaled-by-values", largest_weight, "You took the root of the width of the values. Dot products are made of "
                 "queries and keys: use query.shape[-1]."),
-        Mistake("scaled-by-length", largest_weight, "The root is taken of the number of keys. It is the width that makes "
-                "scores large: use query.shape[-1]."),
-        Mistake("scaled-after-softmax", row_sums, "The division stands after the softmax. It belongs to the scores, "
-                "before."),
+        Mistake("scaled-by-length", largest_weight, "You took the root of the number of keys. Large scores come from the "
+                "width: use query.shape[-1]."),
+        Mistake("scaled-after-softmax", row_sums, "You divide after the softmax. Divide the scores instead, before "
+                "it."),
         Mistake("multiplied", largest_weight, "The scores are multiplied by √d_k; they must be divided."),
         Mistake("no-softmax", lambda case: f"your weights go from {spread(case.weights)}.", "These are scores. Weights are "
                 "positive and sum to one in each row: softmax is missing."),
         Mistake("hard", lambda case: f"{int((case.weights == 1).sum())} of your weights are exactly 1.",
                 "The best key takes everything. That cannot be trained (section 2); use softmax."),
         Mistake("keys-for-values", lambda case: f"your context is {case.context.shape[-1]} wide, as the keys are.",
-                "The weights are multiplied with the keys. What is handed over are the values."),
+                "You multiplied the weights by the keys. The context is a mean of the values."),
         Mistake("swapped", lambda case: f"you return shapes {tuple(case.context.shape)} and {tuple(case.weights.shape)}.",
-                "Context and weights stand the wrong way round: return context, weights."),
+                "Context and weights are in the wrong order: return context, weights."),
     ),
     properties=(
         Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
@@ -111,13 +111,13 @@ SCALED = Exercise(
         Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not the mean of the values with your "
                  f"own weights: it differs by up to {_context_off(case):.3f}.", "context = weights @ value, with nothing in "
                  "between."),
-        Property(lambda case: gap(case, "weights") > 1e-4, _weights_off, "The rows sum to one, but they come from other "
-                 "scores than query · key / √d_k."),
+        Property(lambda case: gap(case, "weights") > 1e-4, _weights_off, "The rows sum to one, but their scores "
+                 "aren't query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
         "Three steps, in this order: scores, weights, context. Print the shape after each.",
-        "The keys have to be turned for the product: key.transpose(-2, -1). Then divide by math.sqrt(query.shape[-1]).",
+        "The keys have to be transposed for the product: key.transpose(-2, -1). Then divide by math.sqrt(query.shape[-1]).",
         "scores.softmax(dim=-1) gives the weights; weights @ value gives the context; return both.",
     ),
 )
@@ -152,9 +152,9 @@ MASKED = Exercise(
     "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
     "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
     mistakes=(
-        Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys have "
-                "already taken their share of the sum. Put it on the scores, before."),
-        Mistake("filled-with-zero", _forbidden_weight, "Its score is 0, and e⁰ = 1 is no small number. Fill with -inf."),
+        Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys are "
+                "already counted in the sum. Put it on the scores, before."),
+        Mistake("filled-with-zero", _forbidden_weight, "Its score is 0, and e⁰ = 1 isn't small. Fill with -inf."),
         Mistake("filled-with-minus-one", _forbidden_weight, "Its score is low, but not low enough. Fill with -inf, or with "
                 "a number like -1e9."),
         Mistake("inverted", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}, and the allowed ones "
@@ -163,7 +163,7 @@ MASKED = Exercise(
         Mistake("ignored", lambda case: f"a forbidden key gets a weight of {_on_masked(case):.3f}.",
                 "The mask has no effect. If you used masked_fill: it returns a new tensor, so keep what it returns."),
         Mistake("no-scaling", lambda case: "forbidden keys get nothing, which is right, but your largest weight is "
-                f"{case.weights.max():.3f}, expected {case.right['weights'].max():.3f}.", "The division by √d_k was lost."),
+                f"{case.weights.max():.3f}, expected {case.right['weights'].max():.3f}.", "A division by √d_k is missing."),
         Mistake("inverted-after-softmax", lambda case: f"your rows sum to {spread(_sums(case, -1))}, and a forbidden key "
                 f"gets {_on_masked(case):.3f}.", "The mask is applied after the softmax, and the wrong way round as well."),
     ),
@@ -178,14 +178,14 @@ MASKED = Exercise(
         Property(lambda case: (_sums(case, -1) - 1).abs().max() > 1e-3, row_sums, "Each query's weights sum to one, over "
                  "the keys it may look at."),
         Property(lambda case: _context_off(case) > 1e-3, lambda case: "your context is not weights @ value: it differs by "
-                 f"up to {_context_off(case):.3f}.", "The context must be made with the masked weights that you return."),
+                 f"up to {_context_off(case):.3f}.", "Compute the context with the masked weights that you return."),
         Property(lambda case: gap(case, "weights") > 1e-4, _weights_off, "Forbidden keys get nothing and rows sum to one, "
                  "but the scores are not query · key / √d_k."),
         *reaches("query", "key", "value"),
     ),
     hints=(
         "Print weights.sum(dim=-1). What should each row sum to?",
-        "Which share did the forbidden keys take before they were set to zero? When would it have to be prevented?",
+        "What fraction of the weight went to forbidden keys before they were set to zero? Which step must prevent it?",
         "scores = scores.masked_fill(~mask, -math.inf), and only then the softmax.",
     ),
 )
@@ -228,25 +228,25 @@ BOTH_MASKS = Exercise(
         Mistake("upper", _count_and_place, "The triangle is the upper one: words see what comes later and not what came "
                 "before. Use tril."),
         Mistake("inverted", _count_and_place, "The mask says who may *not* attend. Here True means may attend."),
-        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding was put on the queries (rows). It is the "
-                "keys (columns) that must not be looked at: attention_mask[:, None, None, :]."),
+        Mistake("queries-masked", lambda case: _first_wrong(case), "The padding is masked on the queries (rows). It "
+                "must be masked on the keys (columns): attention_mask[:, None, None, :]."),
         Mistake("top-left", lambda case: f"with {case.inputs[1]} queries and {case.inputs[0].shape[1]} keys: "
                 f"{_first_wrong(case)}", "The triangle is aligned at the top left. The queries are the last positions, so "
                 "query i may see keys up to i + key_len - query_len."),
         Mistake("one-too-many", _count_and_place, "The triangle reaches one key too far: each word sees the next one."),
         Mistake("additive", lambda case: f"{int(case.answer.isinf().sum())} entries are -inf and "
-                f"{int((case.answer == 0).sum())} are 0.", "That is a mask to be added to the scores, and its pairs are the "
-                "right ones. Asked for is the boolean one: True where yours has 0."),
+                f"{int((case.answer == 0).sum())} are 0.", "That is a mask to be added to the scores, and it allows the "
+                "right pairs. The exercise asks for a boolean mask: True where yours has 0."),
     ),
     properties=(
-        Property(lambda case: ((case.answer != 0) & (case.answer != 1)).any(), lambda case: "your mask holds numbers other "
-                 f"than 0 and 1, such as {case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3g}.",
+        Property(lambda case: ((case.answer != 0) & (case.answer != 1)).any(), lambda case: "your mask contains numbers "
+                 f"other than 0 and 1, such as {case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3g}.",
                  "It must be boolean: True = may attend."),
         Property(lambda case: (case.answer != case.expected).any(), lambda case: _first_wrong(case),
                  "Write down by hand which keys this query may see, and compare."),
     ),
     hints=(
-        "Build the two masks apart, look at both, and join them at the end. Which one depends on the review?",
+        "Build the two masks separately, look at both, and join them at the end. Which one depends on the review?",
         "causal_mask(query_len, key_len) is (query, key). attention_mask[:, None, None, :] is (batch, 1, 1, key). "
         "Broadcasting does the rest.",
         "causal & padding: both must allow a pair.",
@@ -275,7 +275,7 @@ NO_KEY = Exercise(
     "large negative number, and call softmax.",
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} "
-                f"of {case.context.numel()} numbers of the context are no use to anybody.",
+                f"of {case.context.numel()} numbers of the context are unusable.",
                 "They are NaN. A row of -inf has no "
                 "largest number; its softmax is 0 divided by 0."),
         Mistake("uniform", lambda case: "the query without a key gives each forbidden key a weight of "
@@ -290,18 +290,18 @@ NO_KEY = Exercise(
         Property(lambda case: (case.weights - case.right["weights"]).abs().max() > 1e-4, lambda case:
                  "the queries that have keys changed as well: their weights differ by up to "
                  f"{(case.weights - case.right['weights']).abs().max():.3f}.", "Only the row without a key needs care. "
-                 "Softmax takes the largest score of a row off before exp; without that, exp of a large score overflows, "
+                 "Softmax subtracts a row's largest score before exp; without that, exp of a large score overflows, "
                  "and exp of a very low one is 0."),
         Property(lambda case: gap(case, "context") > 1e-3, lambda case: "your weights are right, but your context is off by "
-                 f"up to {gap(case, 'context'):.3f}.", "Make the context from the weights that you return, after they were "
-                 "mended."),
+                 f"up to {gap(case, 'context'):.3f}.", "Compute the context from the weights that you return, after fixing "
+                 "them."),
         Property(lambda case: gap(case, "gradient") > 1e-3, lambda case: "weights and context are right, but the gradient "
                  f"at the queries is off by up to {gap(case, 'gradient'):.3f}.", "Something cuts it on its way back or "
                  "changes it: look for detach(), no_grad() or .data."),
     ),
     hints=(
         "What does softmax give for a row of -inf? Try torch.full((3,), -math.inf).softmax(dim=0).",
-        "Use torch.finfo(scores.dtype).min in place of -inf: then nothing is undefined. What does that row hold now?",
+        "Use torch.finfo(scores.dtype).min in place of -inf: then nothing is undefined. What does that row contain now?",
         "weights = weights.masked_fill(~mask, 0.0) after the softmax.",
     ),
 )
@@ -326,21 +326,21 @@ DESIGN = Exercise(
     signature="design_head() -> W_q (3, d_k), W_k (3, d_k), W_v (3, 1)",
     mistakes=(
         Mistake("finds-its-like", lambda case: _row(case, DULL), "It finds itself, since minus times minus is plus. To find "
-                "the opposite opinion, turn the sign in the query or in the key, and not in both."),
+                "the opposite opinion, flip the sign in the query or in the key, but not in both."),
         Mistake("silent-but", lambda case: _row(case, BUT), "That is an equal weight for every word: the scores of 'but' "
-                "are all the same. It needs a question of its own, in a column that the opinions don't ask with."),
+                "are all the same. It needs a query of its own, in a column that the opinions don't use."),
         Mistake("but-seeks-one", lambda case: _row(case, BUT), "It finds one opinion only. A score that comes from the "
                 "opinion is plus for one and minus for the other. Which score could the two share?"),
-        Mistake("but-seeks-the-rest", lambda case: _row(case, BUT), "The sign is turned: the words to be left out have the "
+        Mistake("but-seeks-the-rest", lambda case: _row(case, BUT), "The sign is flipped: the words to leave out have the "
                 "high scores. Push them down."),
         Mistake("not-left-in", lambda case: _row(case, BUT), "'not' gets as much as the opinions: its score is the same as "
                 "theirs, and a score of zero isn't a weight of zero. Push it down too."),
         Mistake("but-left-in", lambda case: _row(case, BUT), "'but' keeps as much for itself as it gives each opinion: its "
                 "own key has the score of theirs. Push it down too."),
-        Mistake("home-turned", _home, "The weights are right, and the signs of the contexts are turned: a word brings home "
-                "the opinion that it finds, so W_v takes the opinion as it is."),
-        Mistake("home-empty", _home, "The weights are right, but the values that they average hold no opinion. W_v has one "
-                "row for each number of a word; opinion is the first."),
+        Mistake("home-turned", _home, "The weights are right, but the signs of the contexts are flipped: a word takes "
+                "home the opinion that it finds, so W_v takes the opinion as it is."),
+        Mistake("home-empty", _home, "The weights are right, but the values that they average contain no opinion. W_v has "
+                "one row for each number of a word; opinion is the first."),
     ),
     properties=(
         Property(lambda case: (case.weights[DULL, 3] - 1).abs() > 0.05, lambda case: _row(case, DULL), "It should give "
@@ -356,7 +356,7 @@ DESIGN = Exercise(
                  "context is weights @ (x @ W_v), and the opinions found are 1, 0 and -1: which column of x holds them?"),
     ),
     hints=(
-        "Two questions are asked, so two columns will do: in one the opinions ask, in the other 'but'. Start with the "
+        "You need two kinds of query, so two columns will do: one for the opinions, one for 'but'. Start with the "
         "opinions alone.",
         "For 'but': two scores of 0, and two far below 0. Which words must have a negative key in its column?",
         "W_q = [[6, 0], [0, 0], [0, 6]]. The first column of W_k holds -1 for opinion, the second -1 for negates and "

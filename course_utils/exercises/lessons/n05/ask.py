@@ -25,7 +25,7 @@ def _first_misplaced(case: Case, name: str = "out") -> str:
     place = (got != right).nonzero()[0]
     wanted = (given == right[tuple(place)]).nonzero()[0]
     came = (given == got[tuple(place)]).nonzero()
-    found = f"x[{_place(came[0])}]" if len(came) else f"{got[tuple(place)].item():.3f}, which stands nowhere in x"
+    found = f"x[{_place(came[0])}]" if len(came) else f"{got[tuple(place)].item():.3f}, which occurs nowhere in x"
     return f"{name}[{_place(place)}] is {found}, expected x[{_place(wanted)}]."
 
 
@@ -61,19 +61,19 @@ SPLIT = Exercise(
     probes=_split_probes, observe=_observe_split, forbidden=("course_utils.multi_head_attention.MultiHeadAttention.split",),
     signature="into_heads(x (batch, seq_len, d_model), num_heads) -> (batch, heads, seq_len, d_head)",
     mistakes=(
-        Mistake("view", _misplaced, "The shape is right, the contents are not: view only cuts the row of numbers anew, and "
-                "pieces of other words get into a head (the figure above). Cut the last dimension in two first, then "
-                "exchange two dimensions."),
-        Mistake("not-transposed", _shape, "The last dimension is cut rightly, but the heads still stand behind the words. "
-                "Attention would compare heads with heads: exchange dimensions 1 and 2."),
+        Mistake("view", _misplaced, "The shape is right, the contents are not: view only cuts the row of numbers "
+                "differently, so a head gets pieces of different words (the figure above). Cut the last dimension in two "
+                "first, then swap two dimensions."),
+        Mistake("not-transposed", _shape, "The last dimension is cut correctly, but the heads still come after the words. "
+                "Attention would compare heads with heads: swap dimensions 1 and 2."),
         Mistake("interleaved", _first_misplaced, "Your head h takes every num_heads-th column. Here a head owns "
                 "neighbouring columns, h * d_head to (h + 1) * d_head: the head comes before the column when the last "
                 "dimension is cut."),
-        Mistake("transposed-first", _misplaced, "Words and columns are exchanged before the cut, and what is cut then are "
+        Mistake("transposed-first", _misplaced, "You swap words and columns before the cut, so you cut up the "
                 "words. Cut the last dimension first."),
-        Mistake("last-two-swapped", _shape, "Words and columns have changed places. Inside a head the words are rows: "
+        Mistake("last-two-swapped", _shape, "Words and columns are swapped. Inside a head the words are rows: "
                 "(seq_len, d_head)."),
-        Mistake("heads-in-front", _shape, "The heads stand before the batch. Everything later expects (batch, heads, "
+        Mistake("heads-in-front", _shape, "The heads come before the batch. Everything later expects (batch, heads, "
                 "seq_len, d_head): stack or move them to dimension 1."),
         Mistake("folded", _shape, "Heads and texts share one dimension. That can work too, but a mask that belongs to a "
                 "text no longer fits: keep batch and heads apart."),
@@ -115,19 +115,19 @@ MERGE = Exercise(
     mistakes=(
         Mistake("view", _in_place, "Without the transpose the row of one word is filled from several words of one head. "
                 "Put the transpose back; view cannot follow it, but reshape and flatten can."),
-        Mistake("wrong-pair", _misplaced, "Dimensions 2 and 3 are exchanged, words with columns. The heads must come to "
-                "stand beside their columns: exchange 1 and 2."),
+        Mistake("wrong-pair", _misplaced, "You swapped dimensions 2 and 3, words and columns. The heads must end "
+                "up next to their columns: swap 1 and 2."),
         Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each head "
                 "keeps its columns together: the order before flattening is (batch, seq_len, heads, d_head)."),
         Mistake("averaged", width, "The heads are averaged. What one head found is then lost in the mean, as in section 1; "
                 "put them side by side."),
-        Mistake("summed", width, "The heads are added up, so that nobody can tell any more which head found what. Put them "
+        Mistake("summed", width, "The heads are added up, so you can no longer tell which head found what. Put them "
                 "side by side; adding is left to the output projection."),
-        Mistake("below", _shape, "The heads lie one below the other, as if the text had more words. They must stand side by "
+        Mistake("below", _shape, "The heads are one below the other, as if the text had more words. They must be side by "
                 "side, in the last dimension."),
-        Mistake("rows-of-heads", _shape, "Words and heads were flattened into one dimension. It is the heads and their "
-                "columns that belong together: the last two dimensions."),
-        Mistake("not-flattened", _shape, "The dimensions are in the right order. What is left: make one of the last two."),
+        Mistake("rows-of-heads", _shape, "Words and heads were flattened into one dimension. The heads and their "
+                "columns belong together: the last two dimensions."),
+        Mistake("not-flattened", _shape, "The dimensions are in the right order. One step is left: merge the last two."),
     ),
     properties=(
         Property(lambda case: (case.answer != case.expected).any(), _first_misplaced, "Each word keeps its own numbers, "
@@ -136,8 +136,8 @@ MERGE = Exercise(
     ),
     hints=(
         "Look at one word of one text: its row must hold its numbers from head 0, then from head 1, and so on.",
-        "The transpose was right. view wants the numbers to lie in order in memory, and after a transpose they do not.",
-        "reshape copies where it must. So does flatten(-2) after transpose(1, 2).",
+        "The transpose was right. view needs the numbers in order in memory, and after a transpose they aren't.",
+        "reshape copies when it has to. So does flatten(-2) after transpose(1, 2).",
     ),
 )
 
@@ -164,10 +164,10 @@ COUNT = Exercise(
         Mistake("no-biases", lambda case: f"{_count(case)} are the weights alone.", "Each of the maps also adds a vector of "
                 "biases, one number for each column that comes out."),
         Mistake("no-output", lambda case: f"{_count(case)} are {_maps(case):.0f} maps: those of query, key and value.",
-                "What the heads bring goes through one more learned map (section 5)."),
+                "What the heads return goes through one more learned map (section 5)."),
         Mistake("one-map", lambda case: f"{_count(case)} is one map of 512 × 512 with its biases.",
                 "Query, key, value and output have a map each."),
-        Mistake("one-bias", lambda case: f"{_count(case)} holds all weights, but a bias for one map only.",
+        Mistake("one-bias", lambda case: f"{_count(case)} counts all the weights, but the bias of one map only.",
                 "Every map has its own 512 biases."),
         Mistake("eight-layers", lambda case: f"{_count(case)} are {_maps(case):.0f} maps of 512 × 512.",
                 "You gave each head the whole width. The heads share it: each has 512 / 8 columns."),
@@ -175,13 +175,13 @@ COUNT = Exercise(
                 "You gave each head three maps of the whole width. Each head reads all 512 columns but writes only 512 / "
                 "8."),
         Mistake("one-head", lambda case: f"{_count(case)} is what belongs to one head, {_maps(case):.2f} of a map of 512 × "
-                "512.", "That is the share of one of the eight; together they fill the whole width."),
+                "512.", "That is one head out of eight; together they fill the whole width."),
         Mistake("narrow-maps", lambda case: f"{_count(case)}: your maps are 64 × 64.", "A head writes 64 columns, but it "
                 "reads the whole vector of a word, 512 numbers: its part of a map is 512 × 64."),
     ),
     properties=(
-        Property(lambda case: case.answer.item() % 512 != 0, lambda case: f"{_count(case)} is no multiple of 512.",
-                 "A map holds 512 rows of 512 weights, and 512 biases: a multiple, and so is the sum of several."),
+        Property(lambda case: case.answer.item() % 512 != 0, lambda case: f"{_count(case)} isn't a multiple of 512.",
+                 "A map has 512 rows of 512 weights, and 512 biases: a multiple, and so is the sum of several."),
         Property(lambda case: abs(_maps(case) - round(_maps(case))) > 1e-9, lambda case: f"{_count(case)} is "
                  f"{abs(_left_over(case)):,.0f} {'more' if _left_over(case) > 0 else 'less'} than {round(_maps(case))} maps "
                  "of 512 × 512 with biases.", "The layer consists of whole maps, each with its 512 biases, and of nothing "
@@ -191,8 +191,8 @@ COUNT = Exercise(
                  "do to their size."),
     ),
     hints=(
-        "Take one map first. How many numbers does nn.Linear(512, 512) hold?",
-        "The heads cut columns, they add none. How many such maps has the class in section 4?",
+        "Take one map first. How many numbers does nn.Linear(512, 512) contain?",
+        "Heads divide the columns; they don't add any. How many such maps does the class in section 4 have?",
         "Four times (512 · 512 + 512).",
     ),
 )
@@ -301,20 +301,20 @@ HEADS = Exercise(
                 "every column (section 5)."),
         Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all blocks of "
                 "columns are equal before W_o. Put the heads side by side."),
-        Mistake("mask-inverted", _padded_weight, "All weight lies on the padding. Here True means a real word; "
+        Mistake("mask-inverted", _padded_weight, "All the weight is on the padding. Here True means a real word; "
                 "nn.MultiheadAttention means the opposite (section 6)."),
         Mistake("mask-ignored", _padded_weight, "The mask has no effect. If you used masked_fill, keep what it returns."),
-        Mistake("mask-after-softmax", row_sums, "Padding was taken away after the softmax, when it had already taken its "
-                "share. Mask the scores, before."),
+        Mistake("mask-after-softmax", row_sums, "Padding was removed after the softmax, when it was already part of the "
+                "sum. Mask the scores, before."),
         Mistake("queries-masked", lambda case: f"{int(case.weights.isnan().sum())} of {case.weights.numel()} weights are "
                 "not numbers.", "The mask was put on the queries: rows of padding have no key left, and real words still "
                 "look at padding. It belongs to the keys: attention_mask[:, None, None, :]."),
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
-                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query shares out its attention "
-                "among the keys: the last dimension."),
+                f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query distributes its "
+                "attention over the keys: the last dimension."),
         Mistake("softmax-over-queries-nan", lambda case: f"{int(case.weights.isnan().sum())} weights are not numbers: all "
                 "those of padded keys, whole columns.", "The softmax runs over the queries, where the column of a padded "
-                "key holds nothing but -inf. Each query shares out its attention among the keys: the last dimension."),
+                "key holds nothing but -inf. Each query distributes its attention over the keys: the last dimension."),
         Mistake("matrices-transposed", largest_weight, "You multiplied by the transposed matrices, as F.linear does. The "
                 "ones given here are used as x @ W."),
         Mistake("one-head", lambda case: f"your weights have the shape {tuple(case.weights.shape)}, expected "
@@ -337,8 +337,8 @@ HEADS = Exercise(
                  "query · key / √d_head on this head's columns: check projections, split and divisor one by one."),
         Property(lambda case: _gap_of_real_words(case) < 1e-4 < _from_own_weights(case), lambda case:
                  "the context of the real words is right; that of padded ones is off by up to "
-                 f"{_from_own_weights(case):.3f}.", "Only keys are masked. What a padded word finds is not asked for later; "
-                 "leave it as it comes out."),
+                 f"{_from_own_weights(case):.3f}.", "Only keys are masked. Nothing uses the rows of padding later; "
+                 "leave them as they come out."),
         Property(lambda case: _from_own_weights(case) > 1e-3, lambda case: "your weights are right, but your context is off "
                  f"by up to {_from_own_weights(case):.3f}.", "Three things are left to check: value is x @ W_v, split "
                  "as the others are; the merge; @ W_o at the end, and nothing after it."),
@@ -346,7 +346,7 @@ HEADS = Exercise(
     ),
     hints=(
         "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",
-        "The split is exercise 5.1 and the merge 5.2. Only query, key and value are split, with one and the same rule.",
+        "The split is exercise 5.1 and the merge 5.2. Only query, key and value are split, by the same rule.",
         "scores = query @ key.transpose(-2, -1) / d_head**0.5 is (batch, heads, query, key). The mask must become (batch, "
         "1, 1, key).",
         "Masked scores get -inf, then softmax over the last dimension. Merge weights @ value, and end with @ W_o.",
@@ -367,13 +367,13 @@ BLIND = Exercise(
         Mistake("same", lambda case: f"{_value(case)} is how often they draw the same word.", "In these cases D is 0. What "
                 "is it in the others?"),
         Mistake("one-word", lambda case: f"you took {1 - case.answer.item():.2f} for the chance that they meet.",
-                "That is the chance that both draw one certain word. They may meet on any of the five."),
+                "That is the chance that both draw one particular word. They may meet on any of the five."),
         Mistake("nats", lambda case: f"{_value(case)} is the average before the division by ln 2.",
-                "D counts in bits, so that rows without a common word have D = 1 (the formula above)."),
+                "D is in bits, so rows with no word in common have D = 1 (the formula above)."),
         Mistake("without-return", lambda case: f"{_value(case)} leaves one word out.", "The two heads draw independently: "
-                "the second has all five words to draw from, the first one's as well."),
+                "the second has all five words to draw from, including the first one's."),
         Mistake("never-apart", lambda case: f"{_value(case)} would mean that the rows are always equal.",
-                "Blind heads have learned nothing about each other, but that does not make them alike: what is D when they "
+                "Blind heads have learned nothing about each other, but that does not make them equal: what is D when they "
                 "draw two different words?"),
         Mistake("per-cent", lambda case: f"{_value(case)} looks like a percentage.", "D runs from 0 to 1: give it as a "
                 "fraction of one."),
@@ -383,7 +383,7 @@ BLIND = Exercise(
                  "to 1.", "D is 0 for equal rows and 1 for rows without a common word; an average lies between."),
         Property(lambda case: abs(case.answer.item() - 0.8) > 5e-3, lambda case: f"{_value(case)} would be right if they "
                  f"drew the same word in {100 * (1 - case.answer.item()):.1f} of 100 cases.", "D is 0 in these cases and 1 "
-                 "in the others. How often do two of five possible draws agree?"),
+                 "in the others. How often do two draws from five agree?"),
     ),
     hints=(
         "There are two cases only: they draw the same word, or they do not. What is D in each?",

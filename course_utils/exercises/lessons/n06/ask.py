@@ -75,8 +75,8 @@ ROWS = Exercise(
     signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
     mistakes=(
         Mistake("exponent-doubled", _entry, "The exponent is doubled. If your i counts columns (0, 2, 4, …), it already is "
-                "the 2i of the formula: divide i by d_model, not 2 * i. No shape and no error gives that away; a row by "
-                "hand does."),
+                "the 2i of the formula: divide i by d_model, not 2 * i. Neither shape nor error gives that away; working "
+                "out a row by hand does."),
         Mistake("exponent-halved", _entry, "Your exponent is half of what it should be (or your base is 100, which is the "
                 "same). If i counts hands (0, 1, 2, …), the formula wants 2 * i / d_model."),
         Mistake("own-exponent", _pair_off, "For one angle it would be 1: your cosine takes the exponent of its own column, "
@@ -84,14 +84,14 @@ ROWS = Exercise(
         Mistake("next-exponent", _pair_off, "For one angle it would be 1: your cosine takes the angle of the next hand. "
                 "Both columns of a pair have the same angle."),
         Mistake("all-alike", lambda case: f"column 2 equals column 0, such as {case.answer[1, 2]:.4f} in the second row.",
-                "All hands turn at one speed, as if every exponent were 0. If you used //, that is why: 2 * i // d_model "
-                "is 0 for "
+                "All hands turn at the same speed, as if every exponent were 0. If you used //, that is why: 2 * i // "
+                "d_model is 0 for "
                 "every i that occurs. Use /."),
-        Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine are swapped: even columns hold the "
-                "sine. A model would learn with either; but weights trained with one are wrong with the other."),
+        Mistake("swapped", lambda case: _entry(case, 0, 0), "Cosine and sine are swapped: even columns contain the "
+                "sine. A model would learn with either, but weights trained with one don't work with the other."),
         Mistake("halves", lambda case: _entry(case, 1, 1), "All sines come first, then all cosines. That is a valid "
-                "encoding in another convention, 'halves' (section 4), and no error. This course interleaves: here sine and "
-                "cosine of a hand stand side by side.", convention=True),
+                "encoding in another convention, 'halves' (section 4), not an error. This course interleaves: here sine and "
+                "cosine of a hand are side by side.", convention=True),
         Mistake("from-one", lambda case: _entry(case, 0, 0), "That belongs to the next position: positions are counted "
                 "from zero, "
                 "and your first row stands for first + 1."),
@@ -99,12 +99,12 @@ ROWS = Exercise(
                 "Your rows always begin at position 0. The first row must stand for the position `first`."),
         Mistake("other-base", _entry, "The pairs are right but the slow hands turn too fast: you divide by powers of 1,000. "
                 "The formula has 10,000."),
-        Mistake("only-sines", _pair_off, "Every column is a sine. With the cosine beside it a hand says where it stands, "
+        Mistake("only-sines", _pair_off, "Every column is a sine. With the cosine next to it, a hand says where it is, "
                 "not only how high, and a step is a rotation (section 5)."),
         Mistake("multiplied", _entry, "You multiply the position by 10000^(2i / d_model). Divide: hand 0 is the fastest, "
                 "the "
                 "others turn more slowly."),
-        Mistake("degrees", _slow_hand, "The angle was turned from degrees into radians. It is in radians already: hand 0 "
+        Mistake("degrees", _slow_hand, "The angle was converted from degrees to radians. It is in radians already: hand 0 "
                 "moves by 1 from position to position."),
     ),
     properties=(
@@ -119,7 +119,7 @@ ROWS = Exercise(
         Property(lambda case: len(case.answer) > 1 and not _as_fast(case), _slow_hand, "Hand 0 has the angle p itself, so "
                  "it turns by 1 from position to position. Look at your positions: they are whole numbers, first, first + "
                  "1, … "
-                 "(torch.arange; linspace takes other steps)."),
+                 "(torch.arange; linspace takes different steps)."),
         Property(lambda case: case.inputs[2] > 2 and abs(_speeds(case.answer)[-1].abs() - 1e-4) < 2e-5, lambda case:
                  f"your slowest hand turns by {_speeds(case.answer)[-1]:.4f} from one position to the next, expected "
                  f"{_speeds(case.expected)[-1]:.4f}.", "As if its exponent were 1. The exponents are 0, 2 / d_model, 4 / "
@@ -152,20 +152,20 @@ def _squares_seen(case: Case) -> str:
 STEP = Exercise(
     kind="number", tolerance=4e-3, signature="a list of two numbers: the sine and the cosine five positions further on",
     mistakes=(
-        Mistake("backwards", lambda case: f"{listed(case.answer)}: that is five positions back.", "The minus stands in the "
+        Mistake("backwards", lambda case: f"{listed(case.answer)}: that is five positions back.", "The minus is in the "
                 "wrong place: the lower row of the matrix is (-sin θ, cos θ)."),
-        Mistake("no-minus", _squares_seen, "The sine is right. In the cosine a minus was lost: cos(a + θ) = cos a cos θ - "
+        Mistake("no-minus", _squares_seen, "The sine is right. In the cosine a minus is missing: cos(a + θ) = cos a cos θ - "
                 "sin a sin θ."),
         Mistake("minus-on-cosine", lambda case: f"{listed(case.answer)}: the sine is right, the cosine has the wrong sign.",
                 "In its formula the minus belongs to the product of the sines, not to that of the cosines."),
-        Mistake("swapped", lambda case: f"{listed(case.answer)}: these are the right numbers, the other way round.",
+        Mistake("swapped", lambda case: f"{listed(case.answer)}: these are the right numbers in the wrong order.",
                 "The sine comes first, as in the table."),
         Mistake("added", lambda case: f"{listed(case.answer)}: a sine above 1 does not exist.",
-                "Sines of two angles may not be added up; the addition formulas of section 5 turn the pair."),
+                "You can't add the sines of two angles; the addition formulas of section 5 turn the pair."),
         Mistake("diagonal", _squares_seen, "Each number was only multiplied by cos θ. The matrix also mixes the two: its "
                 "other diagonal holds sin θ."),
-        Mistake("not-moved", lambda case: f"{listed(case.answer)}: that is where the hand stood before.",
-                "Multiply the matrix of section 5 with this pair."),
+        Mistake("not-moved", lambda case: f"{listed(case.answer)}: that is where the hand was before.",
+                "Multiply the matrix of section 5 by this pair."),
         Mistake("angle-alone", lambda case: f"{listed(case.answer)}: that is the angle θ itself, as if the hand had started "
                 "at 0.", "Turn the given pair by it."),
     ),
@@ -211,25 +211,24 @@ TABLE = Exercise(
     signature="TablePositions(table (max_len, d_model)) -> a module that maps x (batch, seq_len, d_model) and offset to "
     "(batch, seq_len, d_model)",
     mistakes=(
-        Mistake("as-given", _offset_gap, "That's one of two; both are as they were. Which of the "
+        Mistake("as-given", _offset_gap, "That's one of two mistakes; both are still there. Which of the "
                 "three kinds of tensor of section 6 should the table be? And where must a slice that begins at offset end?"),
-        Mistake("plain-attribute", _saved, "The rows are right now, but the table is a plain attribute: no file would keep "
-                "it, and model.to(device) would leave it where it is. Section 6 names the kind of tensor that is saved and "
-                "moved, and not trained."),
-        Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so from an "
-                "offset on it is too short. One single row is then added to every word, without a complaint."),
-        Mistake("offset-ignored", _offset_gap, "Your rows always begin at position 0. A word that comes later would stand "
+        Mistake("plain-attribute", _saved, "The rows are right now, but the table is a plain attribute: it would not be "
+                "saved, and model.to(device) would leave it where it is. Section 6 names the kind of tensor that is saved "
+                "and moved, and not trained."),
+        Mistake("slice-end", _offset_gap, "The table is kept now, but the slice is wrong: it ends at seq_len, so with an "
+                "offset it is too short. A single row is then added to every word, without an error."),
+        Mistake("offset-ignored", _offset_gap, "Your rows always begin at position 0. A later word would be "
                 "at "
                 "the beginning of the text again."),
-        Mistake("one-too-far", _offset_gap, "The rows begin at the position after the right one. The first of the words "
-                "stands "
-                "at position offset itself."),
+        Mistake("one-too-far", _offset_gap, "The rows begin at the position after the right one. The first word is at "
+                "position offset itself."),
         Mistake("offset-added", _offset_gap, "The number offset was added to the vectors. It says at which row of the table "
                 "to begin."),
         Mistake("parameter", _trained, "The rows are right, but the table is a parameter: the optimiser would change it. "
                 "This table is given, not learned; a buffer is saved and moved as well."),
         Mistake("not-persistent", lambda case: f"{_saved(case)} It does move with the model.", "The buffer was registered "
-                "with persistent=False, so no file keeps it. Leave that out."),
+                "with persistent=False, so it is not saved. Leave that out."),
     ),
     properties=(
         Property(lambda case: (case.start - case.right["start"]).abs().max() > 1e-4, lambda case:
@@ -237,7 +236,7 @@ TABLE = Exercise(
                  "The first seq_len rows of the table are added to each text of the batch."),
         Property(lambda case: (case.offset - case.right["offset"]).abs().max() > 1e-4, _offset_gap,
                  "The rows offset, offset + 1, … are added, as many as there are words."),
-        Property(lambda case: case.trained > 0, _trained, "The table is given and must stay as it is."),
+        Property(lambda case: case.trained > 0, _trained, "The table is given and must not change."),
         Property(lambda case: case.saved == 0, _saved, "Saved and loaded, the model would be without it (section 6)."),
         Property(lambda case: case.moved == 0, lambda case: f"tables among the parameters and buffers: {case.moved:.0f}.",
                  "The table would not be moved with the model (section 6)."),
@@ -321,7 +320,7 @@ ROTARY = Exercise(
     signature="turn_pairs(x (..., length, d_head), offset) -> (..., length, d_head)",
     mistakes=(
         Mistake("halves", _pair_change, "You pair column i with column i + d_head / 2. That is rotary in another "
-                "convention, 'halves', which many libraries use, and no error in itself. This course pairs neighbours: 0 "
+                "convention, 'halves', which many libraries use, not an error in itself. This course pairs neighbours: 0 "
                 "with 1, 2 with 3.", convention=True),
         Mistake("backwards", _first_angle, "You turn the other way. Scores would still depend on the distance only, but "
                 "queries and keys made with one direction do not fit the other: compare the signs with those in `turn`."),
@@ -336,12 +335,12 @@ ROTARY = Exercise(
         Mistake("exponent-halved", _first_angle, "Your exponent is half of what it should be (or your base is 100, which is "
                 "the same): with i counting pairs, it is 2i / d_head."),
         Mistake("from-one", _first_angle, "Your positions begin at offset + 1. A word at position 0 is not turned at all."),
-        Mistake("offset-ignored", _first_angle, "Your positions always begin at 0. The first word stands at position "
+        Mistake("offset-ignored", _first_angle, "Your positions always begin at 0. The first word is at position "
                 "offset."),
-        Mistake("heads-for-words", _first_angle, "The angle grows from head to head, not from word to word. The words lie "
-                "in the last dimension but one."),
-        Mistake("written-in-halves", _pair_change, "The pairs are turned rightly but written back in another order: first "
-                "all first columns, then all second ones. stack and flatten(-2) put neighbours side by side again."),
+        Mistake("heads-for-words", _first_angle, "The angle grows from head to head, not from word to word. The words are "
+                "in the second-to-last dimension."),
+        Mistake("written-in-halves", _pair_change, "The pairs are turned correctly but written back in a different order: "
+                "first all first columns, then all second ones. stack and flatten(-2) put neighbours side by side again."),
         Mistake("added", _longest_change, "Sines and cosines of the position were added to the vector. Here nothing is "
                 "added: "
                 "each pair is turned."),
@@ -349,12 +348,12 @@ ROTARY = Exercise(
     properties=(
         Property(lambda case: (_norms(case)[0] - _norms(case)[1]).abs().max() > 1e-3, _longest_change,
                  "A turned vector keeps its length."),
-        Property(lambda case: not _turned(case), _pair_change, "Each pair of neighbours is turned for itself, so its length "
-                 "stays."),
+        Property(lambda case: not _turned(case), _pair_change, "Each pair of neighbours is turned on its own, so it keeps "
+                 "its length."),
         Property(lambda case: _turned(case) and (_unalike(case) > 1e-3).any(), _first_unalike, "The angle depends on the "
                  "word's position and the pair only, not on text or head. Are signs and columns as in `turn`? And do you "
                  "count "
-                 "along the last dimension but one?"),
+                 "along the second-to-last dimension?"),
         Property(_angles_off, _first_angle, "The angle is p / 10000^(2i / d_head), p the position and i the pair."),
         *reaches("x"),
     ),

@@ -33,31 +33,29 @@ CONFUSED = Exercise(
         Mistake("first-head", _called, "You look at head 0 alone. It's enough that one head notices the difference: the "
                 "bias "
                 "must stay the same in every head."),
-        Mistake("any-head", _called, "You are content if one head is confused. As long as another head sees a difference, "
+        Mistake("any-head", _called, "You accept an order if one head is confused. If any head sees a difference, "
                 "the "
                 "model can use that one."),
         Mistake("heads-added", _called, "You add the heads up before you compare, and what differs in two heads can cancel. "
                 "Each head has its own softmax, so compare head by head."),
         Mistake("not-a-number", _called, "Look for NaN: -inf minus -inf is NaN, and so is 0 times -inf in a product with a "
                 "permutation matrix. Pick the entries by their indices and compare them with ==."),
-        Mistake("reversal-assumed", _called, "You name the text and its reversal, whatever the bias. That's the answer "
+        Mistake("reversal-assumed", _called, "You return the text and its reversal, whatever the bias. That's the answer "
                 "for a "
                 "bias that falls with the distance; another bias has other symmetries, or none."),
         Mistake("all-confused", _called, "You call every order confused. That's the answer for a model without any "
                 "positions; "
                 "here the bias may tell some orders apart."),
-        Mistake("unchanged-missing", _called, "The unchanged order is missing from what you found. A text has the logits "
-                "that "
-                "it has, so this order always counts."),
-        Mistake("negated", _called, "True and False have changed roles: True is for orders that the model confuses, those "
+        Mistake("unchanged-missing", _called, "The unchanged order is missing from what you found. It leaves the logits "
+                "as they are, so it always counts."),
+        Mistake("negated", _called, "True and False are swapped: True is for orders that the model confuses, those "
                 "where "
                 "the reordered bias is the bias itself."),
     ),
     properties=(
-        Property(lambda case: (case.answer != 0).logical_and(case.answer != 1).any(), lambda case: "your answer holds "
-                 f"{case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3f}.", "One True or False is asked for each "
-                 "row "
-                 "of orders."),
+        Property(lambda case: (case.answer != 0).logical_and(case.answer != 1).any(), lambda case: "your answer contains "
+                 f"{case.answer[(case.answer != 0) & (case.answer != 1)][0]:.3f}.", "Return one True or False for each "
+                 "row of orders."),
         Property(lambda case: (case.answer[_unchanged(case)] == 0).any(), _called, "The unchanged order always counts. "
                  "Are you "
                  "comparing the right two things, and is there -inf in the bias?"),
