@@ -13,25 +13,25 @@ def _one(case: Case) -> str:
 TFIDF = Exercise(
     kind="number", tolerance=2e-3, signature="a number between 0 and 1: the entry for 'dull'",
     mistakes=(
-        Mistake("counted-once", lambda case: f"{_one(case)}: the word was counted once.", "'dull' stands twice in this "
+        Mistake("counted-once", lambda case: f"{_one(case)}: the word was counted once.", "'dull' occurs twice in this "
                 "review, so its tf is 2."),
         Mistake("not-divided", lambda case: f"{_one(case)} is tf times idf.", "The row still has to be divided by its "
                 "length, so that no entry is above one."),
-        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied with the idf "
+        Mistake("no-idf", lambda case: f"{_one(case)}: this uses the counts alone.", "Each count is multiplied by the idf "
                 "of its word before the row is divided by its length."),
         Mistake("divided-by-sum", lambda case: f"{_one(case)}: the row was divided by the sum of its entries.",
                 "The length of a row is the root of the sum of the squares."),
-        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 5 it is ln((1 + "
+        Mistake("no-plus-one", lambda case: f"{_one(case)}: the idf was taken without '+ 1'.", "In section 5 it's ln((1 + "
                 "n) / (1 + df)) + 1; without the 1, a word of every review would count for nothing."),
         Mistake("other-word", lambda case: f"{_one(case)} is the entry for 'moving'.", "It occurs once here; 'dull' occurs "
                 "twice."),
-        Mistake("new-idf", lambda case: f"{_one(case)}: the idf was worked out anew, with the fifth review among the "
-                "others.", "It is read with the idf that the first four have given."),
+        Mistake("new-idf", lambda case: f"{_one(case)}: the idf was worked out again, with the fifth review "
+                "included.", "Use the idf values from the first four reviews."),
         Mistake("no-root", lambda case: f"{_one(case)}: the row was divided by the sum of the squares.",
                 "The length of a row is the root of that."),
-        Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "Asked is 'dull'."),
+        Mistake("but", lambda case: f"{_one(case)} is the entry for 'but'.", "The exercise asks for 'dull'."),
         Mistake("logarithm-of-tf", lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.",
-                "That is another usual way (sublinear tf). Here tf is the count itself, 2."),
+                "That's a common variant (sublinear tf). Here tf is the count itself, 2."),
         Mistake("not-smoothed", lambda case: f"{_one(case)}: the idf was taken as ln(n / df) + 1.",
                 "In section 5 one is added to n and to df: ln((1 + n) / (1 + df)) + 1."),
         Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.",
@@ -40,13 +40,13 @@ TFIDF = Exercise(
                 "The fifth review has 'dull' twice, and no 'not'."),
     ),
     properties=(
-        Property(lambda case: not 0 <= case.answer <= 1, lambda case: f"{_one(case)} does not lie between 0 and 1.",
+        Property(lambda case: not 0 <= case.answer <= 1, lambda case: f"{_one(case)} isn't between 0 and 1.",
                  "A row has length one, so none of its entries is above one."),
         Property(lambda case: case.answer < 0.444, lambda case: f"{_one(case)} is less than in 'not dull but moving'.",
-                 "Here 'dull' stands twice among four words, so it weighs more."),
+                 "Here two of the four words are 'dull', so it weighs more."),
     ),
     hints=(
-        "The idf values stand in the table: 1.223 for 'dull' and 'moving', 1.511 for 'but'.",
+        "The idf values are in the table: 1.223 for 'dull' and 'moving', 1.511 for 'but'.",
         "Before the division the row is 2 · 1.223, 1.511, 1.223.",
         "The length is the root of 2.446² + 1.511² + 1.223² = 9.76.",
     ),
@@ -75,42 +75,43 @@ INTERVAL = Exercise(
     signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
     "interval",
     mistakes=(
-        Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the reviews drawn are "
-                "counted."),
+        Mistake("only-reviews", lambda case: f"{_half(case)}.", "The seeds are missing: only the draw of the "
+                "reviews is counted."),
         Mistake("only-seeds", lambda case: f"{_half(case)}.", "The reviews are missing: only the spread between the seeds "
                 "is counted."),
         Mistake("divided-by-seeds", lambda case: f"{_half(case)}.", "The variance between seeds was divided by their "
-                "number. With the mean taken from the same values it is divided by one less."),
+                "number. The mean comes from the same values, so divide by one less."),
         Mistake("spread-of-one", lambda case: f"{_half(case)}.", "This is how much one seed varies. The mean of several "
                 "varies less: divide its variance by their number."),
         Mistake("standard-deviations-added", lambda case: f"{_half(case)}.", "Two standard deviations were added. "
-                "Independent chances add their variances: add the squares, then take the root."),
-        Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 of 100 draws lie "
-                "within 1.96 of them."),
-        Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width; asked is half, the number after "
-                "±."),
+                "For independent sources of chance the variances add up: add the squares, then take the root."),
+        Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 out of 100 "
+                "draws lie within 1.96 of them."),
+        Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width. Return half of it, the number "
+                "after ±."),
         Mistake("reviews-times-seeds", lambda case: f"{_half(case)}.", "All seeds were scored on the same reviews, so more "
-                "seeds do not make more reviews: divide by `reviews`, not by reviews times seeds."),
-        Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval is made of its root."),
-        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are its middle, the mean, and half of its "
+                "seeds don't make more reviews: divide by `reviews`, not by reviews times seeds."),
+        Mistake("no-root", lambda case: f"{_half(case)}.", "This is a variance. The interval needs its square root."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Return its middle, the mean, and half of its "
                 "width."),
-        Mistake("swapped", _both, "The two stand the wrong way round: the mean first."),
-        Mistake("percent", _both, "The accuracies come as shares, from 0 to 1. Leave both results like that."),
+        Mistake("swapped", _both, "These are the wrong way round: the mean comes first."),
+        Mistake("percent", _both, "The accuracies are fractions between 0 and 1. Leave both results like that."),
     ),
     properties=(
         Property(lambda case: abs(case.answer[0] - case.expected[0]) > 2e-4, lambda case: "your first result is "
-                 f"{case.answer[0]:.4f}, expected {case.expected[0]:.4f}, the mean.", "Add the accuracies, and divide by "
+                 f"{case.answer[0]:.4f}, expected {case.expected[0]:.4f}, the mean.", "Add up the accuracies and divide by "
                  "how many there are."),
         Property(lambda case: case.answer[1] < 0, lambda case: f"half the interval is {case.answer[1]:.4f}.",
                  "A width is positive."),
         Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case:
-                 f"the mean is right, but {_half(case)}.", "Work out the two variances apart and compare each with section "
-                 "2. The factor before the root is 1.96."),
+                 f"the mean is right, but {_half(case)}.", "Work out the two variances separately and compare each with "
+                 "section 2. The factor before the root is 1.96."),
     ),
     hints=(
         "Two variances: mean · (1 − mean) / reviews, and the variance between seeds divided by the number of seeds.",
-        "The variance between seeds: squared distances from the mean, added, divided by the number of seeds less one.",
-        "Half the interval is 1.96 times the root of the sum of both.",
+        "The variance between seeds: squared distances from the mean, added up and divided by the number of seeds minus "
+        "one.",
+        "Half the interval is 1.96 times the square root of their sum.",
     ),
 )
 
@@ -197,12 +198,12 @@ SHUFFLE = Exercise(
         Mistake("columns", _padding_inside, "All positions were shuffled, padding included. Then the mask no longer says "
                 "which tokens are words."),
         Mistake("rows", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have their "
-                "own words.", "The reviews were exchanged, not their words: the labels now belong to other reviews."),
-        Mistake("reversed", lambda case: f"in {CALLS} calls your first row came out in one order only.",
-                "Turning a review round is not shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving "
+                "own words.", "The reviews were shuffled, not their words: the labels now belong to different reviews."),
+        Mistake("reversed", lambda case: f"in {CALLS} calls your first row always came out in the same order.",
+                "Reversing a review isn't shuffling it: neighbours stay neighbours, and 'not moving' becomes 'moving "
                 "not'."),
         Mistake("sorted", lambda case: f"in {CALLS} calls your first row came out in one and the same order, sorted.",
-                "Sorted ids are no random order: frequent words have small ids, so the model sees a new regularity."),
+                "Sorted ids aren't in random order: frequent words have small ids, so the model sees a new regularity."),
         Mistake("unchanged", lambda case: f"your first row came out as it went in, in each of {CALLS} calls.",
                 "Nothing is shuffled. If you shuffle a copy of a row, write it back."),
         Mistake("with-replacement", lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still "
@@ -211,36 +212,37 @@ SHUFFLE = Exercise(
     ),
     properties=(
         Property(lambda case: case.got["rows with their words at the end"] > 0, lambda case: "your rows have their own "
-                 "words at the end and the padding before them.", "The mask still says that the first places hold the "
-                 "words, so the padding must stay behind them."),
+                 "words at the end and the padding before them.", "The mask still says that the words come "
+                 "first, so the padding must stay behind them."),
         Property(lambda case: case.got["rows with their own words"] < 1, lambda case:
                  f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
                  "Each row must keep exactly its own real words, at its beginning."),
         Property(lambda case: case.got["rows with padding inside"] > 0, _padding_inside, "Padding stays at the end."),
         Property(lambda case: case.got["rows with their padding"] < 1, lambda case: "in "
-                 f"{100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the places after the words no longer "
-                 "hold what they held.", "Where the mask is False, everything stays as it is."),
+                 f"{100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the positions after the words have "
+                 "changed.", "Where the mask is False, everything stays as it is."),
         Property(lambda case: case.unmoved > 0, lambda case: "your first row often comes out as it went in.",
-                 "With seven words that should happen once in five thousand times."),
+                 "With seven words that should happen about once in five thousand calls."),
         Property(lambda case: case.orders < 3, lambda case: f"in {CALLS} calls your first row came out in "
-                 f"{'one order' if case.orders == 1 else 'a few orders'} only.", "Each call needs a fresh random order, and "
-                 "all orders must be possible."),
+                 f"{'only one order' if case.orders == 1 else 'only a few orders'}.", "Each call needs a fresh random "
+                 "order, and all orders must be possible."),
         Property(lambda case: case.got["few words move"] > 0, lambda case: "on average more than two of the seven words of "
-                 "your first row stay where they were.", "Of a random order only one word stays on average. Exchanging two "
-                 "words, or a part of them, is not enough: every order must be possible, torch.randperm(n)."),
+                 "your first row stay where they were.", "In a random order, on average only one word stays in place. "
+                 "Swapping two words, or shuffling only some of them, isn't enough: every order must be possible, "
+                 "torch.randperm(n)."),
         Property(lambda case: case.got["orders of three words"] < 6, lambda case: f"in {CALLS} calls the three words of "
-                 f"your second row came out in {case.got['orders of three words']:.0f} of their 6 orders.",
+                 f"your second row came out in only {case.got['orders of three words']:.0f} of their 6 orders.",
                  "Every order must be possible, the given one included."),
-        Property(lambda case: case.got["stuck rows"] > 0, lambda case: f"in {CALLS} calls some words never came to some "
-                 f"places, in {case.got['stuck rows']:.0f} of 4 rows.", "In every row each of its words must be able to "
-                 "come to each of its places, the first and the last included."),
+        Property(lambda case: case.got["stuck rows"] > 0, lambda case: f"in {CALLS} calls some words never reached some "
+                 f"positions, in {case.got['stuck rows']:.0f} of 4 rows.", "In every row, each word must be able to reach "
+                 "each of the row's positions, the first and the last included."),
         Property(lambda case: case.sorted > 0 or case.got["turned round"] > 0, lambda case: "your first row often comes out "
-                 f"{'sorted' if case.sorted > 0 else 'turned round'}.", "All orders should be equally likely."),
+                 f"{'sorted' if case.sorted > 0 else 'reversed'}.", "All orders should be equally likely."),
     ),
     hints=(
         "Look at one row before and after. Where is the padding?",
-        "How many real words has row i? attention_mask[i].sum() tells.",
-        "For each row: n real words, order = torch.randperm(n), and only the first n places are rewritten, in a copy.",
+        "How many real words has row i? attention_mask[i].sum() tells you.",
+        "For each row: n real words, order = torch.randperm(n), and in a copy you rewrite only the first n positions.",
     ),
 )
 
@@ -261,12 +263,12 @@ def _width(case: Case) -> str:
 
 
 def _differ(case: Case) -> float:
-    """On which share of the reviews the two models differ."""
+    """The fraction of the reviews on which the two models differ."""
     return (case.inputs[0] != case.inputs[1]).double().mean().item()
 
 
 def _only_first(case: Case) -> float:
-    """Which share of the reviews only the first model has right."""
+    """The fraction of the reviews that only the first model gets right."""
     return (case.inputs[0] & ~case.inputs[1]).double().mean().item()
 
 
@@ -275,44 +277,45 @@ PAIRED = Exercise(
     signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     mistakes=(
         Mistake("unpaired", lambda case: f"{_width(case)}.", "This is the interval for models scored on *different* "
-                "reviews. Here most reviews are judged alike and say nothing about the difference."),
-        Mistake("turned-round", lambda case: f"{_gap(case)}.", "The sign is turned round: +1 is for the first model."),
-        Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. Who is "
-                "right gives the sign."),
+                "reviews. Here both models judge most reviews the same, and those say nothing about the difference."),
+        Mistake("turned-round", lambda case: f"{_gap(case)}.", "The sign is reversed: +1 is for the first model."),
+        Mistake("without-sign", lambda case: f"{_gap(case)}.", "This counts how often they differ, whoever is right. The "
+                "sign says which one is right."),
         Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they differ. "
-                "Asked is the difference in accuracy: divide by all reviews."),
+                "The exercise asks for the difference in accuracy: divide by all reviews."),
         Mistake("counted-not-shared", lambda case: f"your difference is {case.answer[0]:.0f} reviews.",
-                "Divide by the number of reviews: a difference in accuracy is a share."),
-        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 of 100 draws lie "
+                "Divide by the number of reviews: a difference in accuracy is a proportion."),
+        Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 out of 100 draws lie "
                 "within 1.96."),
         Mistake("no-root-of-n", lambda case: f"{_width(case)}.", "This is how much single reviews vary. The mean of n "
                 "varies less, by the root of n."),
-        Mistake("not-centred", lambda case: f"{_width(case)}.", "This is made of the mean square alone. For the variance "
-                "the squared mean is taken away from it."),
-        Mistake("no-root", lambda case: f"{_width(case)}.", "The variance of the differences is used. The standard "
-                "deviation is its root."),
-        Mistake("two-ends", _both, "Those are the two ends of the interval. Asked are the difference and half of the "
+        Mistake("not-centred", lambda case: f"{_width(case)}.", "This uses the mean square alone. For the variance, "
+                "subtract the squared mean from it."),
+        Mistake("no-root", lambda case: f"{_width(case)}.", "This uses the variance of the differences. The standard "
+                "deviation is its square root."),
+        Mistake("two-ends", _both, "Those are the two ends of the interval. Return the difference and half of the "
                 "width."),
-        Mistake("swapped", _both, "The two stand the wrong way round: the difference first."),
+        Mistake("swapped", _both, "These are the wrong way round: the difference comes first."),
     ),
     properties=(
         Property(lambda case: abs(case.answer[0]) > 1, lambda case: f"{_gap(case)}.", "The mean of numbers from -1 to 1 "
                  "can't be that large. In uint8 there is no -1: 0 - 1 gives 255. Make both float first."),
         Property(lambda case: _differ(case) > 0 and abs(case.answer[0] - _differ(case)) < 1e-4, lambda case:
-                 f"{_gap(case)}.", "This counts every review on which they differ, whoever is right: the -1 have lost their "
-                 "sign, as with ^, != or abs."),
+                 f"{_gap(case)}.", "This counts every review on which they differ, whoever is right: the -1s have lost "
+                 "their sign, as with ^, != or abs."),
         Property(lambda case: abs(case.answer[0] - _only_first(case)) < 1e-4 < _differ(case) - _only_first(case),
                  lambda case: f"{_gap(case)}.", "This counts the reviews that only the first has right, as +1. Those that "
                  "only the second has right count as -1."),
         Property(lambda case: abs(case.answer[0] - case.expected[0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
-                 "It is the accuracy of the first less the accuracy of the second."),
+                 "It's the first model's accuracy minus the second's."),
         Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case: "the difference is right, but "
                  f"{_width(case)}.", "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the "
                  "root of n, and multiply by 1.96."),
     ),
     hints=(
         "Turn both into numbers: first_right.float() - second_right.float() holds +1, 0 and -1.",
-        "Its mean is the difference. Its standard deviation is the root of the mean square less the squared mean.",
+        "Its mean is the difference. Its variance is the mean square minus the squared mean; the standard deviation is "
+        "the root of that.",
         "Divide the standard deviation by the root of n and multiply by 1.96.",
     ),
 )

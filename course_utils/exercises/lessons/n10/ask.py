@@ -16,48 +16,48 @@ DISTANCE = Exercise(
     kind="number", tolerance=1e-3, signature="one number: how many words away, on average",
     mistakes=(
         Mistake("signed", lambda case: f"{_one(case)} is the mean with signs.", "Words before and words after cancel each "
-                "other. A distance has no sign: take |query − key| of each key first."),
-        Mistake("signed-forward", lambda case: f"{_one(case)} is below zero, and no distance is.",
-                "Words before count minus here, words after plus. Take |query − key| of each key first."),
-        Mistake("mean-position", lambda case: f"{_one(case)} is the mean place of the keys.", "It says where the row looks. "
-                "Asked is how far from its own place, 3, that is."),
-        Mistake("unweighted", lambda case: f"{_one(case)} counts all five keys alike.", "That is what a row with the weight "
-                "0.2 everywhere would give. Multiply each distance with its weight."),
+                "other. A distance has no sign: take |query − key| for each key first."),
+        Mistake("signed-forward", lambda case: f"{_one(case)} is negative, and a distance never is.",
+                "Words before count as negative here, words after as positive. Take |query − key| for each key first."),
+        Mistake("mean-position", lambda case: f"{_one(case)} is the mean position of the keys.", "It says where the row "
+                "looks. You need how far that is from the query's own position, 3."),
+        Mistake("unweighted", lambda case: f"{_one(case)} counts all five keys equally.", "That is what a row with weight "
+                "0.2 everywhere would give. Multiply each distance by its weight."),
         Mistake("largest-key", lambda case: f"{_one(case)} is the distance of one key, the one with the largest weight.",
                 "The other keys have 0.60 of the weight between them; the mean counts them too."),
-        Mistake("query-too-far", lambda case: f"{_one(case)} puts the query one place too far right.",
+        Mistake("query-too-far", lambda case: f"{_one(case)} puts the query one position too far right.",
                 "Count queries and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is "
                 "0."),
-        Mistake("query-too-near", lambda case: f"{_one(case)} puts the query one place too far left.",
+        Mistake("query-too-near", lambda case: f"{_one(case)} puts the query one position too far left.",
                 "Count queries and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is "
                 "0."),
         Mistake("squared", lambda case: f"{_one(case)} is the mean of the squared distances.", "The far keys count too "
                 "much: |query − key|, without the square."),
         Mistake("root-of-squares", lambda case: f"{_one(case)} is the root of the mean square.",
-                "That is another kind of mean, in which far keys count more. Asked is the plain one, of |query − key|."),
+                "That is a different kind of mean, in which far keys count more. Use the plain mean of |query − key|."),
         Mistake("divided-by-keys", lambda case: f"{_one(case)} was divided by the number of keys.",
                 "The weights already sum to one, so the weighted sum is the mean."),
-        Mistake("divided-by-longest", lambda case: f"{_one(case)} is a share of the longest distance.",
-                "Asked are words: do not divide."),
+        Mistake("divided-by-longest", lambda case: f"{_one(case)} is a fraction of the longest distance.",
+                "The answer is a number of words: don't divide."),
         Mistake("words-between", lambda case: f"{_one(case)} counts the words between query and key.",
-                "A neighbour has no word between, but its distance is 1: the difference of the two places."),
+                "There's no word between neighbours, but their distance is 1: the difference of the two positions."),
         Mistake("own-left-out", lambda case: f"{_one(case)} leaves out the weight on the word itself.",
-                "The key 'moving' belongs to the row, with distance 0 and weight 0.05; the weights are not rescaled."),
+                "The key 'moving' belongs to the row, with distance 0 and weight 0.05; don't rescale the other weights."),
         Mistake("only-before", lambda case: f"{_one(case)} counts only the keys before the query.",
                 "This row also looks at the full stop after it: distance 1, weight 0.20."),
-        Mistake("counted-from-one", lambda case: f"{_one(case)}: here a word is one place away from itself.",
+        Mistake("counted-from-one", lambda case: f"{_one(case)}: here a word is one position away from itself.",
                 "|query − key| is 0 for the word itself and 1 for its neighbours."),
     ),
     properties=(
-        Property(lambda case: case.answer < 0, lambda case: f"{_one(case)} is below zero.", "No distance is."),
-        Property(lambda case: case.answer > 3, lambda case: f"{_one(case)} is more than 3.", "The farthest key, 'not', is 3 "
+        Property(lambda case: case.answer < 0, lambda case: f"{_one(case)} is negative.", "A distance never is."),
+        Property(lambda case: case.answer > 3, lambda case: f"{_one(case)} is more than 3.", "The furthest key, 'not', is 3 "
                  "words away, and a mean lies between the smallest distance and the largest."),
         Property(lambda case: case.answer < 1.2, lambda case: f"{_one(case)} is less than 1.2.",
-                 "The key 'not' alone brings 0.40 · 3 into the sum, and no key brings less than nothing."),
+                 "The key 'not' alone contributes 0.40 · 3 to the sum, and no key contributes a negative number."),
     ),
     hints=(
         "Write the distance of 'moving' to each key under its weight. To itself it is 0.",
-        "The distances are 3, 2, 1, 0, 1. Multiply each with its weight and add up.",
+        "The distances are 3, 2, 1, 0, 1. Multiply each by its weight and add up the products.",
     ),
 )
 
@@ -103,13 +103,13 @@ def _outside(case: Case) -> str:
 PREVIOUS = Exercise(
     probes=_previous_probes, signature="previous_token_score(weights (heads, query, key)) -> scores (heads,)",
     mistakes=(
-        Mistake("first-counted", _scores, "The first query was counted as well. It has no key before it, so it cannot have "
+        Mistake("first-counted", _scores, "The first query was counted as well. It has no key before it, so it can't have "
                 "missed it: divide by one less than the number of queries."),
         Mistake("next", _scores, "This is the weight on the key after the query: a next-token score. Row = query, column = "
                 "key: before means column = row − 1, below the diagonal."),
         Mistake("itself", _scores, "This is the main diagonal: what each word gives to itself. The key before lies one "
                 "column to the left."),
-        Mistake("two-before", _scores, "This is the key two places before the query. The one directly before lies one "
+        Mistake("two-before", _scores, "This is the key two positions before the query. The one directly before lies one "
                 "column left of the diagonal."),
         Mistake("wrapped", _scores, "For the first query the key before has the number −1, and in Python that is the last "
                 "key. Start with the second query."),
@@ -122,16 +122,17 @@ PREVIOUS = Exercise(
                 "way round: one number for each head."),
         Mistake("summed", _scores, "The weights were added, not averaged, so a long text would score more than a short one. "
                 "Divide by the number of queries that have a key before them."),
-        Mistake("largest-of-row", _scores, "You counted how often the key before has the largest weight of its row. That is "
-                "a fair score, but another: asked is how much weight it gets."),
+        Mistake("largest-of-row", _scores, "You counted how often the key before has the largest weight of its row. That's "
+                "a fair score, but a different one: here we want how much weight it gets."),
         Mistake("all-before", _scores, "All keys before the query were added. Only the one directly before counts; a head "
-                "that looks back far is no previous-token head."),
-        Mistake("whole-square", _scores, "The cut is right, but then all its entries were averaged. The key before stands "
+                "that looks far back isn't a previous-token head."),
+        Mistake("whole-square", _scores, "The cut is right, but then all its entries were averaged. The key before is "
                 "on the diagonal of the cut square."),
         Mistake("wrong-dimensions", lambda case: f"you return {len(case.answer)} numbers for {len(case.expected)} heads.",
                 "torch.diagonal takes dimensions 0 and 1 unless it is told otherwise, heads and queries here. Queries and "
                 "keys are dimensions 1 and 2."),
-        Mistake("maximum", _scores, "The largest weight was taken. One query that looks back is no habit: take the mean."),
+        Mistake("maximum", _scores, "The largest weight was taken. One query that looks back doesn't make a habit: take "
+                "the mean."),
     ),
     properties=(
         Property(lambda case: (case.answer < 0).any() or (case.answer > 1).any(), lambda case:
@@ -145,7 +146,7 @@ PREVIOUS = Exercise(
     hints=(
         "On paper: in a map of four words, mark the entries 'query 1, key 0', 'query 2, key 1', 'query 3, key 2'.",
         "They lie on a diagonal, one below the main one. How many are there for n queries?",
-        "torch.diagonal has an offset, and dim1 and dim2; a loop over the queries from 1 does it as well.",
+        "torch.diagonal has an offset, and dim1 and dim2; a loop over the queries from 1 works as well.",
     ),
 )
 
@@ -211,56 +212,57 @@ REST = Exercise(
                 "them."),
         Mistake("maximum", _rest_of, "The rest is the largest weight between. What the other keys got is lost: add them "
                 "all."),
-        Mistake("rest-last", _first_shown, "The rest stands at the end. Then the order of the columns is no longer the "
+        Mistake("rest-last", _first_shown, "The rest is at the end. Then the order of the columns is no longer the "
                 "order of the text: it belongs between head and tail."),
-        Mistake("rest-first", _first_shown, "The rest stands at the beginning. Then the order of the columns is no longer "
+        Mistake("rest-first", _first_shown, "The rest is at the beginning. Then the order of the columns is no longer "
                 "the order of the text: it belongs between head and tail."),
-        Mistake("renormalised", _sums, "The rows were rescaled to sum to one. Whoever reads the map must see what was "
-                "given, also in a row that does not sum to one."),
-        Mistake("one-minus", _sums, "The rest is what is missing to one. That is right only for rows that sum to one; a "
-                "query without keys has a row of zeros, and must keep it. Add what lies between."),
+        Mistake("renormalised", _sums, "The rows were rescaled to sum to one. A reader of the map must see the weights as "
+                "they were, even in a row that doesn't sum to one."),
+        Mistake("one-minus", _sums, "The rest is one minus what is shown. That is right only for rows that sum to one; a "
+                "query without keys has a row of zeros, and must keep it. Add up the keys in between."),
         Mistake("dropped", _with_sizes, "The keys between were left out, without a column for them. The row would look as "
                 "if all its weight were shown."),
         Mistake("empty-rest", _rest_of, "The column is there, but nothing was added up in it."),
-        Mistake("all-in-rest", _rest_and_sums, "All keys were added up, those that are shown too, so these count twice."),
+        Mistake("all-in-rest", _rest_and_sums, "All keys were added up, including the ones that are shown, so those count "
+                "twice."),
         Mistake("tail-twice", _rest_and_sums, "The keys of the tail are in the rest as well as behind it. End the sum where "
                 "the tail begins."),
         Mistake("head-twice", _rest_and_sums, "The keys of the head are in the rest as well as before it. Begin the sum "
                 "after the head."),
-        Mistake("one-lost", _rest_of, "The first key after the head is missing in the sum. Keys count from 0: the head has "
-                "0 to head − 1, so the rest begins with key number head."),
-        Mistake("one-lost-at-the-end", _rest_of, "The last key before the tail is missing in the sum. A slice leaves out "
-                "its end by itself."),
-        Mistake("one-twice", _rest_of, "The first key of the tail is also in the rest. A slice leaves out its end, and the "
-                "tail begins there."),
-        Mistake("same-in-all-rows", _rest_of, "The rest is the same in all rows: the sum ran over the queries too. Give it "
-                "the dimension of the keys."),
+        Mistake("one-lost", _rest_of, "The first key after the head is missing from the sum. Keys count from 0: the head "
+                "has 0 to head − 1, so the rest begins with key number head."),
+        Mistake("one-lost-at-the-end", _rest_of, "The last key before the tail is missing from the sum. A slice "
+                "already leaves out its end."),
+        Mistake("one-twice", _rest_of, "The first key of the tail is also in the rest. A slice leaves out its end, so it "
+                "should end where the tail begins."),
+        Mistake("same-in-all-rows", _rest_of, "The rest is the same in all rows: the sum ran over the queries too. Sum over "
+                "the dimension of the keys only."),
         Mistake("minus-zero", _with_sizes, "A slice that begins at −tail works until tail is 0: −0 is 0, and the slice "
                 "takes the whole row. Count the tail from the front."),
         Mistake("minus-zero-in-rest", lambda case: f"with tail = {case.inputs[2]} {_rest_of(case)}",
                 "A slice that ends at −tail works until tail is 0: −0 is 0, and the slice is empty. Count its end from the "
                 "front."),
-        Mistake("no-column", _with_sizes, "Nothing lies between here, and the map came back as it was. The column is asked "
-                "for here too, with zeros, so that the shape never depends on the text."),
+        Mistake("no-column", _with_sizes, "No keys lie between here, and the map came back as it was. The column is needed "
+                "here too, filled with zeros, so that the shape never depends on the text."),
         Mistake("rows-cut", _got_shape, "The queries were shortened, not the keys. Rows are queries, columns keys: "
                 "dimension 1."),
-        Mistake("swapped", _first_shown, "head and tail have changed places: `head` keys stand at the beginning, `tail` "
+        Mistake("swapped", _first_shown, "head and tail have changed places: `head` keys belong at the beginning, `tail` "
                 "keys at the end."),
-        Mistake("tail-reversed", _first_shown, "The tail is turned round. It keeps the order of the text: the last key "
+        Mistake("tail-reversed", _first_shown, "The tail is reversed. It keeps the order of the text: the last key "
                 "comes last."),
-        Mistake("tail-follows", _first_shown, "Your tail are the keys that follow the head, and the rest adds up the last "
-                "ones. The tail is the end of the text."),
+        Mistake("tail-follows", _first_shown, "Your tail consists of the keys that follow the head, and the rest adds up "
+                "the last ones. The tail is the end of the text."),
     ),
     properties=(
         Property(lambda case: ((case.answer - case.expected).abs()[:, _shown(case)] > 1e-4).any(), _first_shown,
-                 "The first and last keys must stand there as they are: which columns of the map did you take?"),
+                 "The first and last keys must be there unchanged: which columns of the map did you take?"),
         Property(_between_is_wrong, _rest_and_sums, "Head and tail are right. The rest is the sum over the keys that are "
                  "neither; if there are none, 0."),
     ),
     hints=(
         "Three pieces side by side: torch.cat along the keys. The middle one is (query, 1).",
-        "sum(dim=1, keepdim=True) keeps the dimension that cat needs. The sum over no columns is 0 by itself.",
-        "What does weights[:, -tail:] give if tail is 0? Name the number of the first key of the tail, and use it twice.",
+        "sum(dim=1, keepdim=True) keeps the dimension that cat needs. The sum over no columns is 0 anyway.",
+        "What does weights[:, -tail:] give if tail is 0? Store the index of the tail's first key, and use it twice.",
     ),
 )
 
@@ -338,49 +340,50 @@ GATED = Exercise(
         Mistake("interleaved", _columns, "The columns of the heads are shuffled like a pack of cards. Each head keeps its "
                 "columns together: (batch, query, heads, d_head), then flatten."),
         Mistake("wrong-pair", _columns, "Queries and columns were exchanged instead of heads and queries. The heads must "
-                "come to stand beside their columns."),
-        Mistake("added", _columns, "The gate was added. Then a gate of 0 changes nothing and silences nobody: multiply."),
-        Mistake("ignored", _columns, "The gates have no effect. If you multiplied a copy, keep what came out."),
-        Mistake("opposite", _columns, "You multiplied by 1 − gate. Here 1 lets a head through and 0 closes it."),
-        Mistake("on-or-off", _columns, "The gates were rounded to 0 or 1. A gate may stand anywhere between, and the "
+                "end up next to their columns."),
+        Mistake("added", _columns, "The gate was added. Then a gate of 0 changes nothing and silences no head: multiply."),
+        Mistake("ignored", _columns, "The gates have no effect. If you multiplied a copy, keep the result."),
+        Mistake("opposite", _columns, "You multiplied by 1 − gate. Here 1 lets a head through and 0 shuts it."),
+        Mistake("on-or-off", _columns, "The gates were rounded to 0 or 1. A gate may have any value in between, and the "
                 "importance of a head is a slope in its gate: multiply by the gate itself."),
-        Mistake("zero-or-not", _columns, "Every gate but 0 counts as 1 here. A gate may stand between: multiply by it."),
-        Mistake("softmax", _columns, "The gates went through a softmax. They do not share anything: each head has its own, "
+        Mistake("zero-or-not", _columns, "Every gate but 0 counts as 1 here. A gate may have any value in between: "
+                "multiply by it."),
+        Mistake("softmax", _columns, "The gates went through a softmax. They don't compete: each head has its own gate, "
                 "used as it is."),
-        Mistake("shares", _columns, "The gates were divided by their sum. They need not sum to one: with all gates at 1 the "
-                "layer must give what it gave before."),
+        Mistake("shares", _columns, "The gates were divided by their sum. They don't have to sum to one: with all gates "
+                "at 1 the layer must give what it gave before."),
         Mistake("sigmoid", _columns, "The gates went through a sigmoid, so that a gate of 0 lets half through. Use them as "
                 "they are."),
         Mistake("twice", _columns, "The gate was applied twice. Once is enough, before or after the merge."),
-        Mistake("summed", width, "The heads were added up, gates as weights. Put them side by side; mixing them is left to "
-                "the output projection."),
-        Mistake("averaged", width, "The heads were averaged. Put them side by side, each with its columns."),
-        Mistake("not-merged", _got_shape, "The gates are on. What is left: the heads beside their columns, and one "
-                "dimension of both."),
-        Mistake("not-flattened", _got_shape, "The dimensions are in the right order. What is left: make one of the last "
-                "two."),
-        Mistake("cut-out", width, "Heads with gate 0 were taken out. The output projection still expects their columns: "
+        Mistake("summed", width, "The heads were added up, with the gates as weights. Put them side by side; mixing them "
+                "is left to the output projection."),
+        Mistake("averaged", width, "The heads were averaged. Put them side by side, each with its own columns."),
+        Mistake("not-merged", _got_shape, "The gates are applied. What's left: move the heads next to their columns, and "
+                "make one dimension of both."),
+        Mistake("not-flattened", _got_shape, "The dimensions are in the right order. What's left: merge the last "
+                "two into one."),
+        Mistake("cut-out", width, "Heads with gate 0 were removed. The output projection still expects their columns: "
                 "fill them with zeros."),
     ),
     properties=(
         Property(lambda case: _wrong_head(case, 0.0) is not None, lambda case: _columns(case, _wrong_head(case, 0.0)),
                  "A head with gate 0 writes zeros into all of its columns, and into no others."),
         Property(lambda case: _size_of_one(case) is not None, lambda case: "the columns of the head with gate 1 are "
-                 f"{_size_of_one(case):.3f} times what it found.", "A head with gate 1 is left as it is: the gates are used "
-                 "as they come, without a function on them."),
+                 f"{_size_of_one(case):.3f} times what it found.", "A head with gate 1 stays as it is: use the gates "
+                 "themselves, without applying a function to them."),
         Property(lambda case: _wrong_head(case, 1.0) is not None, lambda case: _columns(case, _wrong_head(case, 1.0)),
-                 "A head with gate 1 is left as it is, in its own columns: is the merge right?"),
+                 "A head with gate 1 stays as it is, in its own columns: is the merge right?"),
         Property(lambda case: case.inputs[1].min() >= 0 and _wrong_head(case) is not None, _columns,
                  "Take one head: its columns must be gate times what it found, in the order of the words."),
-        Property(lambda case: _wrong_head(case) is not None, _columns, "Gates above zero come out right. This one is below "
-                 "zero: multiply by it as by any other, without relu, abs, clamp or an `if`."),
+        Property(lambda case: _wrong_head(case) is not None, _columns, "Positive gates come out right. This one is "
+                 "negative: multiply by it like any other, without relu, abs, clamp or an `if`."),
         *reaches("context", "gates"),
     ),
     hints=(
-        "gates is (heads,), context is (batch, heads, query, d_head). Which shape must gates have, so that each number "
+        "gates is (heads,), context is (batch, heads, query, d_head). What shape must gates have so that each number "
         "meets its head?",
         "gates[:, None, None] is (heads, 1, 1), and broadcasting does the rest.",
-        "The merge is exercise 5.2: heads and queries exchanged, then the last two dimensions made one.",
+        "The merge is exercise 5.2: swap heads and queries, then merge the last two dimensions into one.",
     ),
 )
 

@@ -39,43 +39,43 @@ LOWER_END = Exercise(
     not_finite="Reviews without a target are NaN, and one NaN makes a mean NaN: take the columns that are numbers",
     mistakes=(
         Mistake("nan-as-zero", _counting, "Reviews without a target were counted as zeros. They say nothing about the "
-                "role: leave them out of the mean, the spread and the number."),
-        Mistake("all-counted", _counting, "The root was taken of the number of all reviews. Only those with a target "
-                "tell something, so the standard error is larger."),
+                "role: leave them out of the mean, the spread and the count."),
+        Mistake("all-counted", _counting, "You took the root of the number of all reviews. Only those with a target "
+                "count, so the standard error is larger."),
         Mistake("no-control", _ends, "The scores were tested against zero, and any head has weights above zero. Subtract "
                 "what a blind head gets on the same review."),
         Mistake("control-averaged", _ends, "The control's mean was subtracted, not its score on each review. Where a "
                 "review is easy for the blind head, it is easy for all: subtract review by review."),
         Mistake("ratio", _ends, "The scores were divided by the control. The lead is a difference."),
-        Mistake("only-mean", _ends, "This is the mean lead itself. A few lucky reviews can make one: take z standard "
-                "errors off before you believe it."),
-        Mistake("spread", _ends, "The spread of the reviews was taken off, not that of their mean. Divide the standard "
-                "deviation by the root of the number of reviews."),
+        Mistake("only-mean", _ends, "This is the mean lead itself. A few lucky reviews can produce one: subtract z standard "
+                "errors before you believe it."),
+        Mistake("spread", _ends, "You subtracted the spread of the reviews, not the standard error of their mean. Divide "
+                "the standard deviation by the root of the number of reviews."),
         Mistake("by-number", _ends, "The standard deviation was divided by the number of reviews. The error of a mean "
                 "shrinks with the root of that number."),
         Mistake("variance", _ends, "The variance was used in place of its root, the standard deviation."),
-        Mistake("upper", _ends, "This is the upper end. A role that could be as good as that is not yet shown to be "
-                "there: take z standard errors off."),
+        Mistake("upper", _ends, "This is the upper end. That a head could be as good as that doesn't show that it has "
+                "the role: subtract z standard errors."),
         Mistake("other-factor", _ends, "1.96 was used in place of `z`. With many tests that is too small a factor, and "
                 "luck passes for a role."),
-        Mistake("with-n", _ends, "The standard deviation was taken with n below the line. Asked is the one with n − 1, "
-                "as .std() has it.", convention=True),
+        Mistake("with-n", _ends, "The standard deviation was computed with n in the denominator. Use n − 1, "
+                "as .std() does.", convention=True),
         Mistake("worst-head", _ends, "This is the smallest lower end. A role needs one head that has it: take the "
                 "largest."),
         Mistake("heads-averaged", _ends, "The heads were averaged first. One head with the role would vanish among the "
                 "others: test each, then take the best."),
-        Mistake("best-of-each-review", _ends, "The best head was chosen anew on each review. Some head is always lucky; "
-                "the same head has to lead over all reviews."),
-        Mistake("size-of-lead", _ends, "The size of the lead was taken, without its sign. A head that avoids the targets "
+        Mistake("best-of-each-review", _ends, "The best head was chosen separately for each review. Some head is always "
+                "lucky; the same head has to lead over all reviews."),
+        Mistake("size-of-lead", _ends, "You used the size of the lead without its sign. A head that avoids the targets "
                 "would get the role."),
-        Mistake("heads-kept", _sizes, "There is a number for each head. Take the largest of each seed."),
+        Mistake("heads-kept", _sizes, "There's a number for each head. Take the largest for each seed."),
         Mistake("seeds-averaged", _sizes, "The seeds were averaged. A role that holds on three of five would pass or "
                 "fail as a whole: keep them apart."),
         Mistake("decided", lambda case: f"you return {listed(case.answer)}, expected {listed(case.expected)}.", "These are "
-                "verdicts, 1 or 0. Asked are the lower ends themselves, so that you see how near each came."),
+                "verdicts, 1 or 0. Return the lower ends themselves, so that you see how close each came."),
     ),
     properties=(
-        Property(lambda case: case.answer.shape != case.expected.shape, _sizes, "One number for each seed is asked for."),
+        Property(lambda case: case.answer.shape != case.expected.shape, _sizes, "Return one number for each seed."),
         Property(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _ends, "Take one seed and one head, and "
                  "write down the number of reviews with a target, the mean lead, the standard deviation and the "
                  "standard error."),
