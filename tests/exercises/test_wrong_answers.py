@@ -106,7 +106,7 @@ def both_best_epochs(validation, test):
 
 
 WRONG = [  # exercise, answer, what the message must say
-    ("1.1", spans_at_the_next_character, "you return 3 spans, and 4 places are marked"),
+    ("1.1", spans_at_the_next_character, "you return 3 spans, and 4 passages are marked"),
     ("1.1", spans_of_letters_only, "every other character stays"),
     ("1.1", on("1.1", lambda marked: (marked.replace("  ", " "),)), "two spaces in a row"),
     ("1.1", on("1.1", lambda marked: (marked.lower(),)), "capitals"),

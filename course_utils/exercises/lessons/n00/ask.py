@@ -42,8 +42,8 @@ MEAN = Exercise(
     mistakes=(
         Mistake("every-with-every", _how_many, "One of the two that you divide is a column, the other a row, so every "
                 "total is divided by every count. Print both shapes and make them equal."),
-        Mistake("averaged-again", _review, "You have one number for each review, but it averages quotients of this total "
-                "with the counts of *all* reviews. Don't repair the (review, review) table: prevent it, by making the two "
+        Mistake("averaged-again", _review, "You have one number for each review, but it averages this total's quotients "
+                "with the counts of *all* reviews. Don't patch the (review, review) table: prevent it, by making the two "
                 "shapes equal."),
         Mistake("padding-counted", _review, "You divide by the number of positions. Padding isn't part of the review: "
                 "divide by the number of its tokens."),
@@ -52,12 +52,12 @@ MEAN = Exercise(
         Mistake("mask-ignored", _review, "That is the mean over all positions, padding included, as if there were no mask: "
                 "both the total and the count need it."),
         Mistake("zeros-left-out", _review, "A token with opinion 0 wasn't counted. It's still a token: count with the mask, "
-                "and not by looking for numbers other than 0."),
+                "don't look for nonzero numbers."),
         Mistake("per-position", lambda case: f"you return {case.answer.numel()} numbers, one for each of the "
                 f"{case.inputs[0].shape[1]} positions.", "The dimension that you name in sum disappears. To keep the "
                 "reviews, sum over the positions, dim=1."),
         Mistake("one-mean-for-all", lambda case: f"you return one number, {case.answer.flatten()[0]:.3f}, for "
-                f"{len(case.inputs[0])} reviews.", "A sum without a dim adds up everything. Name the dimension that is to "
+                f"{len(case.inputs[0])} reviews.", "A sum without a dim adds up everything. Name the dimension that should "
                 "disappear, so that each review keeps a number of its own."),
         Mistake("not-divided", _review, "That is the total. The mean is the total divided by the number of tokens."),
     ),
@@ -69,7 +69,7 @@ MEAN = Exercise(
     ),
     hints=(
         "Print the shapes of `total` and `count` just before they are divided.",
-        "(3, 1) and (3,): write them under each other, aligned at the right. What does broadcasting make of them?",
+        "(3, 1) and (3,): write one below the other, aligned at the right. What does broadcasting make of them?",
         "Either both keep the summed dimension or neither does; the result should be (review,). Leave out keepdim=True.",
     ),
 )
@@ -102,8 +102,8 @@ SOFTMAX = Exercise(
     "Subtract from each row its own maximum first: then its largest power is 1, and its sum at least 1.",
     mistakes=(
         Mistake("no-shift", _not_numbers, "e to the power of a large score overflows, and infinity divided by infinity is "
-                "NaN; where all scores are very negative, 0/0 is. Subtract the maximum of the row first."),
-        Mistake("one-maximum", _not_numbers, "You subtract one maximum, that of the whole tensor. Rows far below it are "
+                "NaN; if all scores are very negative, so is 0/0. Subtract the maximum of the row first."),
+        Mistake("one-maximum", _not_numbers, "You subtract one maximum, taken over the whole tensor. Rows far below it are "
                 "left with powers that are all rounded to 0. Each row needs its own maximum."),
         Mistake("minimum", _not_numbers, "You subtract the minimum of each row, so the powers can still grow without limit. "
                 "Subtract the maximum, and no power is above 1."),
@@ -169,8 +169,8 @@ LOSS = Exercise(
         Mistake("sum", _loss, "That is the sum over the tokens. The loss is their mean, so that it doesn't grow with their "
                 "number."),
         Mistake("no-logarithm", _loss, "That is minus the mean probability of the true class. Take the logarithm of each "
-                "first."),
-        Mistake("sign", _loss, "The logarithm of a probability is never above 0, and a loss must not be below it: the minus "
+                "one first."),
+        Mistake("sign", _loss, "The logarithm of a probability is never above 0, and this loss is never below 0: the minus "
                 "is missing."),
         Mistake("softmax-twice", _loss, "The softmax was applied twice: probabilities went in where scores belong. So the "
                 "loss can never get close to 0."),
@@ -182,11 +182,11 @@ LOSS = Exercise(
                 "is the natural logarithm, ln.", convention=True),
         Mistake("scores-as-logarithms", _loss, "You took the scores for logarithms of probabilities. The logarithm of the "
                 "sum of all powers still has to be subtracted."),
-        Mistake("over-tokens", _loss, "The softmax runs over the tokens (dim=0). The classes of one token share one: "
+        Mistake("over-tokens", _loss, "The softmax runs over the tokens (dim=0). One token's probabilities sum to one: "
                 "dim=-1."),
-        Mistake("most-likely", _loss, "You took the probability of the class that the model prefers. The price depends on "
+        Mistake("most-likely", _loss, "You took the probability of the class that the model prefers. The loss depends on "
                 "the *true* class."),
-        Mistake("per-class-too", _loss, "You divide by the number of all entries of the table. Each token gives one number: "
+        Mistake("per-class-too", _loss, "You divide by the number of entries in the table. Each token gives one number: "
                 "divide by the number of tokens."),
     ),
     properties=(
@@ -231,8 +231,8 @@ STEP = Exercise(
     signature="gradient_step(W (feature, class), x (token, feature), true_class (token,), learning_rate) -> new W (feature, "
     "class)",
     mistakes=(
-        Mistake("uphill", _losses, "You add the gradient, or have y − p for p − y. The gradient says where the loss grows; "
-                "go the other way."),
+        Mistake("uphill", _losses, "You add the gradient, or have y − p for p − y. The gradient points where the loss "
+                "grows; go the other way."),
         Mistake("gradient-only", _first, "That is the gradient itself. Multiply it by the learning rate and subtract it "
                 "from W."),
         Mistake("step-only", _first, "That is the step, minus learning rate times gradient. It must still be added to W."),
@@ -246,11 +246,11 @@ STEP = Exercise(
         Mistake("no-truth", _losses, "You use p where p − y belongs, so the true classes have no effect on the step."),
         Mistake("no-softmax", _losses, "You subtract the truth from the scores. The error is probability minus truth: "
                 "softmax the scores first."),
-        Mistake("over-tokens", _losses, "The softmax runs over the tokens (dim=0). Each token shares out one among the "
-                "classes: dim=-1."),
+        Mistake("over-tokens", _losses, "The softmax runs over the tokens (dim=0). Each token's probabilities sum to one "
+                "over the classes: dim=-1."),
         Mistake("at-zero", _losses, "Your gradient is the one at W = 0, as on paper, where all probabilities are equal. "
-                "Compute the probabilities from the W that you are given."),
-        Mistake("from-zero", _first, "You start from W = 0, as on paper. Start from the W that you are given, for the "
+                "Compute the probabilities from the W you are given."),
+        Mistake("from-zero", _first, "You start from W = 0, as on paper. Start from the W you are given, for the "
                 "probabilities and for the step."),
         Mistake("softmax-twice", _losses, "The softmax was applied twice: F.cross_entropy takes scores and applies its own. "
                 "The gradient that is left is far too small."),

@@ -50,7 +50,7 @@ def _lengths(case: Case) -> str:
 def _counts(case: Case) -> str:
     got, right = len(case.spans.split()), len(case.right["spans"].split())
     return (f"you return {got} {'span' if got == 1 else 'spans'}, and {right} "
-            f"{'place is' if right == 1 else 'places are'} marked.")
+            f"{'passage is' if right == 1 else 'passages are'} marked.")
 
 
 def _spans_first(case: Case) -> str:
@@ -61,16 +61,16 @@ MARKED = Exercise(
     observe=probes.observe_marked, probes=probes.marked_probes,
     signature="read_marked(marked, a text such as 'not [dull]') -> text without brackets, list of (start, end)",
     mistakes=(
-        Mistake("counted-with-brackets", _wrong_span, "The characters were counted in the marked text. In the text that you "
+        Mistake("counted-with-brackets", _wrong_span, "You counted characters in the marked text. In the text that you "
                 "return, every bracket further left is gone: the first span moves by 1, the second by 3, and so on."),
-        Mistake("brackets-included", _wrong_span, "The span runs from bracket to bracket in the marked text. It must hold "
-                "the evidence alone, and count in the text without brackets."),
+        Mistake("brackets-included", _wrong_span, "The span runs from bracket to bracket in the marked text. It must "
+                "contain the evidence alone, and count in the text without brackets."),
         Mistake("first-bracket-only", _wrong_span, "Each span was moved by one. That is right for the first; further on "
-                "more brackets have gone, two for each earlier span."),
+                "more brackets are gone, two for each earlier span."),
         Mistake("opening-only", _wrong_span, "Only the opening brackets were counted as gone. Each earlier span had a "
                 "closing one as well."),
-        Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first one that "
-                "no longer belongs (section 3), so that text[start:end] cuts the words out."),
+        Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first character "
+                "after it (section 3), so that text[start:end] cuts the words out."),
         Mistake("length-for-end", _wrong_span, "The second number is the length. It has to be the end: start plus length."),
         Mistake("found-again", _wrong_span, "The words are right, but their position isn't. A search finds the first "
                 "occurrence, and the marked one comes later. Count instead of searching."),
@@ -78,7 +78,7 @@ MARKED = Exercise(
                 "`.*` takes as much as it can; `.*?` stops at the next ']'."),
         Mistake("text-with-brackets", _lengths, "The spans are right, for a text without brackets. The text that you return "
                 "still has them, so the two do not belong together."),
-        Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They are no part "
+        Mistake("nothing-removed", _lengths, "Your spans fit your text, but the brackets are still in it. They aren't part "
                 "of the review: take them out, and count without them."),
         Mistake("swapped", _spans_first, "The text comes first, then the list of spans: return text, spans."),
     ),
@@ -86,7 +86,7 @@ MARKED = Exercise(
         Property(lambda case: case.swapped != 0, _spans_first, "The text comes first, then the list of spans; and look "
                  "at the spans once more."),
         Property(lambda case: re.search(r"\[[^]]*\n", case.text) and "[" not in case.right["text"], lambda case:
-                 "a mark that runs over a line break is still in your text, with its brackets.",
+                 "a marked passage that spans a line break is still in your text, with its brackets.",
                  "Look for '[' and ']' themselves. In a regular expression, `.` doesn't match a line break unless you pass "
                  "re.DOTALL."),
         Property(lambda case: "[" in case.text or "]" in case.text, lambda case:
@@ -101,11 +101,11 @@ MARKED = Exercise(
                  and case.spans != case.right["spans"], lambda case: "your spans are right, but their order is "
                  f"{case.spans.replace(' ', ', ')}.", "Give them in the order of the text, from left to right: `mark` "
                  "relies on it."),
-        Property(_elsewhere, lambda case: "your span number {} is {}, and the marked place is "
+        Property(_elsewhere, lambda case: "your span number {} is {}, and the marked one is "
                  "{}.".format(_first_wrong(case)[0] + 1, *_first_wrong(case)[1:]), "Both cut out the same words. Count "
-                 "from the beginning of the text without brackets, and let each pair of brackets give its own place."),
+                 "from the beginning of the text without brackets, and let each pair of brackets give its own span."),
         Property(lambda case: case.spans != case.right["spans"], _wrong_span, "`start` and `end` count in the text without "
-                 "brackets, and `end` no longer belongs."),
+                 "brackets, and `end` is the first character after the span."),
     ),
     hints=(
         "Walk through the marked text one character at a time, and build the text without brackets as you go.",
@@ -135,20 +135,20 @@ def _error_of(case: Case) -> str:
 HOW_MANY = Exercise(
     kind="number", tolerance=2e-4, signature="one number: how many reviews",
     mistakes=(
-        Mistake("one-error", _error_of, "That makes one standard error 2 points. It must be half of it, and half the error "
-                "costs four times the reviews."),
-        Mistake("doubled", _error_of, "That makes one standard error 4 points. Two of them are to be 2 points, so one is "
-                "half of 2."),
+        Mistake("one-error", _error_of, "That makes one standard error 2 points. It should be half of that, and half the "
+                "error takes four times as many reviews."),
+        Mistake("doubled", _error_of, "That makes one standard error 4 points. Two of them should be 2 points, so one is "
+                "half of that."),
         Mistake("no-root", _error_of, "That is the solution of p (1 − p) / n = 0.01. The formula has a root: square the "
                 "0.01 first."),
-        Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. The root covers n as "
-                "well: it is √n that comes out as 30."),
+        Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. But the root covers n "
+                "as well, so √n is 30."),
         Mistake("one-half", _error_of, "That is the number for p = 0.5, the example of section 7. Here p is 0.9."),
-        Mistake("no-wrong-ones", _error_of, "That comes out with p alone for p (1 − p). The proportion of wrong answers is "
+        Mistake("no-wrong-ones", _error_of, "You get that with p in place of p (1 − p). The proportion of wrong answers is "
                 "a factor as well."),
         Mistake("rounded-up", _error_of, "On paper it is 900 exactly. 0.9 * 0.1 / 0.01 ** 2 comes out a hair above that in "
                 "floating-point numbers, and rounding up then adds a review.", convention=True),
-        Mistake("points", _error_of, "That comes out with an error of 1. A point is a hundredth (section 7): one point is "
+        Mistake("points", _error_of, "You get that with an error of 1. A point is a hundredth (section 7): one point is "
                 "0.01."),
     ),
     properties=(
@@ -198,8 +198,8 @@ BAYES = Exercise(
     "positive",
     not_finite=f"{probes.TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
     mistakes=(
-        Mistake("no-smoothing", _not_finite, "A word that one class never shows has probability 0, and ln 0 is not finite. "
-                "Add-one smoothing is there for that (section 8)."),
+        Mistake("no-smoothing", _not_finite, "A word that never occurs in one class has probability 0, and ln 0 is not "
+                "finite. Add-one smoothing is there for that (section 8)."),
         Mistake("total-not-raised", _said, "One was added to each count, but not to the totals. Every word of the "
                 "vocabulary got one more, so each total grows by the size of the vocabulary."),
         Mistake("total-plus-one", _said, "The totals grew by 1 only. Each word of the vocabulary was counted once more, so "
@@ -213,24 +213,24 @@ BAYES = Exercise(
         Mistake("upside-down", _said, "Your sign is the other way round: negative over positive. Above zero must mean "
                 "positive, so divide by the negative class."),
         Mistake("odds", _said, "These are the odds themselves. Take the logarithm, or add logarithms from the beginning."),
-        Mistake("once-per-review", _said, "A word that stands twice in a training review was counted once. The table of "
+        Mistake("once-per-review", _said, "A word that occurs twice in a training review was counted once. The table of "
                 "section 8 counts every occurrence."),
         Mistake("repeats-ignored", lambda case: _said(case, "twice"), "Each different word of the text gave its factor "
-                "once. A word that stands there twice gives it twice."),
-        Mistake("unknown-counted", _unheard, "Skip words that no training review has: they aren't in the vocabulary."),
+                "once. A word that occurs twice should give it twice."),
+        Mistake("unknown-counted", _unheard, "Skip words that occur in no training review: they aren't in the vocabulary."),
         Mistake("cut-by-words", _said, "Your texts were cut by `words`, or something like it, which splits off commas and "
-                "full stops. That's as good a way, and another than asked for: text.split() leaves them at their words, so "
-                "'dull' and 'dull,' are two.", convention=True),
-        Mistake("punctuation-dropped", _said, "Your texts lost their commas and full stops. That's as good a way, and "
-                "another than asked for: with text.split() they stay at their words, so 'dull' and 'dull,' are two.",
+                "full stops. That works as well, but it isn't what was asked: text.split() leaves them attached, so "
+                "'dull' and 'dull,' are two words.", convention=True),
+        Mistake("punctuation-dropped", _said, "Your texts lost their commas and full stops. That works as well, but "
+                "it isn't what was asked: text.split() leaves them attached, so 'dull' and 'dull,' are two words.",
                 convention=True),
     ),
     properties=(
         Property(lambda case: abs(_gap(case, "text", "turned round")) > 1e-4, lambda case: "the same words in the other "
                  f"order move your log odds by {_gap(case, 'turned round', 'text'):+.3f}.", "A product does not depend on "
                  "the order of its factors; yours does."),
-        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Skip words that no training review "
-                 "has."),
+        Property(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Skip words that occur in no training "
+                 "review."),
         Property(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4, lambda case:
                  f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the log prior odds are left there, ln of "
                  "positive over negative reviews."),
@@ -247,7 +247,7 @@ BAYES = Exercise(
     ),
     hints=(
         "Try it on the six reviews of section 8 first: 'not dull but moving' must give ln(160000/131769), about +0.194.",
-        "Two Counters, one for each class. The vocabulary is what stands in either; each total grows by its size.",
+        "Two Counters, one for each class. The vocabulary is all words in either; each total grows by its size.",
         "For each word of the text that is in the vocabulary add ln of its probability in the positive class, and subtract "
         "ln of that in the negative class.",
         "Begin the sum with ln(number of positive reviews / number of negative reviews).",
@@ -267,7 +267,7 @@ def _leaks(case: Case) -> str:
     if not left:
         return _lost(case)
     other = next(text for text in test if _words(text) == _words(left[0]))
-    return (f"{len(left)} of {int(case.kept.sum())} texts that you keep are leaks: {left[0]!r} stays, the test "
+    return (f"{len(left)} of {int(case.kept.sum())} texts that you keep are leaks: {left[0]!r} stays, the test split "
             f"has {other!r}.")
 
 
@@ -284,30 +284,30 @@ LEAKS = Exercise(
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
         Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A twin "
-                "has them in another order. How did section 6 find reviews that share all their words?"),
-        Mistake("letter-by-letter", _leaks, "Only texts that are equal in every character are found; other capitals, other "
-                "spaces and another order hide a leak."),
+                "has them in a different order. How did section 6 find reviews that share all their words?"),
+        Mistake("letter-by-letter", _leaks, "Only texts that are equal in every character are found; different capitals, "
+                "spaces or order hide a leak."),
         Mistake("cut-at-spaces", _leaks, "Cut at spaces, a comma or full stop sticks to its word, and in the twin it sticks "
-                "to another one. `words` cuts the marks off."),
+                "to a different one. `words` splits it off."),
         Mistake("capitals", _leaks, "Order does not matter any more, but 'Dull' and 'dull' count as two words."),
-        Mistake("set-of-words", _lost, "A set forgets how often a word stands. The same words mean: each as often."),
+        Mistake("set-of-words", _lost, "A set forgets how often a word occurs. Here each word must occur equally often."),
         Mistake("letters", lambda case: f"{_leaks(case)} {_lost(case) if _lost(case) != _leaks(case) else ''}".strip(),
                 "You sorted characters: spaces count, and 'star' and 'arts' are the same. Sort words."),
-        Mistake("inverted", _leaks, "You return the leaks and drop the rest. Keep what no test review has."),
+        Mistake("inverted", _leaks, "You return the leaks and drop the rest. Keep the others."),
         Mistake("wrong-side", lambda case: f"texts in your list that are not in training: {int(case.others)}.",
-                "You cleaned the test split. It is the measure and stays as it is; training gives way."),
-        Mistake("removed-in-loop", _leaks, "Each leak that stays stands right behind one that went. Removing from the list "
-                "that a loop runs through makes the loop skip the next item; build a new list."),
+                "You cleaned the test split. Leave the test split alone, and remove texts from training."),
+        Mistake("removed-in-loop", _leaks, "Each leak that you keep comes right after one that you removed. Removing from "
+                "the list that a loop runs through makes the loop skip the next item; build a new list."),
     ),
     properties=(
-        Property(lambda case: case.others > 0, lambda case: "texts in your list that are not in training as they stand: "
+        Property(lambda case: case.others > 0, lambda case: "texts in your list that training does not contain: "
                  f"{int(case.others)}.", "Return training texts, unchanged."),
-        Property(lambda case: (case.kept > 1).any(), lambda case: f"one training text stands {int(case.kept.max())} times "
-                 "in your list.", "Each stands there once; look at what your loops run over."),
+        Property(lambda case: (case.kept > 1).any(), lambda case: f"one training text is {int(case.kept.max())} times "
+                 "in your list.", "It should be there once; look at what your loops run over."),
         Property(lambda case: ((case.kept > 0) & (case.right["kept"] == 0)).any(), _leaks, "Two texts leak if `words` gives "
-                 "the same words and marks, each as often, in any order."),
+                 "the same words and punctuation, each equally often, in any order."),
         Property(lambda case: ((case.kept == 0) & (case.right["kept"] > 0)).any(), _lost, "No test review has the same "
-                 "words and marks, each as often."),
+                 "words and punctuation, each equally often."),
     ),
     hints=(
         "Try it on train = ['not moving but dull'], test = ['not dull but moving']. What do the two texts share?",

@@ -24,7 +24,7 @@ HOW_MANY = Exercise(
         Mistake("marks-lost", _count, "That is the number of words alone. Punctuation makes tokens as well: `[^\\w\\s]`."),
         Mistake("hyphen-inside", _count, "That is the count with 'well-made' kept whole. Inside a word the pattern allows "
                 "an apostrophe, but no hyphen."),
-        Mistake("marks-together", _count, "That is the count with '!!' as one token. `[^\\w\\s]` has no plus behind it: one "
+        Mistake("marks-together", _count, "That is the count with '!!' as one token. `[^\\w\\s]` has no plus after it: one "
                 "character each."),
         Mistake("apostrophe-cut", _count, "That is the count with 'isn't' cut at its apostrophe. The pattern allows it "
                 "inside a word."),
@@ -97,14 +97,14 @@ VOCABULARY = Exercise(
     observe=probes.observe_ids, probes=probes.vocabulary_probes,
     signature="encode_texts(train (list of texts), texts (list of texts), min_freq) -> one list of ids for each of texts",
     mistakes=(
-        Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that training never shows must "
-                "stay unknown, or the unknown rate of new texts is zero by construction (section 4)."),
-        Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; the unknown word is there, and has "
-                "id 1. (A Counter gives 0 for whatever it doesn't hold.)"),
+        Mistake("vocabulary-of-all", _wrong_id, "The words were counted on all texts. A word that never occurs in training "
+                "must stay unknown, or the unknown rate of new texts is zero by construction (section 4)."),
+        Mistake("unknown-is-padding", _wrong_id, "0 is `<pad>`, which a mask will hide; an unknown word is a real token, "
+                "with id 1. (A Counter gives 0 for whatever it doesn't contain.)"),
         Mistake("unknown-dropped", _short, "Words without an id were left out. They are part of the text: each becomes 1."),
         Mistake("ties-by-appearance", _wrong_id, "Words of equal count are in the order in which they turned up "
-                "(most_common does that). Ties go by the alphabet, so that the order of the texts changes no id."),
-        Mistake("ties-reversed", _wrong_id, "Words of equal count run backwards through the alphabet. Sorting with "
+                "(most_common does that). Break ties by the alphabet, so that the order of the texts changes no id."),
+        Mistake("ties-reversed", _wrong_id, "Words of equal count are in reverse alphabetical order. Sorting with "
                 "reverse=True reverses both rules; sort by (-count, word)."),
         Mistake("ties-without-capitals", _wrong_id, "Words of equal count were compared in small letters. Python's own "
                 "order of strings puts every capital before the small letters: sort by the word as it is."),
@@ -117,7 +117,7 @@ VOCABULARY = Exercise(
         Mistake("no-special-ids", _wrong_id, "The words begin at id 0. 0 and 1 are taken by `<pad>` and `<unk>`; the first "
                 "word has id 2."),
         Mistake("texts-counted", _wrong_id, "You counted the texts in which a word occurs. Count every occurrence."),
-        Mistake("lower-cased", _wrong_id, "Capitals were made small. Here 'Film' and 'film' are two words; exercise 2.3 "
+        Mistake("lower-cased", _wrong_id, "You lower-cased the words. Here 'Film' and 'film' are two words; exercise 2.3 "
                 "makes one of them."),
         Mistake("empty-piece", _short, "split(' ') cuts an empty text into one empty piece. split() without an argument "
                 "gives no piece at all."),
@@ -126,8 +126,8 @@ VOCABULARY = Exercise(
         Property(lambda case: (case.lengths != case.right["lengths"]).any(), _short, "Every word gives one id."),
         Property(_has_wrong(_new, _small), lambda case: _wrong_id(case, _new), "Only training texts are counted; any other "
                  "word is 1."),
-        Property(_has_wrong(_rare, _small), lambda case: _wrong_id(case, _rare), "It occurs less than min_freq times, so it "
-                 "is 1."),
+        Property(_has_wrong(_rare, _small), lambda case: _wrong_id(case, _rare), "It occurs fewer than min_freq times, so "
+                 "it is 1."),
         Property(_has_wrong(_known, _small), lambda case: _wrong_id(case, _known), "It has an id: sort the words by "
                  "(-count, word), put `<pad>` and `<unk>` before them, and count the positions from 0."),
         Property(_has_wrong(lambda case, word: True), _wrong_id, "Texts in small letters come out right, so it is the "
@@ -198,11 +198,11 @@ CODER = Exercise(
                 "written. Training and use must prepare a text in the same way."),
         Mistake("capitals-everywhere", _two_spellings, "No training word is unknown any more, but 'Film' and 'film' are two "
                 "words now. Put the small letters back where words are counted, and use them in encode too."),
-        Mistake("first-letter-only", _unknown_share, "Only the first letter of the text was made small. There are "
+        Mistake("first-letter-only", _unknown_share, "You lower-cased only the first letter of the text. There are "
                 "capitals in the middle of a text as well."),
-        Mistake("both-counted", _new_ids, "Words were counted as written and in small letters, both. So counts are wrong, "
-                "and spellings take up ids of their own."),
-        Mistake("lowered-after-counting", _new_ids, "The words were made small after they had been counted. 'Film' and "
+        Mistake("both-counted", _new_ids, "You counted words both as written and in small letters. So the counts are wrong, "
+                "and different spellings take up ids of their own."),
+        Mistake("lowered-after-counting", _new_ids, "You lower-cased the words after counting them. 'Film' and "
                 "'film' were counted apart, and one of their two positions in the list is lost."),
         Mistake("unknown-dropped", _new_ids, "A new word is left out. It is part of the text and must become 1."),
         Mistake("encode-in-capitals", _unknown_share, "The vocabulary is in small letters, and encode looks up capitals: "
@@ -258,10 +258,11 @@ PADDING = Exercise(
     mistakes=(
         Mistake("padded-right", lambda case: _row(case, "token_ids"), "That is padding on the right, as in section 7. Here "
                 "the padding comes before the row."),
-        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids are on the right, the mask still "
-                "marks the left: position < length is the rule for padding on the right. Which positions are real here?"),
+        Mistake("mask-of-the-right", lambda case: _row(case, "attention_mask"), "The ids are on the right, but the mask "
+                "still marks the left: position < length is the rule for padding on the right. Which positions are real "
+                "here?"),
         Mistake("inverted", _sums, "The mask is the other way round. True means real, so that a row sums to its length."),
-        Mistake("not-zero", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= 0`. With another "
+        Mistake("not-zero", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= 0`. With a different "
                 "pad_id that marks padding as real, and drops a word whose id is 0. Make it from the lengths."),
         Mistake("not-pad_id", lambda case: _row(case, "attention_mask"), "The mask was guessed from `!= pad_id`, which "
                 "drops a real token with this id. Make it from the lengths."),
@@ -269,18 +270,18 @@ PADDING = Exercise(
                 "real. [-n:] does that: for n = 0 it means all positions, not none (section 8 shows the trap). Count "
                 "from the front: [seq_len - n:]."),
         Mistake("all-real", _sums, "Everything counts as real, padding included."),
-        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words run backwards. Only the padding "
-                "moves."),
-        Mistake("padded-with-zero", lambda case: _row(case, "token_ids"), "The fill is 0 whatever pad_id says."),
+        Mistake("reversed", lambda case: _row(case, "token_ids"), "The words are in reverse order. Only the padding "
+                "should move."),
+        Mistake("padded-with-zero", lambda case: _row(case, "token_ids"), "You fill with 0 whatever pad_id is."),
     ),
     properties=(
         Property(lambda case: torch.equal(case.token_ids, case.right["attention_mask"]), lambda case:
-                 f"your first tensor holds {int(case.token_ids.sum())} ones and else zeros: it is the mask.",
+                 f"your first tensor contains {int(case.token_ids.sum())} ones and otherwise zeros: it is the mask.",
                  "Return token_ids first, then attention_mask."),
         Property(lambda case: (case.token_ids != case.right["token_ids"]).any(), lambda case: _row(case, "token_ids"),
                  "Each row ends with its own ids, in their order, with pad_id before them."),
         Property(lambda case: len(_odd_values(case)) > 0, lambda case: "your mask holds numbers such as "
-                 f"{_odd_values(case)[0]:g}.", "It is to hold True and False, or 1 and 0, and nothing else."),
+                 f"{_odd_values(case)[0]:g}.", "It should contain True and False, or 1 and 0, and nothing else."),
         Property(lambda case: ((case.attention_mask != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums,
                  "True means real, so each row of the mask sums to the length of the review."),
         Property(lambda case: (case.attention_mask != case.right["attention_mask"]).any(), lambda case:
@@ -327,7 +328,7 @@ BATCH = Exercise(
     properties=(),
     hints=(
         "First find out what each line needs that another line makes.",
-        "C can run before D without an error. Which lengths would the mask then be made of?",
+        "C can run before D without an error. Which lengths would the mask then be made from?",
     ),
 )
 

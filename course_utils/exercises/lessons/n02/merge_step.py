@@ -39,12 +39,13 @@ MERGE_STEP = Exercise(
     signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of two "
     "strings; the new pieces",
     mistakes=(
-        Mistake("times-ignored", _wrong_word, "Every word was counted once. Count it as often as times says."),
+        Mistake("times-ignored", _wrong_word, "Every word was counted once. Count it as often as `times` says."),
         Mistake("once-per-word", _wrong_word, "A pair that occurs twice in a word was counted once. Count every "
                 "occurrence."),
         Mistake("overlaps-once", _wrong_word, "Overlapping occurrences of a pair were counted once. Counting comes before "
                 "merging: in three equal pieces in a row there are two pairs of neighbours."),
-        Mistake("across-words", _wrong_word, "Pairs were counted across the border of two words. Count within each word."),
+        Mistake("across-words", _wrong_word, "You counted pairs across the border between two words. Count within each "
+                "word."),
         Mistake("last-of-equals", _wrong_word, "Both are equally frequent, and of these the rule takes the smallest "
                 "pair, as Python compares tuples. You took the largest."),
         Mistake("first-met", _wrong_word, "Both are equally frequent, and the one met first was taken (max and most_common "
@@ -52,11 +53,11 @@ MERGE_STEP = Exercise(
         Mistake("ties-by-text", _wrong_word, "Both are equally frequent, and you compared the two pieces joined into one "
                 "text. Compare the left pieces first, then the right ones, as tuples do."),
         Mistake("first-place-only", _wrong_word, "Only the first occurrence in a word was merged; go on to its end."),
-        Mistake("overlap", _wrong_word, "A piece was used twice. After a merge go on behind both of its pieces: two steps, "
-                "not one."),
-        Mistake("from-the-right", _wrong_word, "You merged from the right. With three equal pieces in a row it shows: the "
-                "rule is from the left."),
-        Mistake("text-replaced", _wrong_word, "You joined the pieces to a text and replaced in it. The text does not know "
+        Mistake("overlap", _wrong_word, "A piece was used twice. After a merge, continue after both of its pieces: two "
+                "steps, not one."),
+        Mistake("from-the-right", _wrong_word, "You merged from the right. It makes a difference with three equal pieces in "
+                "a row: merge from the left."),
+        Mistake("text-replaced", _wrong_word, "You joined the pieces into a text and replaced in it. The text doesn't know "
                 "where a piece begins; compare whole pieces."),
         Mistake("letters-again", _wrong_word, "The word was cut into letters again, and earlier merges are lost. Go through "
                 "its pieces."),

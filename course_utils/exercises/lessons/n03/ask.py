@@ -56,11 +56,11 @@ GRADIENT = Exercise(
                 "'moving moving dull')."),
         Mistake("counts", lambda case: f"your rows hold whole numbers, up to {case.answer.max():.0f}.",
                 "You count how often a word occurs. That is the gradient for the sum of all looked-up numbers, where every "
-                "upstream number is 1; here it is not."),
+                "upstream number is 1. Here they aren't."),
         Mistake("averaged", _of_three, "That is the mean over the positions of the word. Gradients of several uses "
                 "add up."),
-        Mistake("sum-of-all", _of_once, "Each row gets the upstream of all positions. A row only gets that of the positions "
-                "of its own word."),
+        Mistake("sum-of-all", _of_once, "Each row gets the upstream of all positions. A row should only get that of the "
+                "positions of its own word."),
         Mistake("by-place", _of_three, "Row i of your matrix is row i of `upstream`: the position in the review "
                 "instead of the id. The ids say which row of the matrix each position belongs to."),
         Mistake("a-step", _of_three, "All signs are reversed. The minus belongs to the step that the optimiser makes; the "
@@ -137,15 +137,15 @@ MEAN_AND_MAX = Exercise(
     signature="mean_and_max(x (batch, seq_len, d_model), attention_mask (batch, seq_len), True = real) -> (batch, 2 * "
     "d_model)",
     mistakes=(
-        Mistake("multiplied-only", _both_halves, "Padding is set to zero and then takes part: it counts in the length of "
+        Mistake("multiplied-only", _both_halves, "Padding is set to zero but still takes part: it counts in the length of "
                 "the mean, and 0 is larger than every negative number. A zero is harmless in a sum only."),
         Mistake("padded-length", _seen_half("mean", "padded"), "The sum is right and is divided by the width of the tensor. "
                 "Divide by the number of real tokens (section 3). The second half is right."),
         Mistake("zero-wins", _seen_half("max", "padded"), "All words of that column are negative, and the zeros in the "
-                "padding win. What number loses against every other? The first half is right."),
+                "padding win. What number is smaller than every other? The first half is right."),
         Mistake("mask-ignored", _both_halves, "The padding takes part in both halves. The mask says which positions "
                 "are real."),
-        Mistake("mean-without-mask", _seen_half("mean", "padded"), "What stands in the padding enters the mean. The second "
+        Mistake("mean-without-mask", _seen_half("mean", "padded"), "The numbers in the padding enter the mean. The second "
                 "half is right; the first needs the mask too (section 3)."),
         Mistake("padding-in-the-sum", _seen_half("mean", "padded"), "You divide by the number of real tokens, but the sum "
                 "runs over all positions, and the padding does not hold zeros here. Multiply by the mask before summing."),
@@ -160,10 +160,10 @@ MEAN_AND_MAX = Exercise(
                 "the mask has no True."),
         Mistake("empty-both", _count_unfit, "All reviews with words are right. The empty one has 0/0 in its mean, and -inf "
                 "as its largest number. Both halves must be zeros."),
-        Mistake("empty-mean", _count_unfit, "The empty review divides 0 by 0. Section 3 has a way round it. All else is "
+        Mistake("empty-mean", _count_unfit, "The empty review divides 0 by 0. Section 3 shows a way around it. All else is "
                 "right."),
         Mistake("inverted", _seen_half("mean", "full"), "The mask is the wrong way round, and you look at the padding "
-                "alone. Here True means real, so it is ~mask that must be kept out."),
+                "alone. Here True means real, so exclude ~mask."),
         Mistake("largest-in-size", _seen_half("max", "full"), "You take the largest distance from zero, without the sign. "
                 "-3 is less than 1. The first half is right."),
         Mistake("smallest", _seen_half("max", "full"), "That is the smallest number of the column. The first half is "
@@ -186,8 +186,8 @@ MEAN_AND_MAX = Exercise(
         *reaches("x"),
     ),
     hints=(
-        "Compute the two halves apart. The first one you have already: look at section 3.",
-        "For the maximum, fill the padding with a number that no word can lose against: x.masked_fill(~mask, -math.inf).",
+        "Compute the two halves separately. You already have the first: look at section 3.",
+        "For the maximum, fill the padding with a number that every word beats: x.masked_fill(~mask, -math.inf).",
         "The empty review now has -inf. mask.any(dim=1) says which reviews have a word; fill the others with 0.",
         "torch.cat([mean, largest], dim=-1) puts the halves side by side.",
     ),
@@ -289,7 +289,7 @@ TURN = Exercise(
         Mistake("not-normalised", _length, "The direction is used as it is. Its length then enters twice, once in the "
                 "coordinate and once in the vector that is added. Make it one first."),
         Mistake("divided-once", _length, "You divide by the length once. It enters twice: in the coordinate, and in the "
-                "vector that the coordinate is multiplied with."),
+                "vector that the coordinate is multiplied by."),
         Mistake("divided-by-the-square", _length, "The direction is divided by its squared length, so it does not get "
                 "length one. Divide the direction by its length, or the product (x · d) d by the square: not both."),
         Mistake("divided-by-the-sum", lambda case: f"{_coordinates(case)} The numbers of the direction sum to "
@@ -300,7 +300,7 @@ TURN = Exercise(
         Mistake("factor-added", _coordinates, "The part is there once already, and you add it `factor` times more. How "
                 "often must it be added so that it is there `factor` times?"),
         Mistake("factor-subtracted", _coordinates, "You subtract the part `factor` times, so 0 changes nothing and 1 "
-                "deletes. It is asked the other way round."),
+                "deletes. It should be the other way round."),
         Mistake("one-minus-factor", _coordinates, "The part is there once. To have it `factor` times, factor - 1 times the "
                 "part must be added; you add 1 - factor times."),
         Mistake("always-deleted", _coordinates, "The part is deleted whatever the factor is. Put it back, `factor` times."),
@@ -311,11 +311,11 @@ TURN = Exercise(
         Mistake("the-rest-scaled", _rest, "The factor went to the wrong part: the rest of each vector is multiplied, and "
                 "the part along the direction stays."),
         Mistake("every-column", _rest, "The coordinate is a number, and it is added to every column. It has to be "
-                "multiplied with the direction first: then it is a vector."),
+                "multiplied by the direction first: then it is a vector."),
         Mistake("whole-vector", _rest, "The whole vector is multiplied by the factor. Only its part along the direction "
                 "should be."),
-        Mistake("cosine", _coordinates, "The vectors were made length one before the product, so you have cosines. It is "
-                "the direction that must have length one; the vectors keep theirs."),
+        Mistake("cosine", _coordinates, "The vectors were made length one before the product, so you have cosines. Only "
+                "the direction must have length one; the vectors keep theirs."),
     ),
     properties=(
         Property(lambda case: _rest_moved(case) > 1e-3, _rest, "Only the part along the direction may change."),

@@ -23,7 +23,7 @@ def _still(case: Case) -> bool:
 
 
 def _only_loss(case: Case) -> str:
-    return f"the model is trained rightly, but {_losses(case)}"
+    return f"the model is trained correctly, but {_losses(case)}"
 
 
 def _nothing_moved(case: Case) -> str:
@@ -52,7 +52,7 @@ EPOCH = Exercise(
         Mistake("sum-of-means", _only_loss, "The losses of the batches are summed and not divided. Each is a mean over its "
                 "reviews; what is asked for is the mean over all reviews."),
         Mistake("total", _only_loss, "That is the sum over all reviews. Divide by how many there were, in all batches."),
-        Mistake("summed", lambda case: f"{_after(case)} The loss that you return is right.", "The gradient is that of the "
+        Mistake("summed", lambda case: f"{_after(case)} The loss that you return is right.", "You took the gradient of the "
                 "summed loss, so a batch of four moves four times as far. cross_entropy gives the mean by itself; use that "
                 "for backward."),
         Mistake("evaluation-mode", lambda case: f"{_after(case)} The forward passes ran in evaluation mode.",
@@ -64,8 +64,8 @@ EPOCH = Exercise(
                 "loop, so the other batches are never seen. Move it to the left."),
     ),
     properties=(
-        Property(lambda case: case.got["right masks"] != 1, lambda case: f"{_after(case)[:-1]}, and the model got another "
-                 "mask than the batch's.", "Hand over batch.attention_mask as it is, True = real: with a mask of ones "
+        Property(lambda case: case.got["right masks"] != 1, lambda case: f"{_after(case)[:-1]}, and the model got a mask "
+                 "that isn't the batch's.", "Pass batch.attention_mask as it is, True = real: with a mask of ones "
                  "padding is read as words, and an inverted one hides the words."),
         Property(_still, _nothing_moved, "A step needs three things in this order: a cleared gradient, backward, step."),
         Property(lambda case: case.got["training mode"] != 1, lambda case: f"{_after(case)} At least one forward pass ran "
