@@ -127,7 +127,7 @@ WRONG = [  # exercise, answer, the named mistake ("" for none), what the message
     ("6.1", rows(lambda first, count: torch.linspace(first, first + count, count)), "", "linspace takes different steps"),
     ("6.1", rows(speeds=lambda d: 10_000 ** -torch.linspace(0, 1, d // 2)), "", "stop before 1"),
     ("6.3", NoDefault, "", "forward(self, x, offset=0)"), ("6.3", OffsetAtFirst, "", "forward(self, x, offset=0)"),
-    ("7.2", lambda x, w, b, eps: right("7.2")(x, w, b, 1e-5), "", "the eps that is handed over has no effect here"),
+    ("7.2", lambda x, w, b, eps: right("7.2")(x, w, b, 1e-5), "", "the eps that you are given has no effect here"),
     ("7.2", lambda x, w, b, eps: right("7.2")(x, w, b, 1e-3), "", "close to those of eps = 0.001"),
     ("7.4", nothing_of_no_layers, "", "With no layers at all"),
     ("7.4", named_in_the_loop, "", "gets a value only inside a loop"),

@@ -161,7 +161,7 @@ WRONG = [  # exercise, answer, what the message must say
     ("7.4", lambda x, *rest: RIGHT["7.4"](x.detach(), *rest), "no gradient reaches `x`"),
     ("7.4", changed("7.4", lambda x: x.squeeze(0)), "shape"),
     ("7.5", StackCut, "no gradient reaches `x`"), ("7.5", StackSqueezed, "expected"),
-    ("8.1", filled("8.1", -10.0), "a place that is padding gets"), ("8.1", filled("8.1", -80.0), "a place that is padding"),
+    ("8.1", filled("8.1", -10.0), "a padding position gets"), ("8.1", filled("8.1", -80.0), "a padding position"),
     ("8.1", changed("8.1", both(torch.squeeze)), "shape"),
     ("8.1", lambda q, x, m: RIGHT["8.1"](q, x.detach(), m), "gradient for x"),
     ("8.3", changed("8.3", lambda pair: (pair[0], pair[1].squeeze())), "shape"),

@@ -17,8 +17,8 @@ def _led_to(case: Case) -> float:
 HIDDEN = Exercise(
     kind="number", tolerance=1e-3, signature="a list of three numbers: h_1, h_2 and the new opinion",
     mistakes=(
-        Mistake("unchanged", lambda case: f"{listed(case.answer, 'g')} is what one would wish for.",
-                "But h_1 does not only fire for negated praise: put opinion 2 and negated 0 into its formula."),
+        Mistake("unchanged", lambda case: f"{listed(case.answer, 'g')} is what you'd hope for.",
+                "But h_1 doesn't fire only for negated praise: put opinion 2 and negated 0 into its formula."),
         Mistake("no-relu", lambda case: f"your h_2 is {case.answer[1]:g}.", "relu keeps nothing below zero: a hidden unit "
                 "is 0 or positive. h_2 goes into the new opinion after that."),
         Mistake("no-residual", lambda case: f"{listed(case.answer, 'g')}: the last number is the change alone.",
@@ -26,11 +26,11 @@ HIDDEN = Exercise(
         Mistake("as-negated", lambda case: f"your h_1 is {case.answer[0]:g}, as for a negated word.",
                 "This one is not negated, and the - 1 stays: opinion + 0 - 1."),
         Mistake("wrong-way", lambda case: f"your h_1 is {case.answer[0]:g}, and the opinion went up to {case.answer[2]:g}.",
-                "The hidden units are right, but where h_1 fires, 2 is taken away (W_2 has -2 there)."),
+                "The hidden units are right, but where h_1 fires, 2 is subtracted (W_2 has -2 there)."),
         Mistake("other-unit", lambda case: f"{listed(case.answer, 'g')}: the wrong unit fires.",
                 "h_1 begins with + opinion, h_2 with - opinion. For a positive opinion only h_1 can fire here."),
-        Mistake("once", lambda case: f"{listed(case.answer, 'g')}: h_1 was taken away once.", "The hidden units are right; "
-                "in W_2 stands -2, so twice h_1 is taken away."),
+        Mistake("once", lambda case: f"{listed(case.answer, 'g')}: h_1 was subtracted once.", "The hidden units are right; "
+                "W_2 contains -2, so twice h_1 is subtracted."),
         Mistake("opinion-of-one", lambda case: f"{listed(case.answer, 'g')} is right for opinion +1, not negated.",
                 "Here the opinion is +2."),
     ),
@@ -41,7 +41,7 @@ HIDDEN = Exercise(
                  f"new opinion would be 2 - 2 · h_1 + 2 · h_2 = {_led_to(case):g}, and you have {case.answer[2]:g}.",
                  "The change is added to the opinion."),
         Property(lambda case: abs(case.answer[0].item() - 1) > 1e-3 or abs(case.answer[1].item()) > 1e-3, lambda case:
-                 f"from your h_1 and h_2, {case.answer[0]:g} and {case.answer[1]:g}, the new opinion follows rightly.",
+                 f"the new opinion does follow from your h_1 and h_2, {case.answer[0]:g} and {case.answer[1]:g}.",
                  "But they are not what the two formulas give for opinion 2 and negated 0."),
     ),
     hints=(
@@ -104,35 +104,38 @@ NORM = Exercise(
         Mistake("over-text-from-the-end", _moments, "You normalise over the last two dimensions together, words and "
                 "features. A word's numbers then depend on the rest of its text (section 5). The features are the last "
                 "dimension alone."),
-        Mistake("third-dimension", _moments, "With three dimensions all is right, for there dim 2 is the last one. x may "
-                "have any dimensions in front: count from the end, dim=-1."),
-        Mistake("over-batch", _moments, "You normalise over the texts (dim 0): what a model says of one review would depend "
+        Mistake("third-dimension", _moments, "With three dimensions it works, because there dim 2 is the last. x can "
+                "have any number of leading dimensions: count from the end, dim=-1."),
+        Mistake("over-batch", _moments, "You normalise over the texts (dim 0): a model's prediction for one review "
+                "would depend "
                 "on the others in its batch (section 5). The features are the last dimension."),
         Mistake("d-minus-1", _moments, "The squares were divided by d - 1, as torch.var and torch.std do unless told "
                 "otherwise. Layer norm divides by d: take the mean of the squares, or correction=0."),
         Mistake("eps-outside", _moments, "eps was added to the root. It belongs under it: √(variance + eps)."),
         Mistake("std-plus-eps", _moments, "Two things differ: x.std() divides by d - 1 and not by d, and eps was added to "
                 "the root instead of under it."),
-        Mistake("no-eps", _moments, "The eps that is handed over has no effect. It stands under the root, √(variance + "
-                "eps), and keeps a word of equal numbers from a division by zero."),
+        Mistake("no-eps", _moments, "The eps that you are given has no effect. It belongs under the root, √(variance + "
+                "eps), and prevents a division by zero in a word whose numbers are all equal."),
         Mistake("no-root", _moments, "You divide by the variance. Divide by its root, so that the variance becomes 1."),
-        Mistake("not-centred", _moments, "The mean was never taken away: you divide by the root of the mean square. That is "
-                "another norm, RMSNorm; layer norm subtracts the mean first."),
-        Mistake("squares-of-x", _moments, "The mean was taken away above the line but not below it: the variance is the "
+        Mistake("not-centred", _moments, "The mean was never subtracted: you divide by the root of the mean square. That is "
+                "a different norm, RMSNorm; layer norm subtracts the mean first."),
+        Mistake("squares-of-x", _moments, "The mean was subtracted in the numerator but not in the variance, which is the "
                 "mean square of the deviations, not of x."),
-        Mistake("no-scale-no-shift", _raw, "The vector is normalised rightly, and there it ends: multiply by weight and add "
+        Mistake("no-scale-no-shift", _raw, "The vector is normalised correctly, but then it stops: multiply by weight "
+                "and add "
                 "bias, feature by feature."),
-        Mistake("no-shift", _raw, "Normalised and scaled rightly; bias was not added."),
-        Mistake("no-scale", _raw, "Normalised rightly and shifted, but never multiplied by weight."),
+        Mistake("no-shift", _raw, "Normalised and scaled correctly, but bias was not added."),
+        Mistake("no-scale", _raw, "Normalised correctly and shifted, but never multiplied by weight."),
         Mistake("shift-first", _raw, "The bias was added before the multiplication by weight, so it is scaled too. First "
                 "scale, then shift."),
     ),
     properties=(
         Property(lambda case: _other_eps(case) is not None, lambda case: f"{_moments(case)[:-1]}, and your numbers are "
-                 f"close to those of eps = {_other_eps(case):.3g}.", "The eps that is handed over has no effect here: it "
-                 "must stand under the root, √(variance + eps), in place of a number of your own."),
+                 f"close to those of eps = {_other_eps(case):.3g}.", "The eps that you are given has no effect here: it "
+                 "must be under the root, √(variance + eps), instead of a number of your own."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3
-                 and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments, "Check two things apart: that each "
+                 and _undone(case, case.got).mean(dim=-1).abs().max() > 1e-3, _moments, "Check two things separately: "
+                 "that each "
                  "word's own mean is subtracted, over the last dimension; and that weight and bias come after that, in this "
                  "order."),
         Property(lambda case: (_undone(case, case.got) - _undone(case, case.right)).abs().max() > 1e-3, _moments,
@@ -163,18 +166,20 @@ POST_NORM = Exercise(
     "change = attention(x).context", "x = x + transformed",),
     signature='a text such as "A B C D E F"',
     mistakes=(
-        Mistake("unknown-change", _steps("B", "E"), "B adds what attention brought, so E has to run before it."),
-        Mistake("unknown-transformed", _steps("F", "C"), "F adds what the feed-forward layer made, so C has to run before "
+        Mistake("unknown-change", _steps("B", "E"), "B adds what attention computed, so E has to run before it."),
+        Mistake("unknown-transformed", _steps("F", "C"), "F adds what the feed-forward layer computed, so C has to "
+                "run before "
                 "it."),
-        Mistake("feed-forward-first", _steps("C", "E"), "Here the feed-forward layer works before attention. It concludes "
+        Mistake("feed-forward-first", _steps("C", "E"), "Here the feed-forward layer runs before attention. It draws "
+                "conclusions "
                 "from what attention has collected, so attention comes first."),
         Mistake("norm-before-attention", _steps("D", "E"), "x is normalised before attention sees it. That is neither of "
                 "the two orders: since x is overwritten, the residual starts from the norm as well. Post-norm: after the "
                 "sum."),
         Mistake("norm-before-sum", _steps("D", "B"), "norm_1 comes before attention's change has been added. Post-norm "
                 "normalises the sum, LN(x + f(x))."),
-        Mistake("side-by-side", _steps("C", "B"), "The feed-forward layer reads x before the change of attention is in it. "
-                "First the sum, then the next sublayer."),
+        Mistake("side-by-side", _steps("C", "B"), "The feed-forward layer reads x before attention's change has been added. "
+                "The sum comes first, then the next sublayer."),
         Mistake("norms-swapped", _steps("A", "D"), "norm_2 belongs to the feed-forward layer and ends the block; norm_1 "
                 "ends the attention part."),
         Mistake("norm-too-late", _steps("D", "C"), "The feed-forward layer reads the sum before norm_1 has normalised it. "
@@ -196,7 +201,7 @@ def _gap(case: Case, name: str = "output") -> float:
 
 
 def _silent(case: Case) -> str:
-    return ("with sublayers that give zeros and a last_norm that only triples, your stack is off 3 · x by up to "
+    return ("with sublayers that give zeros and a last_norm that only triples, your stack differs from 3 · x by up to "
             f"{_gap(case, 'output with silent sublayers'):.3f}.")
 
 
@@ -209,29 +214,29 @@ STACK = Exercise(
     signature="pre_norm_stack(x (batch, seq_len, d_model), layers, last_norm, mask (batch, 1, seq_len), True = may attend) "
     "-> (batch, seq_len, d_model)",
     mistakes=(
-        Mistake("post-norm", _silent, "Each norm stands after its sum: that is post-norm, LN(x + f(x)). In pre-norm the "
-                "norms stand inside, x + f(LN(x)), and nothing but sums lies on the way of x (section 7)."),
+        Mistake("post-norm", _silent, "Each norm comes after its sum: that is post-norm, LN(x + f(x)). In pre-norm the "
+                "norms are inside, x + f(LN(x)), and there are only sums on the path of x (section 7)."),
         Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalised x. "
                 "Only what goes into the sublayer is normalised."),
-        Mistake("no-residual", _silent, "Neither sublayer adds its input: what it returns replaces x. Section 9 shows where "
+        Mistake("no-residual", _silent, "Neither sublayer adds its input: its output replaces x. Section 9 shows where "
                 "that leads: x = x + …, twice in each layer."),
-        Mistake("attention-replaces", _silent, "What attention returns replaces x; the residual past the feed-forward layer "
-                "is there. Add x there too."),
-        Mistake("feed-forward-replaces", _silent, "What the feed-forward layer returns replaces x; the residual past "
-                "attention is there. Add x there too."),
+        Mistake("attention-replaces", _silent, "Attention's output replaces x; the residual around the feed-forward layer "
+                "is there. Add x for attention too."),
+        Mistake("feed-forward-replaces", _silent, "The feed-forward layer's output replaces x; the residual around "
+                "attention is there. Add x for the feed-forward layer too."),
         Mistake("no-norms", _loud, "Neither norm_1 nor norm_2 is used: the sublayers get x as it is. Zeros cannot show "
                 "that."),
         Mistake("attention-not-normed", _loud, "Attention gets x as it is, without norm_1."),
         Mistake("feed-forward-not-normed", _loud, "The feed-forward layer gets x as it is, without norm_2."),
-        Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each has a scale and a shift of its own; "
-                "before training they are equal, and nobody would notice."),
-        Mistake("no-last-norm", _silent, "The last norm is missing. After the last sum nothing holds the size of the "
+        Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each norm has its own scale and shift; "
+                "before training these are equal, so nobody would notice."),
+        Mistake("no-last-norm", _silent, "The last norm is missing. After the last sum nothing limits the size of the "
                 "vectors (section 11)."),
-        Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it lies on the way of x. It comes "
+        Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it is on the path of x. It belongs "
                 "once, after the loop."),
         Mistake("first-layer-again", _loud, "Every round uses the parts of layers[0]. Each layer has weights of its own."),
         Mistake("no-mask", lambda case: f"when the padding changes, real words move by up to {case.moved.item():.3f}.",
-                "The mask does not reach attention. Hand it over in every layer."),
+                "The mask does not reach attention. Pass it to attention in every layer."),
         Mistake("no-feed-forward", _loud, "The feed-forward layers are missing: a word collects, but draws no conclusion "
                 "(section 1)."),
         Mistake("feed-forward-first", _loud, "The feed-forward layer comes before attention. Attention first, as in the "
@@ -247,7 +252,8 @@ STACK = Exercise(
         Property(lambda case: case.inputs[1] and _gap(case) > 1e-4, _loud, "Look at what each sublayer gets (which norm, of "
                  "which x, of which layer), and at what its result is added to."),
         Property(lambda case: _gap(case) > 1e-4, lambda case: "stacks of one, two and three layers are right. With no "
-                 f"layers at all your result is off by up to {_gap(case):.3f}.", "Then last_norm(x) is left: it comes after "
+                 f"layers at all your result is off by up to {_gap(case):.3f}.", "Then only last_norm(x) is left: it "
+                 "comes after "
                  "the loop, however often the loop ran."),
         *reaches("x"),
     ),
@@ -287,37 +293,37 @@ DEPTH = Exercise(
         Mistake("as-given", _count, "Nothing has changed. Two questions: can PyTorch see into this kind of "
                 "list? And how many times is make_block called?"),
         Mistake("plain-list", _count, "The blocks are different ones now, but a plain list, tuple or dict hides them: no "
-                "optimizer would train them and no file would keep them. PyTorch looks into containers of its own only."),
+                "optimizer would train them and no file would keep them. PyTorch only looks into its own containers."),
         Mistake("made-in-forward", lambda case: f"{_count(case)} And two passes over the same text differ by up to "
                 f"{case.got['second pass'].item():.3f}.", "New blocks are made each time forward runs. Make them once, in "
                 "__init__, and keep them."),
         Mistake("repeated-block", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs "
                 f"{case.inputs[0]} times.", "PyTorch sees it now, but it is the same block each time: [block] * n repeats "
-                "one block. Call make_block anew for each."),
+                "one block. Call make_block again for each."),
         Mistake("overwritten", lambda case: f"{_count(case)} That is {_blocks(case):.0f} block, and it runs once.",
                 "Keep num_layers of them. If each new block gets the name of the one before, only the last is left."),
         Mistake("one-too-few", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.",
                 "One is missing: range(n) already gives n numbers, from 0 to n - 1."),
         Mistake("one-too-many", lambda case: f"{_count(case)} Those are {_blocks(case):.0f} blocks.",
                 "One too many: range(n) gives n numbers, from 0 to n - 1."),
-        Mistake("not-chained", _output, "What comes out is what the last block makes of the x that came in; what the others "
+        Mistake("not-chained", _output, "The output is what the last block makes of the original x; what the others "
                 "make is lost, if they run at all. Each must work on what the one before has made."),
         Mistake("only-first", _output, "All blocks are kept but only the first one runs: the others would never receive a "
-                "gradient. If `return` stands inside the loop, move it out."),
+                "gradient. If `return` is inside the loop, move it out."),
         Mistake("reversed", _output, "The blocks run in the opposite order to the one in which PyTorch lists them. That "
-                "trains as well; but a file of weights that was saved with the usual order would be read the wrong way "
+                "trains just as well, but weights that were saved in the usual order would be loaded the wrong way "
                 "round.", convention=True),
         Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the blocks: "
                 "here x = block(x) is all."),
-        Mistake("cut-off", _trained, "no_grad(), detach(), .data or requires_grad_(False) keeps all of it away. No "
+        Mistake("cut-off", _trained, "no_grad(), detach(), .data or requires_grad_(False) blocks the gradient. No "
                 "optimiser could train the stack."),
     ),
     properties=(
         Property(lambda case: case.parameters.item() != case.right["parameters"].item(), _count,
                  "There must be num_layers blocks, each a new one, all where PyTorch can see them."),
-        Property(lambda case: case.saved.item() != case.right["saved"].item(), lambda case: "state_dict() holds "
+        Property(lambda case: case.saved.item() != case.right["saved"].item(), lambda case: "state_dict() contains "
                  f"{case.saved.item():.0f} numbers, expected {case.right['saved'].item():.0f}.",
-                 "What a file keeps must be the weights of all blocks, once."),
+                 "A saved file must contain the weights of all blocks, once each."),
         Property(lambda case: case.got["second pass"].item() > 1e-6, lambda case: "two passes over the same text differ by "
                  f"up to {case.got['second pass'].item():.3f}.", "Nothing here should be random once the stack is made."),
         Property(lambda case: _gap(case, "output") > 1e-4, _output, "The blocks that PyTorch sees must run one after "
@@ -328,7 +334,7 @@ DEPTH = Exercise(
     ),
     hints=(
         "Count the parameters of stacks of one, two and three blocks.",
-        "[make_block()] * 3 calls make_block once. A list comprehension calls it as often as you wish.",
+        "[make_block()] * 3 calls make_block once. A list comprehension calls it as often as you like.",
         "nn.ModuleList is a list that PyTorch can see into.",
     ),
 )

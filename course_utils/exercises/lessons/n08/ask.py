@@ -10,7 +10,7 @@ from course_utils.exercises.lessons.n08.honest_score import SHARE
 # ---------------------------------------------------------------- 8.1 several queries
 
 def _on_padding(case: Case) -> torch.Tensor:
-    """The largest weight on a place that is not real."""
+    """The largest weight on a position that is not real."""
     forbidden = ~case.inputs[2][:, None, :].expand(case.weights.shape)
     return case.weights[forbidden].abs().max()
 
@@ -34,7 +34,7 @@ def _weight_off(case: Case) -> str:
 
 
 def _leak(case: Case) -> str:
-    return f"a place that is padding gets a weight of {_on_padding(case):.3f}."
+    return f"a padding position gets a weight of {_on_padding(case):.3f}."
 
 
 def _own_pooled(case: Case) -> torch.Tensor:
@@ -92,30 +92,30 @@ QUERIES = Exercise(
                 "The mask is the wrong way round: True means real, so fill where it is False."),
         Mistake("no-scaling", largest_weight, "The scores are not divided by √d_model."),
         Mistake("divided-by-d", largest_weight, "The scores are divided by d_model itself; it is its root."),
-        Mistake("scaled-by-length", largest_weight, "The root is taken of the number of words. It is the width of the "
+        Mistake("scaled-by-length", largest_weight, "You take the root of the number of words. But it is the width of the "
                 "vectors that makes scores large (notebook 04, section 6)."),
         Mistake("softmax-over-queries", lambda case: f"the weights of one query sum to {spread(_sums(case))} over the "
                 f"words, and those of one word to {spread(case.weights.sum(dim=1))} over the queries.",
-                "The softmax runs over the queries. Each query shares out one whole among the words: the last dimension."),
+                "The softmax runs over the queries. Each query divides a total of 1 among the words: the last dimension."),
         Mistake("averaged", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are averaged.",
-                "What each query found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
+                "What each query found is mixed, and the output layer cannot separate it again. Put them side by side."),
         Mistake("summed", lambda case: f"{_shape(case, 'pooled')}: the queries' vectors are added.",
-                "What each query found is mixed, and the output layer cannot tell it apart again. Put them side by side."),
+                "What each query found is mixed, and the output layer cannot separate it again. Put them side by side."),
         Mistake("not-joined", lambda case: f"{_shape(case, 'pooled')}, expected {tuple(case.right['pooled'].shape)}.",
                 "All numbers are right. The output layer wants one vector for each review: join the last two dimensions."),
         Mistake("interleaved", lambda case: f"the second number of your first pooled vector is {case.pooled[0, 1]:.3f}, "
-                f"expected {case.right['pooled'][0, 1]:.3f}.", "The numbers are right and stand in another order: first "
+                f"expected {case.right['pooled'][0, 1]:.3f}.", "The numbers are right but in a different order: first "
                 "column of all queries, second column of all queries, … Each query's vector should stay in one piece."),
-        Mistake("plain-means", largest_weight, "Each query gives all words the same weight. Where do the scores enter?"),
+        Mistake("plain-means", largest_weight, "Each query gives all words the same weight. Where do the scores come in?"),
         Mistake("detached", _gradient("gradient for the queries"), "The weights are cut off from the queries, by detach(), "
                 ".data, no_grad() or numpy. The queries would never be trained."),
         Mistake("swapped", lambda case: f"you return the shapes {tuple(case.pooled.shape)} and {tuple(case.weights.shape)}.",
-                "The two stand the wrong way round: return pooled, weights."),
+                "The two are the wrong way round: return pooled, weights."),
     ),
     properties=(
         Property(lambda case: (case.weights < -1e-6).any(), lambda case: f"{int((case.weights < 0).sum())} of your weights "
                  "are negative.", "Weights come out of a softmax and are positive."),
-        Property(lambda case: _on_padding(case) > 1e-5, _leak, "Places where the mask is False get nothing, in every "
+        Property(lambda case: _on_padding(case) > 1e-5, _leak, "Positions where the mask is False get no weight, in every "
                  "review, the empty one included."),
         Property(lambda case: len(_sums(case)) and _sums(case).min() < 1e-5, _query_sums, "Nothing is left for the real "
                  "words where their scores are very low, or far below those of the padding. softmax copes with both, if the "
@@ -262,8 +262,9 @@ LOSS = Exercise(
                 "cross_entropy must not get them."),
         Mistake("logarithms-returned", _loss_right, "You return the logarithms of the probabilities; take exp, or softmax "
                 "in place of log_softmax."),
-        Mistake("softmax-over-reviews", _loss_right, "The softmax runs over the reviews of the batch. Each review's classes "
-                "share out one whole: dim=-1."),
+        Mistake("softmax-over-reviews", _loss_right, "The softmax runs over the reviews of the batch. The "
+                "probabilities of each "
+                "review's classes sum to one: dim=-1."),
         Mistake("nll-of-probabilities", _loss_seen, "nll_loss takes logarithms of probabilities. Given probabilities, it "
                 "returns minus the mean probability of the right label, which is no logarithm at all."),
         Mistake("nll-of-logits", _loss_seen, "nll_loss takes logarithms of probabilities, and gets logits here. "
@@ -276,13 +277,13 @@ LOSS = Exercise(
         Mistake("softmax-twice-returned", _largest_probability, "The probabilities went through softmax twice."),
         Mistake("sigmoid", _loss_right, "A sigmoid looks at each class by itself. The classes exclude each other: softmax."),
         Mistake("swapped", lambda case: f"your first result has the shape {tuple(case.loss.shape)}.",
-                "The two stand the wrong way round: the loss first, then the probabilities."),
+                "The two are the wrong way round: the loss first, then the probabilities."),
     ),
     properties=(
         Property(lambda case: case.right["loss"] < 20 and (case.loss - case.right["loss"]).abs() > 1e-3, _loss_seen,
                  "It should be minus the logarithm of the right label's probability, averaged over the reviews (notebook "
                  "03, section 5)."),
-        Property(lambda case: case.loss < 0.9 * case.right["loss"], _loss_seen, "Other losses are right; this is that of a "
+        Property(lambda case: case.loss < 0.9 * case.right["loss"], _loss_seen, "Other losses are right; this one is for a "
                  "review where the model is sure of the wrong class. A small number added before the logarithm, or a clamp, "
                  "puts an upper limit on the loss. Take it from the logits: cross_entropy, or log_softmax and nll_loss."),
         Property(lambda case: (case.loss - case.right["loss"]).abs() > 1e-3, _loss_seen, "The other losses are right. Here "
@@ -311,16 +312,17 @@ SURE = Exercise(
     kind="number", tolerance=4e-3,
     signature="a number: the mean cross-entropy over the 100 reviews, with the natural logarithm",
     mistakes=(
-        Mistake("swapped", lambda case: f"{_value(case)} you have 45 right and 55 wrong.", "It is the other way round: 55 "
+        Mistake("swapped", lambda case: f"{_value(case)} you have 45 right and 55 wrong.", "It's the other way round: 55 "
                 "reviews have the right class at 0.9."),
-        Mistake("only-wrong-ones", lambda case: f"{_value(case)} that is the part of the wrong reviews.",
+        Mistake("only-wrong-ones", lambda case: f"{_value(case)} that is what the wrong reviews contribute.",
                 "The right ones cost little, but not nothing: minus ln 0.9 each."),
-        Mistake("only-right-ones", lambda case: f"{_value(case)} that is the part of the reviews that are right.",
+        Mistake("only-right-ones", lambda case: f"{_value(case)} that is what the right reviews contribute.",
                 "The other 45 pay too, and much more: what probability did their true class get?"),
-        Mistake("not-weighted", lambda case: f"{_value(case)} that is the middle between a right and a wrong review.",
+        Mistake("not-weighted", lambda case: f"{_value(case)} that is halfway between a right and a wrong review.",
                 "There are 55 of one and 45 of the other."),
         Mistake("mean-first", lambda case: f"{_value(case)} you averaged the probabilities and then took the logarithm.",
-                "The loss is the mean of the logarithms. That is what makes a sure mistake so expensive: it is not evened "
+                "The loss is the mean of the logarithms. That is what makes a confident mistake so expensive: it is "
+                "not averaged "
                 "out first."),
         Mistake("accuracy-as-probability", lambda case: f"{_value(case)} that is minus ln 0.55.",
                 "0.55 is how often it is right. The loss asks what probability it gave to the true class: 0.9 or 0.1."),
@@ -329,14 +331,15 @@ SURE = Exercise(
         Mistake("one-wrong-review", lambda case: f"{_value(case)} that is one review that it gets wrong.",
                 "Take the mean over all 100."),
         Mistake("base-two", lambda case: f"{_value(case)} that is in bits, with the logarithm to base 2.",
-                "cross_entropy uses the natural logarithm: the coin has 0.693 and not 1."),
+                "cross_entropy uses the natural logarithm: guessing costs 0.693, not 1."),
         Mistake("base-ten", lambda case: f"{_value(case)} that is with the logarithm to base 10.",
-                "cross_entropy uses the natural logarithm, ln: the coin has 0.693 and not 0.301."),
+                "cross_entropy uses the natural logarithm, ln: guessing costs 0.693, not 0.301."),
         Mistake("not-divided", lambda case: f"{_value(case)} that is the sum over 100 reviews.", "Divide by 100."),
         Mistake("minus", lambda case: f"{_value(case)} the sign is missing.", "Logarithms of numbers below one are "
                 "negative; the loss is minus that."),
-        Mistake("coin", lambda case: f"{_value(case)} that is ln 2, the coin's loss.", "A coin gives each class 0.5. This "
-                "model gives 0.9 to one of them, also where it is wrong."),
+        Mistake("coin", lambda case: f"{_value(case)} that is ln 2, the loss of guessing.", "Guessing gives each "
+                "class 0.5. This "
+                "model gives 0.9 to one of them, even when it is wrong."),
     ),
     properties=(
         Property(lambda case: case.answer < 0, lambda case: f"{_value(case)} it is below zero.",

@@ -49,13 +49,13 @@ SHARE = Exercise(
         Mistake("batch-means", _shares, "You average the shares of the batches. The last batch is shorter, so each of its "
                 "reviews counts for more. Count right answers over all reviews and divide once (notebook 03, section 6)."),
         Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say so. "
-                "Remember model.training at the start, and put it back."),
-        Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. Whoever "
-                "scores a finished model and then predicts gets dropout. Remember model.training at the start, and put that "
-                "back."),
-        Mistake("gradients-left-off", lambda case: "the score is right, but afterwards gradients are off: the switch stands "
+                "Remember model.training at the start, and restore it."),
+        Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. Anyone who "
+                "scores a finished model and then predicts gets dropout. Remember model.training at the start, and restore "
+                "that."),
+        Mistake("gradients-left-off", lambda case: "the score is right, but afterwards gradients are off: the switch is "
                 f"at {case.got['gradients left on'].item():.0f}, expected 1.", "torch.set_grad_enabled(False) stays until "
-                "someone turns it back, so the next backward() would fail. `with torch.no_grad():` ends by itself."),
+                "someone turns it back on, so the next backward() would fail. `with torch.no_grad():` ends by itself."),
         Mistake("frozen", lambda case: "the score is right, but afterwards parameters of the model have requires_grad False "
                 f"(all trainable: {case.trainable.item():.0f}).", "The next epoch could not train it. Use `with "
                 "torch.no_grad():`, which leaves the parameters alone."),
@@ -73,16 +73,17 @@ SHARE = Exercise(
                  "torch.no_grad()."),
         Property(lambda case: case.got["left in training mode"] != case.right["left in training mode"], _mode_left,
                  "Remember model.training before you change it, and put that back at the end."),
-        Property(_is("weights moved", 0), lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers of the "
-                 "model are not as before.", "A score looks at a model and does not train it: no step, no new weights."),
-        Property(_is("gradients left on", 1), lambda case: "afterwards gradients are off: the switch stands at "
+        Property(_is("weights moved", 0), lambda case: f"afterwards {case.got['weights moved'].item():.0f} numbers in the "
+                 "model have changed.", "A score looks at a model and does not train it: no step, no new weights."),
+        Property(_is("gradients left on", 1), lambda case: "afterwards gradients are off: the switch is at "
                  f"{case.got['gradients left on'].item():.0f}, expected 1.", "Use with torch.no_grad(), which ends by "
                  "itself."),
         Property(_is("trainable", 1), lambda case: "afterwards not all parameters are trainable "
                  f"({case.trainable.item():.0f}, expected 1).", "Leave requires_grad of the parameters alone."),
         Property(lambda case: (case.share - case.right["share"]).abs() > 1e-4, _shares, "How the passes ran and how the "
-                 "model is left are right. So it is the number: in each review the class with the largest logit, with the "
-                 "mask handed over; right answers over all reviews, divided by how many reviews there are."),
+                 "model is left are right. So the mistake is in the number: in each review the class with the largest "
+                 "logit, with the "
+                 "mask passed in; right answers over all reviews, divided by how many reviews there are."),
     ),
     hints=(
         "Two different switches: one for layers such as dropout, one for recording gradients. Neither does the other's "
