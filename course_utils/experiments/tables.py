@@ -80,7 +80,7 @@ def speed_table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
-COUNTED = "Accuracy is in per cent, with a 95 % interval for the reviews drawn and the random seeds drawn."
+COUNTED = "Accuracy is in per cent, with a 95 % interval that covers the choice of reviews and of random seeds."
 
 
 def _seconds(*runs: list[dict]) -> str:
@@ -105,18 +105,18 @@ def results_page(folder: Path = FOLDER) -> str:
                                            for name in ("scoreboard", "imdb", "imdb_better", "ablations"))
     parts = [
         "# Results",
-        "The long tables, made from the files in `data/results` by `python -m course_utils results`. " + COUNTED,
+        "These are the long tables, made from the files in `data/results` by `python -m course_utils results`. " + COUNTED,
         "## The course corpus",
         f"{scoreboard[0]['test']['reviews']:,} synthetic test reviews, and 336 hand-written ones. Notebook "
-        "[09](09_real_reviews.ipynb) reads this table.",
+        "[09](09_real_reviews.ipynb) discusses this table.",
         scoreboard_table(scoreboard), _seconds(scoreboard),
     ]
     if ablations:
         parts += [
             "## One change at a time",
-            f"The full model of notebook [08](08_classifier.ipynb), trained again with one change, against "
-            f"{len(next(iter(by_model(ablations).values())))} runs of the default. A difference carries a 95 % interval for "
-            "reviews and seeds. Among thirty rows one or two may exclude zero by chance alone, and an interval that "
+            f"The full model of notebook [08](08_classifier.ipynb), retrained with one change, against "
+            f"{len(next(iter(by_model(ablations).values())))} runs of the default. Each difference has a 95 % interval for "
+            "reviews and seeds. Out of thirty intervals one or two may exclude zero by chance alone, and an interval that "
             "includes zero doesn't show that nothing changed. Notebook [12](12_ablations.ipynb) builds the intervals "
             "and says what can be concluded.",
             ablations_table(ablations), _seconds(ablations),
@@ -125,7 +125,7 @@ def results_page(folder: Path = FOLDER) -> str:
         parts += [
             "## Real reviews",
             f"{imdb[0]['test']['reviews']:,} of IMDb's test reviews, after training on 22,500 and choosing on 2,500. "
-            "Notebook [09](09_real_reviews.ipynb) says why counted words win.",
+            "Notebook [09](09_real_reviews.ipynb) explains why counted words win.",
             imdb_table(imdb), _seconds(imdb),
         ]
     if better:
@@ -137,34 +137,35 @@ def results_page(folder: Path = FOLDER) -> str:
 
 
 BETTER = """\
-What we tried to get more out of IMDb's labels without weights from elsewhere, and what it cost in processor seconds of
-training.
+What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds
+of training.
 
 - **imdb-fast**: two epochs instead of six, no dropout in the blocks, small word vectors that learn fast.
 - **Word pairs**: a learned vector for each pair of neighbouring words that at least five training reviews share.
 - **Average**: the mean of several models' probabilities.
-- **Student**: one model that learns from the probabilities which others, its teachers, give to 50,000 reviews without
-  labels. Its cost includes its teachers'. *That average* is the one of three models with word pairs."""
+- **Student**: one model that learns from the probabilities that other models, its teachers, give to 50,000 unlabelled
+  reviews. Its cost includes its teachers'. *That average* is the average of three models with word pairs."""
 
 AFTER_BETTER = """\
-*imdb-fast* is within a point of notebook 09's classifier in a third of the epochs. Word pairs are what makes TF-IDF strong,
-and they gain more than a point here; the width went down to 32 with them, so strictly it's a gain of both. Averages are more
-accurate still, at three times the cost in training and in use. After all this we match TF-IDF. We haven't shown that we beat
-it."""
+*imdb-fast* gets within a point of notebook 09's classifier in a third of the epochs. Word pairs are what makes TF-IDF
+strong, and here they gain more than a point; we reduced the width to 32 along with them, so strictly speaking the gain comes
+from both. Averages are more accurate still, but cost three times as much to train and to use. After all this we match
+TF-IDF. We haven't shown that we beat it."""
 
 SPEED = """\
-The course's code beside the libraries', measured in turns within one run (`make speed`), on {cores} cores with {threads}
-thread, {processor}, torch {torch}. A ratio above 1 means that the first of the two is faster; beside it is the middle half
-of the repetitions. Digits differ between machines."""
+The course's code against the libraries', measured alternately within one run (`make speed`), on {cores} cores with {threads}
+thread, {processor}, torch {torch}. A ratio above 1 means that the first of the two is faster; next to it is the middle half
+of the repetitions. The numbers differ between machines."""
 
 AFTER_SPEED = """\
 - Our block calls the same functions as PyTorch's, and trains about as fast, wherever the dropout is.
-- **Fused attention** never writes down the table of weights ([05](05_multi_head_attention.ipynb)), so its lead grows with
+- **Fused attention** never stores the matrix of weights ([05](05_multi_head_attention.ipynb)), so its lead grows with
   the length, in memory even more than in time.
-- **Answering**: at 512 tokens nearly all of our lead needs padded batches; at 1,024 much of it is there without padding too.
+- **Inference**: at 512 tokens nearly all of our lead comes from padded batches; at 1,024 much of it is there without
+  padding too.
 - **The IMDb step "as tutorials build it"** pads every batch to 256 tokens and drops attention weights at random, which rules
   out fused attention on a CPU. Ours groups reviews of similar length and leaves the weights alone. Most of that lead is a
-  decision, and none of it is a faster block: with equal batches and equal dropout there is hardly any.
+  design decision, and none of it is a faster block: with the same batches and the same dropout there's hardly any lead.
 - On this processor **bfloat16** is slower than float32, and the library's **word tokenizer** is faster than ours."""
 
 
