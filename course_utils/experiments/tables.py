@@ -117,7 +117,7 @@ def results_page(folder: Path = FOLDER) -> str:
             f"The full model of notebook [08](08_classifier.ipynb), retrained with one change, against "
             f"{len(next(iter(by_model(ablations).values())))} runs of the default. Each difference has a 95 % interval for "
             "reviews and seeds. Out of thirty intervals one or two may exclude zero by chance alone, and an interval that "
-            "includes zero doesn't show that nothing changed. Notebook [12](12_ablations.ipynb) builds the intervals "
+            "includes zero doesn't show that nothing changed. Notebook [12](12_comparing_models.ipynb) builds the intervals "
             "and says what can be concluded.",
             ablations_table(ablations), _seconds(ablations),
         ]

@@ -24,6 +24,7 @@ from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, NOTEBOOKS, ROOT
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
+    "12_ablations": "12_comparing_models",
 }
 
 

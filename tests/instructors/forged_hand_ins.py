@@ -155,7 +155,7 @@ def _moved(others: Path):
     yield ("deleted", changed(lambda notebook: notebook["cells"].__delitem__(slice(4, None)), right=True),
            missing | {"4.1": "right", "4.2": "right"})
     yield "only_one_is_left", json.dumps({"cells": [setup, mine]}).encode(), missing | {"4.2": "right"}
-    yield "12_ablations", edited(right=True), RIGHT
+    yield "12_comparing_models", edited(right=True), RIGHT
     yield "without_ids", changed(lambda notebook: [cell.pop("id") for cell in notebook["cells"]][:0], right=True), RIGHT
     yield ("as_in_colab", changed(as_in_colab,
                                   right=True), RIGHT)
@@ -240,7 +240,7 @@ def _endless(others: Path):
 
 def _files(others: Path):
     """Other people's files and processes."""
-    victim, copied = others / "ticks.ipynb", others / "12_ablations.ipynb"
+    victim, copied = others / "ticks.ipynb", others / "12_comparing_models.ipynb"
     reported = GOOD, GOOD, "files"
     yield "rewrites_a_neighbour", with_4_2(MINE, CHECK, first=f"open({str(victim)!r}, 'a').write('gone')"), reported
     yield "makes_a_file", with_4_2(MINE, CHECK, first=f"open({str(others / 'a.ipynb')!r}, 'w').close()"), reported
@@ -285,8 +285,8 @@ def _broken(others: Path):
     yield "a_folder", b"", "folder", lambda path: path.mkdir()
     yield "a_pipe", b"", "regular", os.mkfifo
     yield "a_link", b"", "link", lambda path: path.symlink_to("/dev/zero")
-    yield "a_link_to_a_neighbour", b"", "link", lambda path: path.symlink_to("12_ablations.ipynb")
-    yield "a\n12_ablations.ipynb: 6 of 6 right (100 of 100 minutes)\n.ipynb", b"", "empty"
+    yield "a_link_to_a_neighbour", b"", "link", lambda path: path.symlink_to("12_comparing_models.ipynb")
+    yield "a\n12_comparing_models.ipynb: 6 of 6 right (100 of 100 minutes)\n.ipynb", b"", "empty"
     yield "\x1b[2K\r\u202eb.ipynb", b"", "empty"
     yield b"caf\xe9.ipynb".decode("utf-8", "surrogateescape"), b"", "empty"
 

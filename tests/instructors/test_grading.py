@@ -178,8 +178,8 @@ def test_each_of_the_courses_notebooks_is_known_by_its_cells_and_not_by_its_name
         assert {name for _, name in lesson.exercises.values()} - {""}
     unknown = HandIn(tmp_path / "04_attention.ipynb", b"x", (Cell("a", "print(1)"), Cell("setup", "1")))
     assert lesson_of(unknown, LESSONS) is None
-    renamed = Grade(HandIn(Path("12_ablations.ipynb"), b"x", LESSON.cells), LESSON, make.RIGHT, ())
-    assert line_of(renamed, MINUTES) == "12_ablations.ipynb (04_attention): 6 of 6 right (100 of 100 minutes)"
+    renamed = Grade(HandIn(Path("12_comparing_models.ipynb"), b"x", LESSON.cells), LESSON, make.RIGHT, ())
+    assert line_of(renamed, MINUTES) == "12_comparing_models.ipynb (04_attention): 6 of 6 right (100 of 100 minutes)"
 
 
 # what is wrong with a file
