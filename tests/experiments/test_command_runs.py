@@ -151,7 +151,7 @@ def test_a_full_disk_is_one_message_and_the_checkpoint_of_before_is_whole(monkey
     status, printed, complaint = run(["good.csv", "out", *long], capsys)
     monkeypatch.setattr(files, "write_bytes", write)
     assert status == 1 and printed == ""
-    assert re.search(r"out cannot be written to \(No space left on device\); make room.* 2 epochs are saved.*\n$", complaint)
+    assert re.search(r"out cannot be written to \(No space left on device\); free some space.* 2 epochs are saved.*\n$", complaint)
     assert len(complaint.splitlines()) == 1
     assert set(saved()) == {"training_state.safetensors"} and training.epochs_in("out/training_state.safetensors") == 2
     assert run(["good.csv", "out", *long], capsys)[0] == 0
@@ -166,7 +166,7 @@ def test_a_disk_that_takes_no_large_file_gives_no_traceback():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", limited, "course_utils", "train", "good.csv", "out",
                            *options()], env=quiet(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and done.stdout == ""
-    assert "out cannot be written to (File too large); make room" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert "out cannot be written to (File too large); free some space" in done.stderr and len(done.stderr.splitlines()) == 1
     assert not saved()
 
 
