@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
-from torch import nn
+from torch import Tensor, nn
 
 from course_utils.embeddings import masked_mean
 
@@ -69,7 +69,7 @@ class RecurrentClassifier(nn.Module):
         self.lstm = nn.LSTM(d_model, hidden, batch_first=True, bidirectional=bidirectional)
         self.output = nn.Linear(d_hidden, num_classes)
 
-    def forward(self, token_ids, attention_mask=None):
+    def forward(self, token_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         if attention_mask is None:
             attention_mask = token_ids != self.pad_id
         lengths = attention_mask.sum(dim=1).clamp(min=1).cpu()

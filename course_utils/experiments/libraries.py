@@ -4,7 +4,7 @@ Does: build them with our sizes, vocabularies and merges. Does not: time anythin
 """
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-from torch import nn
+from torch import Tensor, nn
 
 from course_utils.classifier import AttentionPooling
 from course_utils.positional_encoding import SinusoidalPositions
@@ -30,7 +30,7 @@ class LibraryClassifier(nn.Module):
         self.positions, self.dropout = SinusoidalPositions(d_model, max_len), nn.Dropout(DROPOUT)
         self.encoder, self.pooling, self.output = encoder, AttentionPooling(d_model), nn.Linear(d_model, 2)
 
-    def forward(self, token_ids, attention_mask):
+    def forward(self, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
         x = self.dropout(self.positions(self.embedding(token_ids)))
         x = self.encoder(x, src_key_padding_mask=~attention_mask)
         return self.output(self.pooling(x, attention_mask)[0])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 
@@ -44,7 +44,7 @@ class WordPairClassifier(SelfAttentionClassifier):
         self.pair_embedding = nn.Embedding(len(pairs) + 1, config.d_model, padding_idx=0)  # 0: no frequent pair
         nn.init.zeros_(self.pair_embedding.weight)
 
-    def pair_ids(self, token_ids):
+    def pair_ids(self, token_ids: Tensor) -> Tensor:
         """Which pair ends at each token, counted from 1, or 0: (batch, seq_len) -> (batch, seq_len)."""
         result = torch.zeros_like(token_ids)
         if len(self.pairs) > 0:
@@ -53,6 +53,6 @@ class WordPairClassifier(SelfAttentionClassifier):
             result[:, 1:] = torch.where(self.pairs[places] == codes, places + 1, 0)
         return result
 
-    def word_vectors(self, token_ids):
+    def word_vectors(self, token_ids: Tensor) -> Tensor:
         """Vectors of words and of the pairs that end there: (batch, seq_len) -> (batch, seq_len, d_model)."""
         return super().word_vectors(token_ids) + self.pair_embedding(self.pair_ids(token_ids)) * self.pair_scale

@@ -10,7 +10,7 @@ import functools
 import math
 from typing import NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
@@ -157,7 +157,7 @@ def network(change: Change, recipe: Recipe, vocab_size: int) -> nn.Module:
 class UnscaledAttention(MultiHeadAttention):
     """Multi-head attention whose scores are not divided by √d_head."""
 
-    def project(self, query, key, value):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The queries times √d_head, which the division takes back."""
         query, key, value = super().project(query, key, value)
         return query * math.sqrt(self.d_head), key, value
