@@ -151,7 +151,8 @@ def test_a_full_disk_is_one_message_and_the_checkpoint_of_before_is_whole(monkey
     status, printed, complaint = run(["good.csv", "out", *long], capsys)
     monkeypatch.setattr(files, "write_bytes", write)
     assert status == 1 and printed == ""
-    assert re.search(r"out cannot be written to \(No space left on device\); free some space.* 2 epochs are saved.*\n$", complaint)
+    expected = r"out cannot be written to \(No space left on device\); free some space.* 2 epochs are saved.*\n$"
+    assert re.search(expected, complaint)
     assert len(complaint.splitlines()) == 1
     assert set(saved()) == {"training_state.safetensors"} and training.epochs_in("out/training_state.safetensors") == 2
     assert run(["good.csv", "out", *long], capsys)[0] == 0
