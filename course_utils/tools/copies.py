@@ -22,7 +22,7 @@ from course_utils.tools.notebooks import is_exercise, names_on_the_line, write_n
 PACKAGE = Path(__file__).resolve().parents[1]
 ASKS = re.compile(r"""\b(exercise)\(\s*["']([\d.]+)["']\s*\)\s*\.check\(|\b(predict)\(\s*["']([^"']+)["']\s*,""")
 UNPREDICTED = re.compile(r"""\bpredict\(\s*["'][^"']+["']\s*,\s*None\s*\)""")
-PAGES = ["notation_and_glossary.md"]                      # that the notebooks' readers want beside their copies
+PAGES = ["notation_and_glossary.md", "results.md"]        # that the notebooks link to, or their readers want beside them
 
 
 def copies() -> Path:
