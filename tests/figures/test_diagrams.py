@@ -1,30 +1,19 @@
 """Diagrams: text inside its box, nothing cut or overlapping, readable on a slide, said in words."""
 
 import re
-import warnings
 
 import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from drawn import quiet_and_tidy  # noqa: E402, F401
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch  # noqa: E402
 
 from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, Diagram, alt_text, contrast, luminance, save_figure  # noqa: E402
 from course_utils.figures.appearance import STYLES, style  # noqa: E402
 from course_utils.figures.diagrams import TINTS  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def quiet_and_tidy(monkeypatch):
-    for name in ("COURSE_STYLE", "COURSE_OUTPUTS"):
-        monkeypatch.delenv(name, raising=False)
-    with warnings.catch_warnings(), mpl.rc_context():
-        warnings.simplefilter("error")
-        yield
-    plt.close("all")
 
 
 def attention():

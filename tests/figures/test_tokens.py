@@ -1,14 +1,12 @@
 """Tokens and batches as boxes: text inside, padding hatched, the mask shown, readable on a slide."""
 
-import warnings
-
 import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from drawn import quiet_and_tidy  # noqa: E402, F401
 from matplotlib.patches import Rectangle  # noqa: E402
 
 from course_utils.figures import alt_text, plot_batch, plot_tokens  # noqa: E402
@@ -19,16 +17,6 @@ VOCABULARY = ["<pad>", "<unk>", "this", "film", "not", "dull", "but", "moving", 
 IDS = torch.tensor([[2, 3, 4, 5, 8], [5, 8, 0, 0, 0], [2, 1, 7, 8, 0]])
 LONG = ("this film is not dull , it is a <unk> , and nobody left the cinema before the end of the film <br> $x_1$ "
         ".").split()
-
-
-@pytest.fixture(autouse=True)
-def quiet_and_tidy(monkeypatch):
-    for name in ("COURSE_STYLE", "COURSE_OUTPUTS"):
-        monkeypatch.delenv(name, raising=False)
-    with warnings.catch_warnings(), mpl.rc_context():
-        warnings.simplefilter("error")
-        yield
-    plt.close("all")
 
 
 class Tokenizer:
