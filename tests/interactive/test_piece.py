@@ -1,0 +1,57 @@
+"""A piece of HTML: the same bytes each time, nothing from a network, data that can't leave its script, a picture in words."""
+
+import base64
+import re
+
+import pytest
+
+from course_utils.interactive import piece as pieces
+from course_utils.interactive.piece import Piece, in_script
+
+STILL = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>'
+
+
+@pytest.fixture
+def piece(monkeypatch):
+    """A piece whose script does nothing."""
+    source = pieces._source
+    monkeypatch.setattr(pieces, "_source", lambda name: "function build(root, data) {}" if name == "toy.js" else source(name))
+    return lambda data="x", **options: Piece("toy", data, **{"still": STILL, "alt": 'Two words, "a" & <b>.', **options})
+
+
+def test_the_same_data_give_the_same_bytes_and_other_data_another_name(piece):
+    assert piece([1, 2]).html == piece([1, 2]).html
+    assert piece([1, 2]).name != piece([1, 3]).name
+
+
+def test_it_asks_no_network_for_anything(piece):
+    """The namespace of SVG is a name, not an address that anybody asks."""
+    text = piece().html.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|\bimport\(|<link|src=\"(?!data:)|@import|url\(", text)
+
+
+def test_data_cannot_end_the_script():
+    written = in_script({"text": "</script><script>alert(1)</script>\u2028"})
+    assert "<" not in written and "\u2028" not in written and written.count("\\u003c") == 3
+
+
+def test_what_it_shows_stands_in_words_in_the_picture_and_as_text(piece):
+    shown = piece()
+    assert 'alt="Two words, &quot;a&quot; &amp; &lt;b&gt;."' in shown.html
+    assert shown._repr_mimebundle_()["text/plain"] == repr(shown) == 'Two words, "a" & <b>.'
+    assert base64.b64encode(STILL.encode()).decode() in shown.html
+
+
+@pytest.mark.parametrize(("options", "message"), [({"alt": " "}, "alt is empty"), ({"still": "<img>"}, "expected an SVG picture"),
+                                                  ({"data": float("nan")}, "Out of range")])
+def test_wrong_arguments(piece, options, message):
+    with pytest.raises(ValueError, match=message):
+        piece(**options)
+
+
+def test_a_page_of_its_own(piece, tmp_path):
+    piece().save(tmp_path / "toy.html")
+    page = (tmp_path / "toy.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and piece().html in page
+    with pytest.raises(ValueError, match="ends in .html"):
+        piece().save(tmp_path / "toy.txt")
