@@ -1,10 +1,10 @@
-"""One self-contained piece of HTML: what is seen, what happens when it is touched, and a still picture for where no scripts run.
+"""One self-contained piece of HTML: what is seen, what happens when it is touched, and a still picture.
 
-Does: put data, script, style and picture into one string that is the same on every run; show it in a notebook, or save it as a
-page. Does not: know what a piece shows, ask any network for anything, or need a library in the page.
+Does: put data, script, style and picture into one string that is the same on every run; show it in a notebook, or save
+it as a page. Does not: know what a piece shows, ask any network for anything, or need a library in the page.
 
-A piece named `kind` has its script in `kind.js` beside this file: a function `build(root, data)` that fills `root`. Before it
-stands `shell.js` with what all pieces share, around it `shell.css` and, where there is one, `kind.css`.
+A piece named `kind` has its script in `kind.js` beside this file: a function `build(root, data, host)` that fills `root`.
+Before it stands `shell.js` with what all pieces share, around it `shell.css` and, where there is one, `kind.css`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def in_script(value: object) -> str:
 class Piece:
     """An interactive figure that a notebook shows when it is a cell's last value.
 
-    `kind` names the script; `data` is what it draws, anything JSON can hold (no NaN). `still` is an SVG picture as text, shown
-    until the script runs and instead of it where scripts don't run; `alt` says in words what it shows. `scripts` are further
+    `kind` names the script; `data` is what it draws, anything JSON can hold (no NaN). `still` is an SVG picture as text,
+    shown until the script runs and where scripts don't run; `alt` says in words what it shows. `scripts` are further
     scripts that `kind.js` needs, without their ending.
     Raises ValueError for an empty `alt` or a `still` that isn't SVG, TypeError or ValueError for data that JSON can't hold.
     """
@@ -63,7 +63,7 @@ class Piece:
     def html(self) -> str:
         """The piece as HTML to put anywhere in a page, the same bytes for the same data."""
         picture = base64.b64encode(self.still.encode()).decode()
-        look = "\n".join(part for part in (_colours(), _source("shell.css"), _source(f"{self.kind}.css")) if part)
+        look = "\n".join(filter(None, (_colours(), _source("shell.css"), _source(f"{self.kind}.css"))))
         code = "\n".join(_source(f"{name}.js") for name in ("shell", *self.scripts, self.kind))
         # data-lm-suppress-shortcuts: JupyterLab leaves the keys that are pressed in here alone
         return (
@@ -81,9 +81,10 @@ class Piece:
         path = Path(path)
         if path.suffix != ".html":
             raise ValueError(f"path={str(path)!r}; expected a name that ends in .html")
+        title = html.escape(self.kind.replace("_", " "))
         write_text(path, f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
                          f'<meta name="viewport" content="width=device-width,initial-scale=1">'
-                         f'<meta name="color-scheme" content="light dark"><title>{html.escape(self.kind.replace("_", " "))}</title>'
+                         f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
                          f'</head><body>{self.html}</body></html>\n')
 
 

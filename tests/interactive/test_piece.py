@@ -1,4 +1,4 @@
-"""A piece of HTML: the same bytes each time, nothing from a network, data that can't leave its script, a picture in words."""
+"""A piece of HTML: the same bytes each time, nothing from a network, data that can't end its script, a picture."""
 
 import base64
 import re
@@ -14,8 +14,8 @@ STILL = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>'
 @pytest.fixture
 def piece(monkeypatch):
     """A piece whose script does nothing."""
-    source = pieces._source
-    monkeypatch.setattr(pieces, "_source", lambda name: "function build(root, data) {}" if name == "toy.js" else source(name))
+    source, nothing = pieces._source, "function build(root, data) {}"
+    monkeypatch.setattr(pieces, "_source", lambda name: nothing if name == "toy.js" else source(name))
     return lambda data="x", **options: Piece("toy", data, **{"still": STILL, "alt": 'Two words, "a" & <b>.', **options})
 
 
@@ -42,8 +42,10 @@ def test_what_it_shows_stands_in_words_in_the_picture_and_as_text(piece):
     assert base64.b64encode(STILL.encode()).decode() in shown.html
 
 
-@pytest.mark.parametrize(("options", "message"), [({"alt": " "}, "alt is empty"), ({"still": "<img>"}, "expected an SVG picture"),
-                                                  ({"data": float("nan")}, "Out of range")])
+@pytest.mark.parametrize(("options", "message"), [
+    ({"alt": " "}, "alt is empty"), ({"still": "<img>"}, "expected an SVG picture"),
+    ({"data": float("nan")}, "Out of range"),
+])
 def test_wrong_arguments(piece, options, message):
     with pytest.raises(ValueError, match=message):
         piece(**options)
