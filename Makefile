@@ -1,6 +1,6 @@
 # make lab     open the course in JupyterLab, on your own copies of the notebooks
 # make test    run the unit tests and every notebook, two files at a time (make test NB=04: one notebook;
-#                NB=vocabulary_size: an extra, here and below)
+#                NB=vocabulary_size: an extra; NB=START; NB=hour; here and below)
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results compute whatever is missing from the standard result files (make results SETS=ablations: one whole file)

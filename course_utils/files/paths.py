@@ -6,6 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 EXTRAS = "extras"                                         # in that folder: notebooks beside the numbered ones
+FRONT = ("START", "attention_in_an_hour")                 # notebooks without a number, before the numbered ones
 DATA = ROOT / "data"
 RESULTS = DATA / "results"
 CHECKPOINTS = DATA / "checkpoints"

@@ -4,11 +4,13 @@
     python -m course_utils fresh 04      a new copy of one; the old one stays, as kept-1-04_….ipynb
     python -m course_utils update 04     the same, with answers and predictions carried over
 
-Does: find a learner's copy under the name that it had when it was made, and answers by the ids of their cells. Does not:
-change or delete what a learner wrote, or execute anything.
+Copies begin without outputs, except that of START, which shows what it has before any kernel runs. Does: find a learner's
+copy under the name that it had when it was made, and answers by the ids of their cells. Does not: change or delete what a
+learner wrote, or execute anything.
 """
 
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
@@ -23,6 +25,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ASKS = re.compile(r"""\b(exercise)\(\s*["']([\d.]+)["']\s*\)\s*\.check\(|\b(predict)\(\s*["']([^"']+)["']\s*,""")
 UNPREDICTED = re.compile(r"""\bpredict\(\s*["'][^"']+["']\s*,\s*None\s*\)""")
 PAGES = ["notation_and_glossary.md", "results.md"]        # that the notebooks link to, or their readers want beside them
+WITH_OUTPUTS = {"START"}                                  # copies that keep the saved outputs
+LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 
 
 def copies() -> Path:
@@ -51,8 +55,8 @@ def the_one(name: str) -> Path:
 
 
 def short(path: Path) -> str:
-    """What a command calls the notebook: '04', or an extra's name."""
-    return path.stem if path.parent.name == notebooks.EXTRAS else path.name[:2]
+    """What a command calls the notebook: '04', or the name of one without a number."""
+    return path.name[:2] if path.name[:2].isdigit() else path.stem
 
 
 def shown(path: Path) -> str:
@@ -98,13 +102,34 @@ def _digest(text: str) -> str:
     return sha256(text.encode())[:16]
 
 
+def with_links_from(text: str, path: Path, target: Path) -> str:
+    """The Markdown of a cell of `path`, its links mended to work from `target`.
+
+    Links between notebooks and to the pages beside the copies stay as they are; only what else they lead to is elsewhere.
+    """
+    beside = {*notebooks.everything(), *(notebooks.NOTEBOOKS / page for page in PAGES)}
+
+    def mended(found) -> str:
+        meant = Path(os.path.normpath(path.parent / found[2]))
+        if meant in beside or not meant.exists():
+            return found[0]
+        return found[1] + Path(os.path.relpath(meant, target.parent)).as_posix()
+
+    return LINK.sub(mended, text)
+
+
 def write_copy(path: Path, target: Path) -> None:
-    """Write `path` to `target` with outputs cleared, remembering which version it was; mark it trusted."""
+    """Write `path` to `target` with outputs cleared, remembering which version it was; mark it trusted.
+
+    START keeps its outputs. Links that lead out of the notebooks' folder are mended.
+    """
     notebook = nbformat.read(path, as_version=4)
     version = fingerprint(notebook)
     for cell in notebook.cells:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and path.stem not in WITH_OUTPUTS:
             cell.outputs, cell.execution_count = [], None
+        if cell.cell_type == "markdown":
+            cell.source = with_links_from(cell.source, path, target)
         if asks(cell):
             cell.metadata["course_source"] = _digest(cell.source)  # so that an answer can be told from a stub
     notebook.metadata["course_version"] = version

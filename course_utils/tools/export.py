@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_utils.files import write_text
-from course_utils.files.paths import EXTRAS, ROOT
+from course_utils.files.paths import EXTRAS, FRONT, ROOT
 from course_utils.tools.questions import read_questions
 
 MARK = "#| export "
@@ -60,14 +60,16 @@ def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
     """The exported cells of all notebooks in the folder, in order.
 
     Ends the program for a cell that can only be meant for export and can't be, or whose module isn't a plain name of
-    Python, such as one that leads out of course_utils, and for such a cell in an extra.
+    Python, such as one that leads out of course_utils, and for such a cell in an extra, in START or in the hour.
     """
-    for path in sorted((notebook_folder / EXTRAS).glob("[a-z]*.ipynb")):
+    front = [path for name in FRONT if (path := notebook_folder / f"{name}.ipynb").is_file()]
+    for path in [*front, *sorted((notebook_folder / EXTRAS).glob("[a-z]*.ipynb"))]:
+        what = "a notebook without a number" if path in front else "an extra"
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code" and re.match(r"#\s*\|\s*exports?\b", "".join(cell["source"])):
-                sys.exit(f"{EXTRAS}/{path.name} has a cell that begins with {''.join(cell['source']).splitlines()[0]!r}; an "
-                         "extra exports nothing, because nothing in the course may depend on it: remove that line, or "
-                         "move the cell to a numbered notebook")
+                sys.exit(f"{path.relative_to(notebook_folder).as_posix()} has a cell that begins with "
+                         f"{''.join(cell['source']).splitlines()[0]!r}; {what} exports nothing, because nothing in the "
+                         "course may depend on it: remove that line, or move the cell to a numbered notebook")
     for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:

@@ -4,9 +4,9 @@
     python -m course_utils run [04 …]    execute notebooks; executed copies in outputs/notebooks
     python -m course_utils save [04 …]   execute notebooks in place (for maintainers)
 
-A notebook is named by its number; an extra, which has none, by its name: run vocabulary_size. Without a name all are
-run, the extras last. Does: fresh kernels, outputs without timings or progress bars. Does not: compare outputs (the tests
-do), or touch learners' copies (see `copies`).
+A notebook is named by its number; one that has none by its name: run START, run hour, run vocabulary_size. Without a name
+all are run: START first, the extras last. Does: fresh kernels, outputs without timings or progress bars. Does not: compare
+outputs (the tests do), or touch learners' copies (see `copies`).
 """
 
 import argparse
@@ -21,11 +21,17 @@ from nbclient.exceptions import CellExecutionError
 from tqdm import tqdm
 
 from course_utils.files import write_text
-from course_utils.files.paths import EXTRAS, NOTEBOOKS, ROOT
+from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, ROOT
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
     "12_ablations": "12_comparing_models",
 }
+SHORT = {"start": "START", "hour": "attention_in_an_hour"}  # what else somebody may type
+
+
+def front() -> list[Path]:
+    """START and the hour: the notebooks that come before the numbered ones."""
+    return [path for name in FRONT if (path := NOTEBOOKS / f"{name}.ipynb").is_file()]
 
 
 def extras() -> list[Path]:
@@ -34,22 +40,22 @@ def extras() -> list[Path]:
 
 
 def everything() -> list[Path]:
-    """The numbered notebooks in order, then the extras."""
-    return [*find([]), *extras()]
+    """START and the hour, the numbered notebooks in order, then the extras."""
+    return [*front(), *find([]), *extras()]
 
 
 def find(names: list[str]) -> list[Path]:
-    """The numbered notebooks in order, or those whose file name begins with one of `names`, extras last; 4 means 04.
+    """The numbered notebooks in order, or of all notebooks those whose file name begins with one of `names`; 4 means 04.
 
-    A notebook that has been renamed is also found by its old name, and an extra's whole name means that one alone. Ends
-    the program with the list of notebooks where a name fits none.
+    START comes first and extras come last. A notebook that has been renamed is also found by its old name, the hour as
+    'hour', and a whole name means that notebook alone. Ends the program with the list of notebooks where a name fits none.
     """
     numbered = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     if not names:
         return numbered
-    every, chosen = [*numbered, *extras()], set()
+    every, chosen = [*front(), *numbered, *extras()], set()
     for name in names:
-        start = RENAMED.get(name, f"0{name}" if len(name) == 1 and name.isdigit() else name)
+        start = {**RENAMED, **SHORT}.get(name, f"0{name}" if len(name) == 1 and name.isdigit() else name)
         fitting = [path for path in every if start and path.name.startswith(start)]
         if not fitting:
             sys.exit(f"there is no notebook {name!r}; there are {', '.join(path.stem for path in every)}")
@@ -137,7 +143,7 @@ def run(names: list[str], in_place: bool) -> int:
 def names_on_the_line(action: str, arguments: list[str] | None, what: str) -> list[str]:
     """The notebooks that the command line of an action names; ends the program where it says anything else."""
     parser = argparse.ArgumentParser(prog=f"python -m course_utils {action}", description=what)
-    parser.add_argument("names", nargs="*", help="the number of a notebook, such as 04, or the name of an extra")
+    parser.add_argument("names", nargs="*", help="the number of a notebook, such as 04, or a name: START, hour, an extra's")
     return parser.parse_args(arguments).names
 
 

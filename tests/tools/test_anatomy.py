@@ -1,4 +1,7 @@
-"""A numbered notebook is one lesson with the same furniture as its neighbours; extras describe their figures too."""
+"""A numbered notebook is one lesson with the same furniture as its neighbours; START and the hour have rules of their own.
+
+Extras describe their figures too.
+"""
 
 import ast
 import re
@@ -7,9 +10,10 @@ import nbformat
 import pytest
 
 from course_utils.exercises.catalogue import list_exercises
-from course_utils.tools.notebooks import NOTEBOOKS, everything
+from course_utils.tools.notebooks import NOTEBOOKS, everything, front
 
 WORDS, CELLS, LINES = 2900, 88, 40
+FRONT = {"START": (1200, 40), "attention_in_an_hour": (1800, 48)}  # words, cells
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
 TRANSLATED = [r"\bWho(ever)? [a-z]+s\b[^.?]{0,60},", r"\bthe street\b", r"\bmade reviews?\b", r"\balike\b", r"\ba coin\b",
               r"\bsays of\b", r"\bfor the logits\b", r"\bbesides\b"]
@@ -21,6 +25,10 @@ def read(paths) -> list:
 
 
 each = pytest.mark.parametrize("notebook", read(sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))))
+
+
+in_front = pytest.mark.parametrize("path", front(), ids=lambda path: path.stem)
+lessons = pytest.mark.parametrize("notebook", read([*front(), *sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))]))
 
 
 def prose(notebook) -> list[str]:
@@ -37,7 +45,19 @@ def test_it_is_one_lesson(notebook):
     assert len(notebook.cells) <= CELLS
 
 
-@each
+@in_front
+def test_what_comes_before_the_lessons_is_short_and_numbered_in_sections(path):
+    """START and the hour: few words, a title, an idea to a section, slides; nothing that could only be a lesson's."""
+    notebook, (words, cells) = nbformat.read(path, as_version=4), FRONT[path.stem]
+    assert sum(len(text.split()) for text in prose(notebook)) <= words and len(notebook.cells) <= cells
+    assert re.match(r"# [A-Z]", notebook.cells[0].source) and "slide" in notebook.cells[0].metadata.get("tags", [])
+    headings = [line for text in prose(notebook) for line in text.splitlines() if line.startswith("## ")]
+    numbers = [int(found[1]) for line in headings if (found := re.match(r"## (\d+)\. ", line))]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 3
+    assert not [cell.id for cell in code(notebook) if re.match(r"#\s*\|\s*export", cell.source)]
+
+
+@lessons
 def test_no_cell_is_long(notebook):
     for cell in code(notebook):
         tree = ast.parse("".join(line for line in cell.source.splitlines(True) if not line.startswith(("%", "!"))))
@@ -62,7 +82,7 @@ def test_the_furniture_is_everybodys(notebook):
     assert sum(line.startswith("progress()") for cell in code(notebook) for line in cell.source.splitlines()) == 1
 
 
-@each
+@lessons
 def test_a_prediction_is_asked_for_in_the_same_words(notebook):
     """The cell before `predict(...)` says 'Try it first'."""
     for before, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
@@ -70,7 +90,7 @@ def test_a_prediction_is_asked_for_in_the_same_words(notebook):
             assert "**Try it first" in before.source, cell.id
 
 
-@each
+@lessons
 def test_every_claim_prints_its_number(notebook):
     for cell in code(notebook):
         for node in ast.walk(ast.parse(cell.source)) if "claim(" in cell.source else []:
@@ -105,7 +125,7 @@ def test_references_can_be_followed(notebook):
     assert references and [one for one in references if "http" not in one and "doi.org" not in one] == []
 
 
-@each
+@lessons
 def test_it_sounds_like_english(notebook):
     for text in prose(notebook):
         for turn in TRANSLATED:
