@@ -77,7 +77,7 @@ class Piece:
         return {"text/html": self.html, "text/plain": self.alt}
 
     def save(self, path: str | Path) -> None:
-        """Write a page of its own, which opens in any browser without a network. Raises ValueError unless it ends in .html."""
+        """Write a page of its own, which opens in any browser without a network. Raises ValueError unless it's .html."""
         path = Path(path)
         if path.suffix != ".html":
             raise ValueError(f"path={str(path)!r}; expected a name that ends in .html")

@@ -1,18 +1,17 @@
 """Where the notebooks' saved outputs must come out the same, digit for digit, and their figures as well.
 
-Does: say whether they are compared on this machine; compare figures. Does not: compare the other outputs (nbval does).
+Does: say whether they are compared on this machine; compare figures, and pieces of HTML to touch (in `saved_pieces`).
+Does not: compare the other outputs (nbval does).
 """
 
 import base64
-import math
 import platform
-import re
 import struct
 from typing import NamedTuple
 
-from course_utils.files.switches import is_on
+from saved_pieces import NUMBER, pieces_difference, same_number, without_pieces
 
-NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+from course_utils.files.switches import is_on
 
 
 def are_compared(system: str = "", machine: str = "") -> bool:
@@ -57,23 +56,22 @@ def difference(saved: list[dict], now: list[dict]) -> str:
         if NUMBER.sub("#", old.text) != NUMBER.sub("#", new.text):
             return f"figure {k} is described in other words: {new.text!r} instead of {old.text!r}"
         for one, other in zip(NUMBER.findall(old.text), NUMBER.findall(new.text), strict=True):
-            if not math.isclose(_value(one), _value(other), rel_tol=0.01, abs_tol=0.001):
+            if not same_number(one, other):
                 return f"figure {k} is described with {other} instead of {one}: {new.text!r} instead of {old.text!r}"
     return ""
 
 
-def _value(number: str) -> float:
-    return float(number.replace("−", "-"))
-
-
 def compare_figures_too(cell_class: type) -> None:
-    """Let nbval's cells compare the figures as well, which it leaves out: their sizes and their alternative texts."""
+    """Let nbval's cells compare the figures as well, which it leaves out: their sizes and their alternative texts.
+
+    Pieces of HTML are compared by what they show, not as the text that nbval sees.
+    """
     compare_the_rest = cell_class.compare_outputs
 
     def compare_outputs(self, test, ref, skip_compare=None) -> bool:
-        if not compare_the_rest(self, test, ref, skip_compare):
+        if not compare_the_rest(self, without_pieces(test), without_pieces(ref), skip_compare):
             return False
-        problem = difference(ref, test)
+        problem = difference(ref, test) or pieces_difference(ref, test)
         if problem:
             self.comparison_traceback.append(problem)
         return not problem
