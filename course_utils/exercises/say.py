@@ -178,7 +178,7 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
     """What to say about numbers that are infinite or NaN where the right ones aren't; infinite ones come first."""
     for kind, found, advice in (
         ("infinite", torch.isinf, "Look for a division by zero, or a number too large to store."),
-        ("NaN", torch.isnan, "Look for 0 / 0, 0 times infinity, or inf - inf."),
+        ("NaN", torch.isnan, "Look for 0 / 0, the root of a negative number, or inf - inf."),
     ):
         parts = list(case.right.items())[::-1]                    # weights come after the context computed from them
         for part, right in sorted(parts, key=lambda item: getattr(item[1], "ndim", 0) == 0):          # lone numbers last

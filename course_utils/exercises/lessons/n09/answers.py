@@ -40,6 +40,7 @@ TFIDF = Answers(
         "not-smoothed": lambda: _entry(idf={"dull": math.log(4 / 3) + 1, "but": math.log(4 / 2) + 1,
                                             "moving": math.log(4 / 3) + 1}),
         "other-logarithm": lambda: _entry(idf={name: (value - 1) / math.log(10) + 1 for name, value in IDF.items()}),
+        "old-length": lambda: 2 * IDF["dull"] / math.hypot(IDF["but"], *IDF.values()),
         "other-review": lambda: IDF["dull"] / math.hypot(IDF["but"], *IDF.values()),
     },
 )
@@ -73,6 +74,7 @@ INTERVAL = Answers(
         "divided-by-seeds": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews + seeds * (n - 1) / n / n)),
         "spread-of-one": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews + seeds)),
         "standard-deviations-added": _with_parts(lambda reviews, seeds, n: 1.96 * (reviews**0.5 + (seeds / n) ** 0.5)),
+        "deviation-for-variance": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews + seeds**0.5 / n)),
         "one-standard-error": _with_parts(lambda reviews, seeds, n: math.sqrt(reviews + seeds / n)),
         "whole-width": _with_parts(lambda reviews, seeds, n: 2 * 1.96 * math.sqrt(reviews + seeds / n)),
         "reviews-times-seeds": _with_parts(lambda reviews, seeds, n: 1.96 * math.sqrt(reviews / n + seeds / n)),
@@ -140,6 +142,12 @@ def _compare(gap=lambda d: d.mean(), width=lambda d, a, b: 1.96 * d.std(correcti
     return answer
 
 
+def _among(differences):
+    if not len(differences):
+        return math.nan, math.nan
+    return differences.mean(), 1.96 * differences.std() / math.sqrt(len(differences))
+
+
 def _two_intervals(difference, a, b):
     return 1.96 * math.sqrt((a.mean() * (1 - a.mean()) + b.mean() * (1 - b.mean())) / len(a))
 
@@ -151,6 +159,9 @@ PAIRED = Answers(
         "turned-round": _compare(gap=lambda d: -d.mean()),
         "without-sign": _compare(gap=lambda d: d.abs().mean()),
         "of-differing": _compare(gap=lambda d: d.sum() / d.abs().sum()),
+        "among-differing": lambda first, second: _among((first.double() - second.double())[first != second]),
+        "binomial": _compare(width=lambda d, a, b: 1.96 * (d.mean() * (1 - d.mean()) / len(d)).sqrt()),
+        "divided-by-n": _compare(width=lambda d, a, b: 1.96 * d.std(correction=0) / len(d)),
         "counted-not-shared": _compare(gap=lambda d: d.sum()),
         "one-standard-error": _compare(width=lambda d, a, b: d.std(correction=0) / math.sqrt(len(d))),
         "not-centred": _compare(width=lambda d, a, b: 1.96 * d.square().mean().sqrt() / math.sqrt(len(d))),

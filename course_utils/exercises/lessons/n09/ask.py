@@ -1,5 +1,7 @@
 """Exercises of notebook 09, real reviews. The answers stand beside it, in `answers`."""
 
+import math
+
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
@@ -36,6 +38,8 @@ TFIDF = Exercise(
                 "In section 5 one is added to n and to df: ln((1 + n) / (1 + df)) + 1."),
         Mistake("other-logarithm", lambda case: f"{_one(case)}: the idf was taken with the logarithm to base 10.",
                 "It is the natural one, ln."),
+        Mistake("old-length", lambda case: f"{_one(case)}: 'dull' is counted twice, but the row was divided by 2.749.",
+                "That's the length of the row of review 0. Work out the length of this one."),
         Mistake("other-review", lambda case: f"{_one(case)} is the entry in 'not dull but moving'.",
                 "The fifth review has 'dull' twice, and no 'not'."),
     ),
@@ -85,6 +89,8 @@ INTERVAL = Exercise(
                 "varies less: divide its variance by their number."),
         Mistake("standard-deviations-added", lambda case: f"{_half(case)}.", "Two standard deviations were added. "
                 "For independent sources of chance the variances add up: add the squares, then take the root."),
+        Mistake("deviation-for-variance", lambda case: f"{_half(case)}.", "The standard deviation between the seeds was "
+                "used where their variance belongs: square it before you divide by the number of seeds."),
         Mistake("one-standard-error", lambda case: f"{_half(case)}.", "This is one standard deviation. 95 out of 100 "
                 "draws lie within 1.96 of them."),
         Mistake("whole-width", lambda case: f"{_half(case)}.", "This is the whole width. Return half of it, the number "
@@ -159,7 +165,7 @@ def _observe_shuffle(function, token_ids, attention_mask):
             of_three.add(tuple(shuffled[1, :3].tolist()))
         ascending += int((shuffled[0].diff() > 0).all())
     return {"rows with their own words": kept / 4 / CALLS, "rows with padding inside": inside / 4 / CALLS,
-            "rows with their padding": padded / 4 / CALLS, "rows with their words at the end": float(behind > 0),
+            "rows with their padding": padded / 4 / CALLS, "rows with their words at the end": float(behind > 2 * CALLS),
             "orders": 1.0 if len(orders) == 1 else 2.0 if len(orders) <= 20 else 3.0,      # one, a few, many
             "unmoved": _often(still), "few words move": float(len(orders) > 1 and stay > 2 * CALLS),
             "orders of three words": float(min(len(of_three), 6)),
@@ -190,6 +196,10 @@ def _padding_inside(case: Case) -> str:
     return f"in {100 * case.got['rows with padding inside']:.0f} of 100 rows there is padding between the words."
 
 
+def _lost(case: Case) -> str:
+    return f"{100 * (1 - case.got['rows with their own words']):.0f}"
+
+
 SHUFFLE = Exercise(
     given="columns", probes=_shuffle_probes, observe=_observe_shuffle,
     signature="shuffle_words(token_ids (batch, seq_len), attention_mask (batch, seq_len), True = real word) -> token_ids "
@@ -214,9 +224,12 @@ SHUFFLE = Exercise(
         Property(lambda case: case.got["rows with their words at the end"] > 0, lambda case: "your rows have their own "
                  "words at the end and the padding before them.", "The mask still says that the words come "
                  "first, so the padding must stay behind them."),
-        Property(lambda case: case.got["rows with their own words"] < 1, lambda case:
-                 f"{100 * (1 - case.got['rows with their own words']):.0f} of 100 rows lost or gained words.",
+        Property(lambda case: case.got["rows with their own words"] < 1 and case.inputs[0][-1, -1] == 0, lambda case:
+                 f"{_lost(case)} of 100 rows lost or gained words.",
                  "Each row must keep exactly its own real words, at its beginning."),
+        Property(lambda case: case.got["rows with their own words"] < 1, lambda case: "your rows keep their words when the "
+                 f"padding has id 0. When it has id 1, and a word id 0, {_lost(case)} of 100 rows lose or gain words.",
+                 "An id doesn't tell you what is padding. Use the mask."),
         Property(lambda case: case.got["rows with padding inside"] > 0, _padding_inside, "Padding stays at the end."),
         Property(lambda case: case.got["rows with their padding"] < 1, lambda case: "in "
                  f"{100 * (1 - case.got['rows with their padding']):.0f} of 100 rows the positions after the words have "
@@ -272,6 +285,11 @@ def _only_first(case: Case) -> float:
     return (case.inputs[0] & ~case.inputs[1]).double().mean().item()
 
 
+def _unpaired(case: Case) -> float:
+    """Half the interval if each model had been scored on reviews of its own."""
+    return 1.96 * math.sqrt(sum(right.double().var().item() for right in case.inputs) / len(case.inputs[0]))
+
+
 PAIRED = Exercise(
     probes=_paired_probes, tolerance=1e-4,
     signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
@@ -283,6 +301,14 @@ PAIRED = Exercise(
                 "sign says which one is right."),
         Mistake("of-differing", lambda case: f"{_gap(case)}.", "The mean was taken over the reviews on which they differ. "
                 "The exercise asks for the difference in accuracy: divide by all reviews."),
+        Mistake("among-differing", lambda case: f"{_gap(case)}.", "Only the reviews on which the two differ were kept. The "
+                "exercise asks for the mean over all reviews, zeros included. (Two models that never differ would give "
+                "0 / 0.)"),
+        Mistake("binomial", lambda case: f"the difference is right, but {_width(case)}.", "The formula of section 2 is for "
+                "an accuracy, a mean of zeros and ones. These differences can also be -1, so take their own standard "
+                "deviation."),
+        Mistake("divided-by-n", lambda case: f"the difference is right, but {_width(case)}.", "The standard deviation was "
+                "divided by n. Divide by the square root of n."),
         Mistake("counted-not-shared", lambda case: f"your difference is {case.answer[0]:.0f} reviews.",
                 "Divide by the number of reviews: a difference in accuracy is a proportion."),
         Mistake("one-standard-error", lambda case: f"{_width(case)}.", "This is one standard error; 95 out of 100 draws lie "
@@ -308,6 +334,9 @@ PAIRED = Exercise(
                  "only the second has right count as -1."),
         Property(lambda case: abs(case.answer[0] - case.expected[0]) > 1.2e-4, lambda case: f"{_gap(case)}.",
                  "It's the first model's accuracy minus the second's."),
+        Property(lambda case: abs(case.answer[1] / _unpaired(case) - 1) < 0.03 < _unpaired(case) / case.expected[1] - 1,
+                 lambda case: f"the difference is right, but {_width(case)}.", "The variances of the two accuracies were "
+                 "added, as for models scored on different reviews. Take the variance of the differences."),
         Property(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case: "the difference is right, but "
                  f"{_width(case)}.", "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the "
                  "root of n, and multiply by 1.96."),
