@@ -41,6 +41,46 @@ def test_permutation_effect_against_all_orders_of_three_tokens():
     assert sum(value < found - 1e-5 for value in moved) <= 3 <= sum(value <= found + 1e-5 for value in moved)
 
 
+def test_permutation_effect_in_log_odds_against_all_orders_of_three_tokens():
+    from itertools import permutations
+
+    model = make_model()
+    with torch.no_grad():
+        model.output.weight.mul_(5)
+        model.pooling.query.mul_(8)
+    ids = torch.tensor([[5, 9, 13, 0, 0]])
+    mask = ids != 0
+    weights, logits = explain.pooling_scores(model, ids, mask)[0, :3], explain.token_logits(model, ids, mask)[0, :3]
+    own_odds = (logits[:, 1] - logits[:, 0]).tolist()
+    before = sum(weight * odds for weight, odds in zip(weights.tolist(), own_odds))
+    moved = [abs(sum(weight * odds for weight, odds in zip(order, own_odds)) - before)
+             for order in permutations(weights.tolist())]
+    found = explain.permutation_effect(model, ids, mask, shuffles=2001, scale="log-odds")[0].item()
+    assert min(abs(found - value) for value in moved) < 1e-5 and found > 1e-4
+    assert sum(value < found - 1e-5 for value in moved) <= 3 <= sum(value <= found + 1e-5 for value in moved)
+
+
+def test_log_odds_move_on_where_the_probability_is_saturated(batch):
+    """Ten times the output layer: ten times the move in log-odds; probabilities can't follow."""
+    model, moved = make_model(), {}
+    for factor in (1, 10):
+        with torch.no_grad():
+            model.output.weight.mul_(factor)
+            model.output.bias.copy_(torch.tensor([0.0, 2.0 * (factor - 1)]))
+        for scale in ("probability", "log-odds"):
+            moved[scale, factor] = explain.permutation_effect(model, *batch, shuffles=20, scale=scale)
+    torch.testing.assert_close(moved["log-odds", 10], 10 * moved["log-odds", 1], rtol=1e-3, atol=1e-4)
+    assert (moved["probability", 10] < moved["probability", 1]).all()
+
+
+def test_permutation_effect_knows_two_scales_and_log_odds_need_two_classes(batch):
+    with pytest.raises(ValueError, match="'odds'.*'probability' or 'log-odds'"):
+        explain.permutation_effect(make_model(), *batch, scale="odds")
+    with pytest.raises(ValueError, match="the model has 3"):
+        explain.permutation_effect(make_model(num_classes=3), *batch, scale="log-odds")
+    assert torch.isfinite(explain.permutation_effect(make_model(num_classes=3), *batch, shuffles=3)).all()
+
+
 def test_mean_pooling_does_not_move_under_shuffling(batch):
     assert explain.permutation_effect(make_model(pooling="mean"), *batch, shuffles=5).max() < 1e-6
 

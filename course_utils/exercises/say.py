@@ -28,6 +28,8 @@ KNOWN_ERRORS = (                                        # PyTorch's messages tha
      "small on purpose: a single batch, a single token."),
     ("cannot access local variable", "That variable gets a value only inside a loop or an `if` that doesn't run for this "
      "input. Give it a value before that."),
+    ("step must be greater than zero", "PyTorch can't take a tensor backwards with [::-1]. Write .flip(0), or sort with "
+     "descending=True."),
 )
 
 

@@ -19,8 +19,6 @@ __all__ = [
     "Agreement",
     "evidence_flags",
     "agreement",
-    "Interval",
-    "bootstrap_interval",
     "REMOVALS",
     "remove",
     "probability_of",
@@ -29,6 +27,8 @@ __all__ = [
     "top_tokens",
     "comprehensiveness",
     "sufficiency",
+    "Interval",
+    "bootstrap_interval",
 ]
 
 
@@ -72,30 +72,6 @@ def agreement(scores: ArrayLike, evidence: ArrayLike) -> Agreement:
     first = np.argsort(-scores, kind="stable")[:k]
     return Agreement(float(average_precision_score(evidence, scores)), float(roc_auc_score(evidence, scores)),
                      float(evidence[first].mean()))
-
-
-class Interval(NamedTuple):
-    """A `mean`, and the bounds `low` and `high` of its 95 % interval.
-
-    Taught in 11_attention_as_explanation, '1. Does it point at the right words?'.
-    """
-
-    mean: float
-    low: float
-    high: float
-
-
-def bootstrap_interval(values: ArrayLike, draws: int = 2000, seed: int = 0) -> Interval:
-    """The mean of one number a review (reviews,), with the interval that redrawing the reviews gives (Efron 1979).
-
-    Taught in 11_attention_as_explanation, '1. Does it point at the right words?'.
-    """
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"values have the shape {values.shape}; expected one number for each review")
-    drawn = np.random.default_rng(seed).integers(len(values), size=(draws, len(values)))
-    low, high = np.quantile(values[drawn].mean(axis=1), (0.025, 0.975))
-    return Interval(float(values.mean()), float(low), float(high))
 
 
 REMOVALS = ("delete", "unk", "hide")
@@ -197,3 +173,27 @@ def _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_
         rest = remove(model, token_ids, attention_mask, ~top if keep_top else top, how)
         lost.append(whole - probability_of(model, *rest, target))
     return torch.stack(lost).mean(dim=0)
+
+
+class Interval(NamedTuple):
+    """A `mean`, and the bounds `low` and `high` of its 95 % interval.
+
+    Taught in 11_attention_as_explanation, '3. The pooling weights'.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(values: ArrayLike, draws: int = 2000, seed: int = 0) -> Interval:
+    """The mean of one number a review (reviews,), with the interval that redrawing the reviews gives (Efron 1979).
+
+    Taught in 11_attention_as_explanation, '3. The pooling weights'.
+    """
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"values have the shape {values.shape}; expected one number for each review")
+    drawn = np.random.default_rng(seed).integers(len(values), size=(draws, len(values)))
+    low, high = np.quantile(values[drawn].mean(axis=1), (0.025, 0.975))
+    return Interval(float(values.mean()), float(low), float(high))

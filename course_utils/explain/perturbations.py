@@ -41,12 +41,14 @@ def permutation_effect(
     Half the sum of |p - q| over the classes (total variation), between 0 and 1; with scale="log-odds" how far the
     log-odds of two classes move, which has no upper limit and doesn't flatten where the model is sure. The vectors stay,
     only the weights of the real tokens are shuffled. Jain and Wallace 2019, section 4.2.1.
-    Raises ValueError for another scale.
+    Raises ValueError for another scale, or log-odds of more classes than two.
 
     Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
     if scale not in ("probability", "log-odds"):
         raise ValueError(f"scale={scale!r}; use 'probability' or 'log-odds'")
+    if scale == "log-odds" and model.config.num_classes != 2:
+        raise ValueError(f"log-odds are for two classes and the model has {model.config.num_classes}; use 'probability'")
     weights = pooling_scores(model, token_ids, attention_mask)             # (batch, seq_len)
     logits = token_logits(model, token_ids, attention_mask)                # (batch, seq_len, classes)
 

@@ -99,6 +99,7 @@ WRONG = [  # exercise, answer, the named mistake ("" for none), what the message
     ("9.1", lambda values, n: (np.median(values) + 0.001, right("9.1")(values, n)[1]), "", "Add up the accuracies"),
     ("9.3", two_standard_errors, "", "multiply by 1.96"), ("9.4", neighbours_exchanged, "", "every order must be possible"),
     ("10.3", mean_of_the_rest, "", "The rest is the sum"), ("11.1", found_among_the_first, "", "divide by the rank"),
+    ("11.1", lambda scores, evidence: right("11.1")(scores[::-1], evidence), "", "Write .flip(0)"),
     ("11.2", lambda score, tokens: [score(tokens) - score(" ".join(tokens[:i])) for i in range(len(tokens))], "",
      "score takes a list of tokens"),
     ("11.3", lambda score, tokens, values, shares: right("11.3")(score, tokens, values, [s for s in shares if s]), "",

@@ -27,7 +27,7 @@ from course_utils.training import BatchOptions, EncodedReviews, batches, encode_
 NAME = "explanations"
 EACH, PART = 100, 25                                    # so many of each kind, the first ones of the test split; notebook 11
 STEPS, SHUFFLES, TOLERANCE = 64, 100, 0.05              # scores PART of each again, and compares
-TOLERANCES = (TOLERANCE, 0.01)                          # the second: Jain and Wallace's released code, two classes
+TOLERANCES = (TOLERANCE, 0.01)                          # of Jain and Wallace's code for two classes: counted, searched for
 ERASED_BY = ("pooling weights", "attention × gradient", "random")
 CHECKS = [TOLERANCES, ERASED_BY, "all methods' comprehensiveness over a broken model", "adjusted for kind and length"]
 OPTIONS = BatchOptions(batch_size=64, multiple_of=1)

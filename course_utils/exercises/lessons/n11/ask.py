@@ -250,14 +250,14 @@ def _one(case: Case) -> str:
 ENTRY = Exercise(
     kind="number", tolerance=1e-3, signature="one number, to two or three decimals",
     mistakes=(
-        Mistake("no-residual", lambda case: f"{_one(case)} is the entry of A2 A1.", "The residual is missing: a word also "
+        Mistake("no-residual", lambda case: f"{_one(case)} is the entry of A₁ A₀.", "The residual is missing: a word also "
                 "keeps itself in each layer. Mix each map with the identity first, ½(A + I)."),
-        Mistake("wrong-order", lambda case: f"{_one(case)} is the entry of Ã1 Ã2.", "The order is reversed. The second "
+        Mistake("wrong-order", lambda case: f"{_one(case)} is the entry of Ã₀ Ã₁.", "The order is reversed. The second "
                 "layer's '.' looks at what the first layer produced: take the row of the last layer and the column of the "
                 "first."),
-        Mistake("no-residual-wrong-order", lambda case: f"{_one(case)} is the entry of A1 A2.",
+        Mistake("no-residual-wrong-order", lambda case: f"{_one(case)} is the entry of A₀ A₁.",
                 "Two things are wrong: the residual is missing, ½(A + I), and the last layer belongs on the left."),
-        Mistake("no-half", lambda case: f"{_one(case)} is the entry of (A2 + I)(A1 + I).", "Its rows sum to four. The half "
+        Mistake("no-half", lambda case: f"{_one(case)} is the entry of (A₁ + I)(A₀ + I).", "Its rows sum to four. The half "
                 "makes each layer's rows sum to one."),
         Mistake("half-once", lambda case: f"{_one(case)} has the half in one layer only.", "Each of the two layers is ½(A "
                 "+ I), so together they give a quarter."),
