@@ -12,9 +12,10 @@
 # make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
 # make data (the course corpus), make models (any missing models in data/checkpoints), make gallery, make lint,
 # make test-processors (run the notebooks' tests as if on other processors; NB=08: one notebook; THREADS=2),
+# make test-browser (what can be touched, in Chromium and a real JupyterLab with the network cut; needs Chromium and its driver),
 # make seeds NB=08 (its claims with five random seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
-.PHONY: lab test test-processors seeds course imdb results speed fresh update setup exercise notebook export save data lint models gallery
+.PHONY: lab test test-processors test-browser seeds course imdb results speed fresh update setup exercise notebook export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -27,6 +28,10 @@ test: setup
 
 test-processors: setup
 	@$(PY) -m course_utils processors $(NB) --threads $(or $(THREADS),1)
+
+test-browser: setup
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r tests/browser/requirements.txt
+	@TQDM_DISABLE=1 $(PY) -m pytest tests/browser
 
 seeds: setup
 	@$(PY) -m course_utils seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
