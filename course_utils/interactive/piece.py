@@ -43,7 +43,7 @@ class Piece:
 
     `kind` names the script; `data` is what it draws, anything JSON can hold (no NaN). `still` is an SVG picture as text,
     shown until the script runs and where scripts don't run; `alt` says in words what it shows. `scripts` are further
-    scripts that `kind.js` needs, without their ending.
+    scripts that `kind.js` needs, without their ending; where one has a style sheet of its name, that comes with it.
     Raises ValueError for an empty `alt` or a `still` that isn't SVG, TypeError or ValueError for data that JSON can't hold.
     """
 
@@ -63,7 +63,8 @@ class Piece:
     def html(self) -> str:
         """The piece as HTML to put anywhere in a page, the same bytes for the same data."""
         picture = base64.b64encode(self.still.encode()).decode()
-        look = "\n".join(filter(None, (_colours(), _source("shell.css"), _source(f"{self.kind}.css"))))
+        styles = (_source(f"{name}.css") for name in ("shell", *self.scripts, self.kind))
+        look = "\n".join(filter(None, (_colours(), *styles)))
         code = "\n".join(_source(f"{name}.js") for name in ("shell", *self.scripts, self.kind))
         # data-lm-suppress-shortcuts: JupyterLab leaves the keys that are pressed in here alone
         return (
