@@ -70,11 +70,13 @@ def _vector(what: str, vector: Vector) -> list[float]:
 
 
 def _alt(data: dict, found: Lookup) -> str:
-    keys = "; ".join(f"'{shown(token)}' ({key[0]:g}, {key[1]:g}): dot product {score:.2f}, weight {weight:.2f}" for
-                     token, key, score, weight in zip(data["tokens"], data["keys"], found.scores, found.weights, strict=True))
-    return (f"The query '{shown(data['name'])}' ({data['query'][0]:g}, {data['query'][1]:g}) and {len(data['keys'])} keys as "
-            f"arrows in a plane of {data['features'][0]} and {data['features'][1]}. {keys}. The weighted mean of the values is "
-            f"({found.answer[0]:.2f}, {found.answer[1]:.2f}). The arrows can be dragged.")
+    rows = zip(data["tokens"], data["keys"], found.scores, found.weights, strict=True)
+    keys = "; ".join(f"'{shown(token)}' ({key[0]:g}, {key[1]:g}): dot product {score:.2f}, weight {weight:.2f}"
+                     for token, key, score, weight in rows)
+    (a, b), (one, other) = data["query"], data["features"]
+    return (f"The query '{shown(data['name'])}' ({a:g}, {b:g}) and {len(data['keys'])} keys as arrows in a plane of "
+            f"{one} and {other}. {keys}. The weighted mean of the values is ({found.answer[0]:.2f}, {found.answer[1]:.2f}). "
+            f"The arrows can be dragged.")
 
 
 def _still(data: dict, found: Lookup) -> str:
@@ -86,12 +88,14 @@ def _still(data: dict, found: Lookup) -> str:
     def arrow(vector: Vector, colour: str, width: float, name: str, lift: float = 0) -> list[str]:
         (x, y), length = at(vector), math.hypot(*vector)
         along = (vector[0] / length, -vector[1] / length) if length else (0.7, 0.7)
-        head = [(x, y), *((x - 12 * along[0] - side * 5 * along[1], y - 12 * along[1] + side * 5 * along[0]) for side in (-1, 1))]
+        head = [(x, y), *((x - 12 * along[0] - side * 5 * along[1], y - 12 * along[1] + side * 5 * along[0])
+                          for side in (-1, 1))]
         tip = element("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in head) + "z", fill=colour)
         stem = element("line", x1=size / 2, y1=size / 2, x2=x - 6 * along[0], y2=y - 6 * along[1], stroke=colour,
                        stroke_width=width)
         anchor = "end" if along[0] < -0.3 else "start" if along[0] > 0.3 else "middle"
-        named = label(x + 8 * along[0], y + 5 + 14 * along[1] + lift, cut(shown(name), 10), 14, fill=colour, text_anchor=anchor)
+        named = label(x + 8 * along[0], y + 5 + 14 * along[1] + lift, cut(shown(name), 10), 14, fill=colour,
+                      text_anchor=anchor)
         return [stem, tip, named] if length else [element("circle", cx=x, cy=y, r=4, fill=colour), named]
 
     parts = [element("line", x1=a, y1=b, x2=c, y2=d, stroke=LINE) for a, b, c, d in
@@ -108,8 +112,9 @@ def _still(data: dict, found: Lookup) -> str:
     parts += [label(left + dx, 30, text, 13, fill=SOFT) for dx, text in ((0, "key"), (100, "dot product"), (200, "weight"))]
     for k, (token, score, weight) in enumerate(zip(data["tokens"], found.scores, found.weights, strict=True)):
         y = 62 + 36 * k
-        parts += [label(left, y, cut(shown(token), 10), 15, fill=INK), label(left + 150, y, fixed(score), 15, text_anchor="end"),
-                  bar(left + 200, y - 17, 110 * weight, 22), label(left + 208 + 110 * weight, y, fixed(weight), 15)]
+        parts += [label(left, y, cut(shown(token), 10), 15, fill=INK),
+                  label(left + 150, y, fixed(score), 15, text_anchor="end"), bar(left + 200, y - 17, 110 * weight, 22),
+                  label(left + 208 + 110 * weight, y, fixed(weight), 15)]
     answer = f"weighted mean: ({fixed(found.answer[0])}, {fixed(found.answer[1])})"
     parts.append(label(left, 80 + 36 * len(data["tokens"]), answer, 15, fill=ANSWER))
     return picture(800, size, *parts)

@@ -63,5 +63,5 @@ def bar(x: float, y: float, width: float, height: float, fill: str = PURPLE, **a
 
 def picture(width: float, height: float, *parts: str) -> str:
     """The whole picture on white. What it shows is said by the alternative text of the piece."""
-    return element("svg", bar(0, 0, width, height, "#ffffff"), *parts, xmlns="http://www.w3.org/2000/svg",
-                   viewBox=f"0 0 {short(width)} {short(height)}", width=width, height=height, font_family=LETTERS, role="img")
+    return element("svg", bar(0, 0, width, height, "#ffffff"), *parts, xmlns="http://www.w3.org/2000/svg", role="img",
+                   viewBox=f"0 0 {short(width)} {short(height)}", width=width, height=height, font_family=LETTERS)

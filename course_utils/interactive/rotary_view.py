@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from course_utils.interactive.drawing import LINE, PURPLE, SOFT, element, fixed, label, picture, shown
+from course_utils.interactive.drawing import LINE, PURPLE, SOFT, cut, element, fixed, label, picture, shown
 from course_utils.interactive.piece import Piece
 
 FARTHEST, MOST_PAIRS = 24, 4
@@ -54,13 +54,13 @@ def rotary_view(query: Sequence[float] = (1.0, 0.0), key: Sequence[float] = (0.8
     """
     query, key, speeds = ([round(float(number), 4) for number in numbers] for numbers in (query, key, speeds))
     if len(query) != len(key) or len(query) != 2 * len(speeds) or not 1 <= len(speeds) <= MOST_PAIRS:
-        raise ValueError(f"query of {len(query)} numbers, key of {len(key)}, {len(speeds)} speeds; expected two numbers in query "
-                         f"and key for each of 1 to {MOST_PAIRS} speeds")
+        raise ValueError(f"query of {len(query)} numbers, key of {len(key)}, {len(speeds)} speeds; expected two numbers in "
+                         f"query and key for each of 1 to {MOST_PAIRS} speeds")
     if not all(math.isfinite(number) for number in (*query, *key, *speeds)):
         raise ValueError(f"query={query}, key={key}, speeds={speeds}; expected finite numbers")
     for name, vector in (("query", query), ("key", key)):
         if any(math.hypot(*vector[i : i + 2]) == 0 for i in range(0, len(vector), 2)):
-            raise ValueError(f"{name}={vector} has a pair of zeros, which has no angle; expected at least one number in each pair")
+            raise ValueError(f"{name}={vector} has a pair of zeros, which has no angle; expected a number in each pair")
     for name, position in (("m", m), ("n", n)):
         if position != int(position) or not 0 <= position <= FARTHEST:
             raise ValueError(f"{name}={position!r}; expected a whole number from 0 to {FARTHEST}")
@@ -84,10 +84,10 @@ def _alt(data: dict) -> str:
     first, other = _score(data, data["m"], data["n"]), _score(data, m, n)
     back = _score(data, data["n"], data["m"])
     speeds = " and ".join(f"{speed:g}" for speed in data["speeds"])
-    return (f"The {names[0]} at position {data['m']} and the {names[1]} at position {data['n']}, each pair of numbers turned by "
-            f"{speeds} radians for each position: the score is {first.score:.4f}. At {m} and {n} both have turned further and "
-            f"the score is {other.score:.4f}; at {data['n']} and {data['m']} it is {back.score:.4f}. A curve shows the score "
-            f"against the distance from −{FARTHEST} to {FARTHEST}. Sliders move the two positions.")
+    return (f"The {names[0]} at position {data['m']} and the {names[1]} at position {data['n']}; each pair of numbers is "
+            f"turned by {speeds} radians for each position, and the score is {first.score:.4f}. At {m} and {n} both have "
+            f"turned further and the score is {other.score:.4f}; at {data['n']} and {data['m']} it is {back.score:.4f}. A "
+            f"curve shows the score against the distance from −{FARTHEST} to {FARTHEST}. Sliders move the two positions.")
 
 
 def _dial(data: dict, at: tuple[float, float], m: int, n: int) -> list[str]:
@@ -95,14 +95,16 @@ def _dial(data: dict, at: tuple[float, float], m: int, n: int) -> list[str]:
     (x, y), turned = at, _score(data, m, n)
     longest = max(math.hypot(*data["query"][:2]), math.hypot(*data["key"][:2]))
     parts = [element("circle", cx=x, cy=y, r=92, fill="none", stroke=LINE)]
-    for name, vector, colour, position in ((data["names"][0], turned.query, QUERY, m), (data["names"][1], turned.key, KEY, n)):
+    rows = zip(data["names"], (turned.query, turned.key), (QUERY, KEY), (m, n), strict=True)
+    for name, vector, colour, position in rows:
         a, b = 84 * vector[0] / longest, -84 * vector[1] / longest
         length = math.hypot(a, b)
         head = [(a, b), *((a - 13 * a / length - side * 6 * b / length, b - 13 * b / length + side * 6 * a / length)
                           for side in (1, -1))]
         parts += [element("line", x1=x, y1=y, x2=x + 0.93 * a, y2=y + 0.93 * b, stroke=colour, stroke_width=4),
                   element("path", d="M" + "L".join(f"{x + c:.1f} {y + d:.1f}" for c, d in head) + "z", fill=colour),
-                  label(x + 1.32 * a, y + 1.18 * b + 5, f"{shown(name)} {position}", 14, fill=colour, text_anchor="middle")]
+                  label(x + 1.32 * a, y + 1.18 * b + 5, f"{cut(shown(name), 10)} {position}", 14, fill=colour,
+                        text_anchor="middle")]
     said = f"angle {fixed(turned.angles[0])}, score {fixed(turned.score, 4)}"
     return [*parts, label(x, y + 140, said, 14, text_anchor="middle")]
 
@@ -122,7 +124,8 @@ def _still(data: dict) -> str:
     parts += [element("line", x1=left, y1=top + height / 2, x2=left + width, y2=top + height / 2, stroke=LINE),
               element("line", x1=left + width / 2, y1=top, x2=left + width / 2, y2=top + height, stroke=LINE),
               element("path", d=curve, fill="none", stroke=PURPLE, stroke_width=2),
-              element("circle", cx=x, cy=y, r=6, fill=PURPLE), label(left, 28, "score against distance n − m", 14, fill=SOFT)]
+              element("circle", cx=x, cy=y, r=6, fill=PURPLE),
+              label(left, 28, "score against distance n − m", 14, fill=SOFT)]
     for distance, anchor in ((-FARTHEST, "start"), (0, "middle"), (FARTHEST, "end")):
         parts.append(label(place(distance, 0)[0], top + height + 18, fixed(distance, 0), 13, fill=SOFT, text_anchor=anchor))
     return picture(800, 290, *parts)

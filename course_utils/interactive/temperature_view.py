@@ -62,7 +62,8 @@ def temperature_view(scores: Sequence[float] = (0.0, 1.0, 0.0, -1.0),
         raise ValueError(f"temperature={temperature!r}; expected 0.1 to 5")
     data = {"tokens": tokens, "scores": [round(score, 1) for score in scores], "d_k": int(d_k), "divide": bool(divide),
             "temperature": round(temperature, 1), "limit": max(3, math.ceil(max(map(abs, scores))))}
-    rows = [softmax_row(data["scores"], d_k=d_k, divide=divided, temperature=data["temperature"]) for divided in (True, False)]
+    rows = [softmax_row(data["scores"], d_k=d_k, divide=divided, temperature=data["temperature"])
+            for divided in (True, False)]
     return Piece("temperature_view", data, still=_still(data, rows), alt=_alt(data, rows), scripts=["controls"])
 
 
@@ -87,7 +88,8 @@ def _still(data: dict, rows: list[Row]) -> str:
             y = top + step * k
             parts += [label(left + 20, y + 18, cut(shown(token), 10), 15), bar(left + 110, y, 120 * weight, 24),
                       label(left + 118 + 120 * weight, y + 18, fixed(weight), 15),
-                      bar(left + 290, y + 4, 160 * slope, 16, SLOPE), label(left + 296 + 160 * slope, y + 18, fixed(slope), 13)]
+                      bar(left + 290, y + 4, 160 * slope, 16, SLOPE),
+                      label(left + 296 + 160 * slope, y + 18, fixed(slope), 13)]
         parts.append(label(left + 20, height - 14, f"entropy {fixed(row.entropy)} of log {len(data['tokens'])}, "
                                                    f"slopes add up to {fixed(row.slope)}", 14))
     parts.append(element("line", x1=392, y1=12, x2=392, y2=height - 8, stroke=LINE))
