@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -33,9 +34,11 @@ def _source(name: str) -> str:
 
 
 def in_script(value: object) -> str:
-    """JSON that can stand in a script element: no '<' that could end it, no line separator that older scripts refuse."""
+    """JSON that can stand in a script element of a UTF-8 page: no '<' that could end it, no line separator that older
+    scripts refuse, no half of a character.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return re.sub("[<\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class Piece:

@@ -12,12 +12,22 @@ function start(name, look, build, data) {
       var style = document.createElement("style");
       style.textContent = look;
       tree.replaceChildren(style, root);
+      keepKeys(root);
       build(root, data, host);
       still.forEach(function (node) { node.remove(); });
     } catch (error) {
       if (host.shadowRoot) host.shadowRoot.replaceChildren(document.createElement("slot"));
       console.error(error);
     }
+  });
+}
+
+// keepKeys: keys that are typed into a piece don't turn the page's slides or run its shortcuts
+function keepKeys(root) {
+  ["keydown", "keypress", "keyup"].forEach(function (type) {
+    root.addEventListener(type, function (event) {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey && !/^(F\d+|Page|Escape)/.test(event.key)) event.stopPropagation();
+    });
   });
 }
 
