@@ -94,19 +94,19 @@ NORM = Exercise(
     "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"),
     signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
     mistakes=(
-        Mistake("over-words", _moments, "You normalise over the words (dim 1). Then a word's numbers depend on the other "
+        Mistake("over-words", _moments, "You normalize over the words (dim 1). Then a word's numbers depend on the other "
                 "words of its text, and on padding (section 5). The features are the last dimension."),
-        Mistake("over-text", _moments, "You normalise over words and features together. A word's numbers then depend on the "
+        Mistake("over-text", _moments, "You normalize over words and features together. A word's numbers then depend on the "
                 "rest of its text (section 5). Each word has a mean and a variance of its own."),
-        Mistake("over-words-from-the-end", _moments, "You normalise over the last dimension but one, the words. Then a "
+        Mistake("over-words-from-the-end", _moments, "You normalize over the last dimension but one, the words. Then a "
                 "word's numbers depend on the other words of its text, and on padding (section 5). The features are the "
                 "last dimension."),
-        Mistake("over-text-from-the-end", _moments, "You normalise over the last two dimensions together, words and "
+        Mistake("over-text-from-the-end", _moments, "You normalize over the last two dimensions together, words and "
                 "features. A word's numbers then depend on the rest of its text (section 5). The features are the last "
                 "dimension alone."),
         Mistake("third-dimension", _moments, "With three dimensions it works, because there dim 2 is the last. x can "
                 "have any number of leading dimensions: count from the end, dim=-1."),
-        Mistake("over-batch", _moments, "You normalise over the texts (dim 0): a model's prediction for one review "
+        Mistake("over-batch", _moments, "You normalize over the texts (dim 0): a model's prediction for one review "
                 "would depend "
                 "on the others in its batch (section 5). The features are the last dimension."),
         Mistake("d-minus-1", _moments, "The squares were divided by d - 1, as torch.var and torch.std do unless told "
@@ -121,7 +121,7 @@ NORM = Exercise(
                 "a different norm, RMSNorm; layer norm subtracts the mean first."),
         Mistake("squares-of-x", _moments, "The mean was subtracted in the numerator but not in the variance, which is the "
                 "mean square of the deviations, not of x."),
-        Mistake("no-scale-no-shift", _raw, "The vector is normalised correctly, but then it stops: multiply by weight "
+        Mistake("no-scale-no-shift", _raw, "The vector is normalized correctly, but then it stops: multiply by weight "
                 "and add "
                 "bias, feature by feature."),
         Mistake("no-shift", _raw, "Normalised and scaled correctly, but bias was not added."),
@@ -173,24 +173,24 @@ POST_NORM = Exercise(
         Mistake("feed-forward-first", _steps("C", "E"), "Here the feed-forward layer runs before attention. It draws "
                 "conclusions "
                 "from what attention has collected, so attention comes first."),
-        Mistake("norm-before-attention", _steps("D", "E"), "x is normalised before attention sees it. That is neither of "
+        Mistake("norm-before-attention", _steps("D", "E"), "x is normalized before attention sees it. That is neither of "
                 "the two orders: since x is overwritten, the residual starts from the norm as well. Post-norm: after the "
                 "sum."),
         Mistake("norm-before-sum", _steps("D", "B"), "norm_1 comes before attention's change has been added. Post-norm "
-                "normalises the sum, LN(x + f(x))."),
+                "normalizes the sum, LN(x + f(x))."),
         Mistake("side-by-side", _steps("C", "B"), "The feed-forward layer reads x before attention's change has been added. "
                 "The sum comes first, then the next sublayer."),
         Mistake("norms-swapped", _steps("A", "D"), "norm_2 belongs to the feed-forward layer and ends the block; norm_1 "
                 "ends the attention part."),
-        Mistake("norm-too-late", _steps("D", "C"), "The feed-forward layer reads the sum before norm_1 has normalised it. "
+        Mistake("norm-too-late", _steps("D", "C"), "The feed-forward layer reads the sum before norm_1 has normalized it. "
                 "In post-norm each half ends with its norm."),
         Mistake("last-norm-too-early", _steps("A", "F"), "norm_2 comes before the feed-forward layer's change has been "
-                "added. Post-norm normalises the sum, and a norm is the last line."),
+                "added. Post-norm normalizes the sum, and a norm is the last line."),
     ),
     properties=(),
     hints=(
         "Post-norm is LN(x + f(x)), twice. Which three lines belong to f = attention?",
-        "In each half: compute f(x), add it, normalise.",
+        "In each half: compute f(x), add it, normalize.",
     ),
 )
 
@@ -216,8 +216,8 @@ STACK = Exercise(
     mistakes=(
         Mistake("post-norm", _silent, "Each norm comes after its sum: that is post-norm, LN(x + f(x)). In pre-norm the "
                 "norms are inside, x + f(LN(x)), and there are only sums on the path of x (section 7)."),
-        Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalised x. "
-                "Only what goes into the sublayer is normalised."),
+        Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalized x. "
+                "Only what goes into the sublayer is normalized."),
         Mistake("no-residual", _silent, "Neither sublayer adds its input: its output replaces x. Section 9 shows where "
                 "that leads: x = x + …, twice in each layer."),
         Mistake("attention-replaces", _silent, "Attention's output replaces x; the residual around the feed-forward layer "
@@ -316,7 +316,7 @@ DEPTH = Exercise(
         Mistake("residual-again", _output, "You add each block's output to its input. The residuals are inside the blocks: "
                 "here x = block(x) is all."),
         Mistake("cut-off", _trained, "no_grad(), detach(), .data or requires_grad_(False) blocks the gradient. No "
-                "optimiser could train the stack."),
+                "optimizer could train the stack."),
     ),
     properties=(
         Property(lambda case: case.parameters.item() != case.right["parameters"].item(), _count,
