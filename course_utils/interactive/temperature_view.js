@@ -5,7 +5,7 @@ function build(root, data, host) {
     min: 0, max: 9, step: 1, value: Math.round(Math.log2(data.d_k)), text: function (v) { return String(Math.pow(2, v)); },
   }, update);
   var temperature = slider("temperature", {
-    min: 0.1, max: 5, step: 0.1, value: data.temperature, text: function (v) { return fixed(v, 1); },
+    min: 0.1, max: 10, step: 0.1, value: data.temperature, text: function (v) { return fixed(v, 1); },
   }, update);
   var divide = h("input", { type: "checkbox", onchange: function () { update(true); } });
   divide.checked = data.divide;

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from course_utils.interactive.drawing import LINE, SOFT, bar, cut, element, fixed, label, picture, shown
 from course_utils.interactive.piece import Piece
 
-TEMPERATURES, WIDEST, MOST_TOKENS = (0.1, 5.0), 512, 8
+TEMPERATURES, WIDEST, MOST_TOKENS = (0.1, 10.0), 512, 8
 SLOPE = "#6b6100"
 
 
@@ -46,7 +46,7 @@ def temperature_view(scores: Sequence[float] = (0.0, 1.0, 0.0, -1.0),
 
     scores (key,), in units of their standard deviation at width 1; tokens (key,), the names of the keys. Independent
     queries and keys of width `d_k` have scores √d_k times as large; `divide` takes that out again, as attention does.
-    `temperature` from 0.1 to 5 divides the scores, too. `d_k` is a power of two up to 512. These are where the sliders
+    `temperature` from 0.1 to 10 divides the scores, too. `d_k` is a power of two up to 512. These are where the sliders
     start. Raises ValueError for anything else, and for scores outside −9 to 9 or fewer than 2 or more than 8 of them.
     """
     scores, tokens = [float(score) for score in scores], [str(token) for token in tokens]
@@ -59,7 +59,7 @@ def temperature_view(scores: Sequence[float] = (0.0, 1.0, 0.0, -1.0),
     if d_k not in {2**k for k in range(10)}:
         raise ValueError(f"d_k={d_k!r}; expected a power of two from 1 to {WIDEST}")
     if not TEMPERATURES[0] <= temperature <= TEMPERATURES[1]:
-        raise ValueError(f"temperature={temperature!r}; expected 0.1 to 5")
+        raise ValueError(f"temperature={temperature!r}; expected 0.1 to 10")
     data = {"tokens": tokens, "scores": [round(score, 1) for score in scores], "d_k": int(d_k), "divide": bool(divide),
             "temperature": round(temperature, 1), "limit": max(3, math.ceil(max(map(abs, scores))))}
     rows = [softmax_row(data["scores"], d_k=d_k, divide=divided, temperature=data["temperature"])
