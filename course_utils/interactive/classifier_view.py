@@ -6,7 +6,6 @@ run models that `classifier_data` refuses.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from itertools import product
 
@@ -15,6 +14,7 @@ from matplotlib.colors import to_hex
 from course_utils.classifier import Explanation, ReviewClassifier
 from course_utils.figures import NEGATIVE, POSITIVE, WEIGHT_MAP, ink_on
 from course_utils.interactive.classifier_data import model_data
+from course_utils.interactive.drawing import INK, LINE, bar, cut, label, picture, shown
 from course_utils.interactive.piece import Piece
 
 PARTS = ("strip", "occlusion", "map", "heads")
@@ -73,17 +73,17 @@ def _example(example: Sequence[str]) -> dict[str, str]:
 
 def described(seen: Explanation, classifier: ReviewClassifier) -> str:
     """A text and the model's answer in words, for those who don't see the piece."""
-    label, likely = classifier.label_names[1], seen.probabilities[classifier.label_names[1]]
+    name, likely = classifier.label_names[1], seen.probabilities[classifier.label_names[1]]
     words = [token.text for token in seen.tokens]
     if not words:
-        return f"A classifier to write for. No words yet: {seen.label}, probability of '{label}' {likely:.3f}."
+        return f"A classifier to write for. No words yet: {seen.label}, probability of '{name}' {likely:.3f}."
     unknown = [word for word in words if word not in classifier.tokenizer.ids]
     most = int(seen.weights.argmax())
-    return _drawable(
-        f"A classifier to write for, here with {len(words)} tokens: {_cut(' '.join(words), 300)} It says {seen.label}, "
-        f"probability of '{label}' {likely:.3f}. Largest pooling weight: '{_cut(words[most], 40)}' "
+    return shown(
+        f"A classifier to write for, here with {len(words)} tokens: {cut(' '.join(words), 300)} It says {seen.label}, "
+        f"probability of '{name}' {likely:.3f}. Largest pooling weight: '{cut(words[most], 40)}' "
         f"{float(seen.weights[most]):.3f}. "
-        + (f"{len(unknown)} unknown: {_cut(', '.join(unknown), 100)}." if unknown else "No unknown words.")
+        + (f"{len(unknown)} unknown: {cut(', '.join(unknown), 100)}." if unknown else "No unknown words.")
     )
 
 
@@ -93,36 +93,28 @@ def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 
     boxes, x, y = [], 8, 56
     top = max([float(weight) for weight in seen.weights] + [0.1])
     for token, weight in list(zip(seen.tokens, seen.weights.tolist()))[:40]:
-        shown = _cut(token.text, 20)
-        wide = 16 + 9 * max(len(shown), 4)
+        word = cut(shown(token.text), 20)
+        wide = 16 + 9 * max(len(word), 4)
         if x + wide > width - 8:
             x, y = 8, y + 52
-        boxes.append(_box(shown, weight, weight / top, token.text in classifier.tokenizer.ids, x, y, wide))
+        known, fill = token.text in classifier.tokenizer.ids, to_hex(WEIGHT_MAP(weight / top))
+        middle = {"text_anchor": "middle", "fill": ink_on(fill)}
+        boxes += [bar(x, y, wide - 4, 44, fill, rx=4, stroke=LINE, stroke_dasharray=None if known else "4 3"),
+                  label(x + wide / 2 - 2, y + 18, word, 16, **middle),
+                  label(x + wide / 2 - 2, y + 37, f"{weight:.2f}", 13, **middle)]
         x += wide
     more = f" (the first 40 of {len(seen.tokens)} tokens)" if len(seen.tokens) > 40 else ""
     words = f"{seen.label}, probability of ‘{names[1]}’ {likely:.3f}. Words and their pooling weights{more}"
-    height = y + 52
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
-            f'height="{height}" font-family="sans-serif" font-size="16" text-anchor="middle">'
-            f'<rect width="{width}" height="{height}" fill="#fff"/>'
-            f'<rect x="8" y="12" width="6" height="28" fill="{POSITIVE if seen.label == names[1] else NEGATIVE}"/>'
-            f'<text x="22" y="32" text-anchor="start" fill="#1a1a1a">{html.escape(_drawable(words))}</text>'
-            f'{"".join(boxes)}</svg>')
+    said = POSITIVE if seen.label == names[1] else NEGATIVE
+    return picture(width, y + 52, bar(8, 12, 6, 28, said), label(22, 32, words, 16), *boxes)
 
 
-def _box(word: str, weight: float, share: float, known: bool, x: int, y: int, wide: int) -> str:
-    """One token of the picture; a dashed frame for an unknown one."""
-    fill, middle = to_hex(WEIGHT_MAP(share)), f"{x + wide / 2 - 2:g}"
-    frame = "" if known else ' stroke-dasharray="4 3"'
-    return (f'<rect x="{x}" y="{y}" width="{wide - 4}" height="44" rx="4" fill="{fill}" stroke="#888"{frame}/>'
-            f'<text x="{middle}" y="{y + 18}" fill="{ink_on(fill)}">{html.escape(_drawable(word))}</text>'
-            f'<text x="{middle}" y="{y + 37}" fill="{ink_on(fill)}" font-size="13">{weight:.2f}</text>')
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _drawable(text: str) -> str:
-    """Without what XML doesn't allow."""
-    return "".join(c if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff" else "\ufffd" for c in text)
+def answers_picture(texts: Sequence[str], likely: Sequence[float], names: Sequence[str], width: int = 760) -> str:
+    """For each text its beginning, and the probability of the second label as a bar from one half; SVG."""
+    parts = [label(8, 24, f"Probability of ‘{names[1]}’, all heads on", 16)]
+    for i, (text, value) in enumerate(zip(texts, likely)):
+        y, left, wide = 40 + 26 * i, 490, 200
+        parts += [label(8, y + 14, cut(shown(text), 60)), bar(left, y, wide, 18, "none", stroke=LINE),
+                  bar(left + wide * min(value, 0.5), y, wide * abs(value - 0.5), 18, POSITIVE if value > 0.5 else NEGATIVE),
+                  bar(left + wide / 2 - 1, y, 2, 18, INK), label(left + wide + 10, y + 14, f"{value:.3f}")]
+    return picture(width, 48 + 26 * len(texts), *parts)

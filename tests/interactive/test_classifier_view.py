@@ -103,7 +103,7 @@ def test_the_picture_and_the_words_say_what_the_model_says(trained):
     seen = trained.explain("A moving zzyx.")
     assert f"It says {seen.label}, probability of 'positive' {seen.probabilities['positive']:.3f}" in piece.alt
     assert "1 unknown: zzyx." in piece.alt and "with 4 tokens: a moving zzyx ." in piece.alt
-    weights = re.findall(r'font-size="13">([\d.]+)<', piece.still)
+    weights = re.findall(r'>(\d\.\d\d)</text>', piece.still)
     assert np.allclose([float(weight) for weight in weights], seen.weights, atol=0.006)
     assert piece.still.count("stroke-dasharray") == 1
 
