@@ -39,6 +39,8 @@ function build(root, data, host) {
       v.handle.setPointerCapture(event.pointerId);
       v.held = true;
     });
+    // a finger on an arrow doesn't scroll the page: touch-action alone doesn't hold inside every SVG
+    v.handle.addEventListener("touchstart", function (event) { event.preventDefault(); }, { passive: false });
     v.handle.addEventListener("pointermove", function (event) {
       if (!v.held) return;
       var box = plane.getBoundingClientRect();
