@@ -2,8 +2,11 @@
 
 Does: draw what it is given, in notebooks, on the site and on slides alike. Does not: train, or draw figures for print (see
 `course_utils.heatmaps`). Each file names its piece; `piece` holds what they share.
+
+    attention_view(model, text)                   what a model attends to, token by token, in every layer and head
 """
 
+from course_utils.interactive.attention_view import attention_view
 from course_utils.interactive.classifier_view import classifier_view
 from course_utils.interactive.dot_product_view import dot_product_view, soft_lookup
 from course_utils.interactive.gates_view import gates_view
@@ -11,5 +14,5 @@ from course_utils.interactive.piece import Piece
 from course_utils.interactive.rotary_view import rotary_score, rotary_view
 from course_utils.interactive.temperature_view import softmax_row, temperature_view
 
-__all__ = ["Piece", "classifier_view", "dot_product_view", "gates_view", "rotary_score", "rotary_view", "soft_lookup",
-           "softmax_row", "temperature_view"]
+__all__ = ["Piece", "attention_view", "classifier_view", "dot_product_view", "gates_view", "rotary_score", "rotary_view",
+           "soft_lookup", "softmax_row", "temperature_view"]

@@ -26,11 +26,12 @@ from course_utils.files import fingerprint, write_text
 
 @cache
 def _source(name: str) -> str:
-    """A script or style sheet of this folder; '' for a style sheet that isn't there."""
+    """A script or style sheet of this folder, without indents and lines of comment; '' for a missing style sheet."""
     file = resources.files(__package__) / name
     if name.endswith(".css") and not file.is_file():
         return ""
-    return file.read_text(encoding="utf-8").strip()
+    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def in_script(value: object) -> str:

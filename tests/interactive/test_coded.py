@@ -16,8 +16,8 @@ def test_every_step_comes_back():
 
 @pytest.mark.parametrize("zeros", [1, 2, 3, 4, 93, 94, 1000])
 def test_runs_of_zeros_come_back_whatever_stands_around_them(zeros):
-    """0.079 and 0.17 are written with the character for zero in second place."""
-    for edge in (0.079, 0.17, 1.0, 0.001):
+    """0.085, 0.176 and 0.449 are written with the character for zero in second or third place."""
+    for edge in (0.085, 0.176, 0.449, 0.54, 1.0, 0.001):
         values = [edge, *[0.0] * zeros, edge]
         assert np.allclose(decode(encode(values)), values, atol=1e-12)
     assert len(encode([0.0] * 1000)["coded"]) <= 24
@@ -33,6 +33,15 @@ def test_nothing_in_the_code_needs_to_be_escaped():
     text = encode(np.arange(MOST + 1) / MOST)["coded"]
     assert set(text) <= set(ALPHABET) and len(json.dumps(text)) == len(text) + 2
     assert not set('<"\\ ') & set(ALPHABET) and len(ALPHABET) == 91
+
+
+def test_a_row_of_weights_takes_at_most_eleven_characters_more():
+    generator = np.random.default_rng(1)
+    for spread in (0.02, 0.05, 0.1, 0.5, 1, 3):
+        for row in generator.dirichlet(np.full(64, spread), size=200):
+            assert len(encode(row)["coded"]) <= 64 + 11
+    for k in range(1, 20):
+        assert len(encode([1 / k] * k + [0.0, 0.0])["coded"]) <= k + 2 + 11
 
 
 @pytest.mark.parametrize("values", [[-0.01], [1.01], [float("nan")]])

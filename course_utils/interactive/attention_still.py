@@ -1,0 +1,102 @@
+"""The still picture of an attention view: one head as a heatmap in SVG, a few kB, beside the head it is compared with.
+
+Does: draw what `heatmaps.views` has checked and cut. Does not: draw for print (see `course_utils.heatmaps`).
+"""
+
+from __future__ import annotations
+
+import html
+
+from matplotlib.colors import to_hex
+
+from course_utils.figures import WEIGHT_MAP, ink_on
+from course_utils.figures.text import one_line, text_width
+from course_utils.heatmaps.cells import DARKER, LIGHTEST_SUM, MOST_PRINTED
+from course_utils.heatmaps.views import View, number
+
+# all in pixels
+WIDTH, GAP, LETTERS, SMALL = 900, 24, 13, 11
+LARGEST_CELL, SMALLEST_CELL, HEAD, FOOT = 44, 9, 56, 34
+SHADES, FEW_SHADES = 16, 8  # the second where cells are too small for numbers
+LINE = "#b8b8b8"
+AXES = "rows: query (attends from); columns: key (attended to)"
+
+
+def still_picture(views: list[View], titles: list[str], vmax: float, note: str) -> str:
+    """One SVG with a heatmap for each view, side by side on one scale from 0 to `vmax`, named by `titles`."""
+    wide = (WIDTH - GAP * (len(views) - 1)) / len(views)
+    drawn, tallest = [], 0.0
+    for k, (view, title) in enumerate(zip(views, titles, strict=True)):
+        text, height = _map(view, title, vmax, wide)
+        drawn.append(f'<g transform="translate({k * (wide + GAP):.0f},0)">{text}</g>')
+        tallest = max(tallest, height)
+    height = round(tallest + FOOT)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" font-family="DejaVu Sans,Segoe UI,sans-serif" font-size="{LETTERS}">'
+            f'<rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}'
+            f'<text x="8" y="{height - 10}" font-size="{SMALL}" fill="#555">{html.escape(note)}</text></svg>')
+
+
+def _map(view: View, title: str, vmax: float, wide: float) -> tuple[str, float]:
+    """One heatmap with its labels and title, and the height it takes."""
+    rows, columns = view.cells.shape
+    left = max(text_width(label, LETTERS) for label in view.row_labels) + 14
+    below = 0.75 * max(text_width(label, LETTERS) for label in view.column_labels) + 20
+    cell = max(SMALLEST_CELL, min(LARGEST_CELL, int((wide - left - 8) / columns)))
+    letters = min(LETTERS, cell)
+    parts = [f'<text x="8" y="20" font-weight="bold">{html.escape(one_line(title, 60))}</text>',
+             f'<text x="8" y="40" font-size="{SMALL}" fill="#555">{AXES}</text>',
+             f'<g transform="translate({left:.0f},{HEAD})"><g shape-rendering="crispEdges" transform="scale({cell})">',
+             *_runs(view, vmax), "</g>", *_numbers(view, vmax, cell, letters),
+             f'<rect width="{columns * cell}" height="{rows * cell}" fill="none" stroke="{LINE}"/>']
+    parts.append(f'<g text-anchor="end" font-size="{letters}">')
+    for row, label in enumerate(view.row_labels):
+        parts.append(f'<text x="-6" y="{(row + 0.5) * cell + 0.35 * letters:.0f}">{html.escape(label)}</text>')
+    for column, label in enumerate(view.column_labels):
+        x, y = (column + 0.5) * cell + 0.3 * letters, rows * cell + 12
+        parts.append(f'<text transform="translate({x:.0f},{y}) rotate(-45)">{html.escape(label)}</text>')
+    return "".join([*parts, "</g></g>"]), HEAD + rows * cell + below
+
+
+def _runs(view: View, vmax: float) -> list[str]:
+    """Cells of one shade next to each other as one line as wide as a cell, all lines of a shade in one path."""
+    lines: dict[str, list[str]] = {}
+    for row in range(view.cells.shape[0]):
+        colours = [_colour(view, row, column, vmax) for column in range(view.cells.shape[1])]
+        start = 0
+        for column in range(1, len(colours) + 1):
+            if column == len(colours) or colours[column] != colours[start]:
+                if colours[start]:
+                    lines.setdefault(colours[start], []).append(f"M{start} {row}h{column - start}")
+                start = column
+    return [f'<path transform="translate(0,.5)" stroke="{colour}" d="{"".join(path)}"/>'
+            for colour, path in sorted(lines.items())]
+
+
+def _colour(view: View, row: int, column: int, vmax: float) -> str:
+    """The colour of a cell, '' for white: a weight's shade, grey for a sum, a darker grey for a row without keys."""
+    if row == view.gap_row:
+        return ""
+    if view.empty_rows[row]:
+        return "#c4c4c4"
+    value = float(view.cells[row, column])
+    if column == view.rest_column:
+        return to_hex((LIGHTEST_SUM - DARKER * round(min(value, 1.0), 1),) * 3)
+    shades = SHADES if max(view.cells.shape) <= MOST_PRINTED else FEW_SHADES
+    shade = round(round(min(value / vmax, 1.0), 6) * (shades - 1))
+    return to_hex(WEIGHT_MAP(shade / (shades - 1))) if shade else ""
+
+
+def _numbers(view: View, vmax: float, cell: int, letters: float) -> list[str]:
+    """The values where the cells are large enough for them."""
+    if max(view.cells.shape) > MOST_PRINTED or cell < 30:
+        return []
+    texts = []
+    for row in range(view.cells.shape[0]):
+        for column in range(view.cells.shape[1]):
+            if row != view.gap_row and not view.empty_rows[row]:
+                ink = ink_on(_colour(view, row, column, vmax) or "#ffffff")
+                fill = ' fill="#fff"' if ink == "#ffffff" else ""
+                texts.append(f'<text x="{(column + 0.5) * cell:g}" y="{(row + 0.5) * cell + 4:g}"{fill}>'
+                             f"{number(view.cells[row, column], 2)}</text>")
+    return [f'<g text-anchor="middle" font-size="{min(letters, SMALL)}">', *texts, "</g>"]

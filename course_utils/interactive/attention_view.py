@@ -1,0 +1,208 @@
+"""Attention to touch: pick a token and see what it attends to, in every layer and head, in any model or any tensors.
+
+Does: one view, or two side by side on one scale. Does not: compute attention for models that return none, renormalise, or
+import transformers. The weights come from `attention_sources`, checks and pages from `attention_data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from course_utils.figures.text import count, one_line
+from course_utils.heatmaps.views import describe_view, make_view, nice_limit
+from course_utils.interactive.attention_data import Kind, Side, matched, side_data
+from course_utils.interactive.attention_sources import from_classifier, from_hugging_face, from_tensors
+from course_utils.interactive.attention_still import still_picture
+from course_utils.interactive.piece import Piece
+
+FORMS = ("attention_view(model, text) for the course's ReviewClassifier, attention_view(model, tokenizer, text) for a model "
+         "of Hugging Face, or attention_view(tokens, attentions) for plain tensors")
+STILL_TOKENS = 24  # rows and columns of the still picture
+MEAN = "mean"
+SCRIPTS = ("coded", "choice", "attention_numbers", "attention_map")
+
+
+class AttentionView(Piece):
+    """What `attention_view` makes. `side` is what it shows first, for comparing it with another view."""
+
+    def __init__(self, data: dict, side: Side, *, still: str, alt: str):
+        super().__init__("attention_view", data, still=still, alt=alt, scripts=SCRIPTS)
+        self.side = side
+
+
+def attention_view(*what, compare=None, names=None, title: str | None = None, target: str | None = None, key_tokens=None,
+                   attention_mask=None, pooling=None, layers=None, layer: int | None = None, head: int | str = 0,
+                   token: int | None = None, vmax: float | None = None, max_tokens: int = 40,
+                   check_rows: bool = True) -> AttentionView:
+    """Show attention as a piece of HTML to touch: a token's row over the text, every head's map, pooling.
+
+        attention_view(model, text)                   a ReviewClassifier: all layers and heads, pooling, predicted label
+        attention_view(model, tokenizer, text)        any encoder, decoder or encoder-decoder of Hugging Face
+        attention_view(tokens, attentions)            plain weights: (layers, heads, query, key), (heads, query, key),
+                                                      (query, key), or a list with one (heads, query, key) for each layer
+        attention_view(model, text, compare=other)    two views side by side on one scale
+
+    Args:
+        compare: what the second view shows. Another text (for the same model), another model (for the same text), or any
+            other attention_view(...), whatever it was made from. Picking a token picks its partner in the other text: the
+            nth 'the' for the nth 'the', or the token in the same position where texts of one length differ in words.
+        names: names for the two views, such as ("trained", "untrained").
+        title: a line above the view.
+        target: for an encoder-decoder, the text that its decoder reads; without one, the text that it writes by itself.
+        key_tokens, attention_mask, pooling: for plain tensors. Labels of the keys where they aren't the queries; (key,) True
+            for real tokens, the others are left out; (key,) the weights of attention pooling.
+        layers: numbers of the layers to show, counted from 0; all by default.
+        layer, head, token: what is picked at first: a layer, a head or 'mean', the position of a query. By default the
+            first layer and head, and the query with the largest weight there.
+        vmax: upper end of the colour scale; by default a round number just above the largest weight of all.
+        max_tokens: longer texts begin with head, tail and a 'rest' column, which keeps each row's sum; the pages for the
+            middle, and for all tokens, are a click away.
+        check_rows: False for weights whose rows needn't sum to one.
+
+    Weights are kept to three decimals (larger numbers than 1 to three digits). The page needs no network and no library.
+
+    Raises:
+        ValueError: for other arguments; labels of the wrong number, NaN, rows that don't sum to one, weights on padding;
+            a model that returns no attentions; views that can't be compared. The message says what to do.
+    """
+    form = _form(what)
+    given = {"target": target, "key_tokens": key_tokens, "attention_mask": attention_mask, "pooling": pooling}
+    allowed = {"tensors": ("key_tokens", "attention_mask", "pooling"), "hugging face": ("target",)}.get(form, ())
+    for name, value in given.items():
+        if value is not None and name not in allowed:
+            meant = "an encoder-decoder" if name == "target" else "plain tensors"
+            raise ValueError(f"{name}= is for {meant}; leave it out here")
+    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 5:
+        raise ValueError(f"max_tokens={max_tokens!r}; expected a whole number from 5")
+
+    def read(*parts) -> Side:
+        if form == "classifier":
+            return from_classifier(*parts, layers, check_rows)
+        if form == "hugging face":
+            return from_hugging_face(*parts, target, layers, check_rows)
+        return from_tensors(*parts, key_tokens, attention_mask, pooling, layers, check_rows)
+
+    sides, names = [read(*what)], list(names) if names is not None and not isinstance(names, str) else names
+    if compare is not None:
+        sides.append(_other(compare, form, what, read))
+        names = _names(names, compare)
+    elif names is not None:
+        raise ValueError("names= is for two views; without compare= give title=")
+    return _assemble(sides, names or [""], title, layer, head, token, vmax, max_tokens, check_rows)
+
+
+def _form(what: tuple) -> str:
+    """Which of the three ways to call it this is. Raises ValueError for any other."""
+    got = ", ".join(type(part).__name__ for part in what)
+    if len(what) == 2 and hasattr(what[0], "explain"):
+        return "classifier"
+    if len(what) == 3 and hasattr(what[0], "config") and callable(what[1]):
+        return "hugging face"
+    hint = ""
+    if what and hasattr(what[0], "run_encoder"):
+        hint = "; a model needs its vocabulary: ReviewClassifier(model, tokenizer)"
+    elif len(what) == 2 and hasattr(what[0], "config"):
+        hint = "; a model of Hugging Face needs its tokenizer: attention_view(model, tokenizer, text)"
+    elif len(what) == 2 and isinstance(what[0], str):
+        hint = "; tokens are a list: split the text first, as the tokenizer does"
+    elif len(what) == 2 and isinstance(what[0], Iterable) and not isinstance(what[1], str):
+        return "tensors"
+    raise ValueError(f"attention_view({got}); expected {FORMS}{hint}")
+
+
+def _other(compare: object, form: str, what: tuple, read) -> Side:
+    """The side to compare with: of another view, of the same model on another text, or of another model on this text."""
+    if isinstance(compare, AttentionView):
+        return compare.side
+    if form != "tensors" and isinstance(compare, str):
+        return read(*what[:-1], compare)
+    if form == "classifier" and hasattr(compare, "explain"):
+        return read(compare, what[1])
+    if form == "hugging face" and hasattr(compare, "config"):
+        return read(compare, *what[1:])
+    wanted = "attention_view(tokens, attentions)"
+    if form != "tensors":
+        wanted = "another text, another model of the same sort, or any attention_view(...)"
+    raise ValueError(f"compare= is of type {type(compare).__name__}; expected {wanted}")
+
+
+def _names(names: list | str | None, compare: object) -> list[str]:
+    """The names of the two sides. Raises ValueError for another number."""
+    if names is None:
+        what = " text" if isinstance(compare, str) else " view" if isinstance(compare, AttentionView) else " model"
+        return [f"first{what}", f"second{what}"]
+    if isinstance(names, str) or len(names) != 2:
+        raise ValueError(f"names={names!r}; expected two, such as ('trained', 'untrained')")
+    return [one_line(name, 60) for name in names]
+
+
+def _assemble(sides: list[Side], names: list[str], title: str | None, layer: int | None, head: int | str, token: int | None,
+              vmax: float | None, max_tokens: int, check_rows: bool) -> AttentionView:
+    """Check what is asked for, and make the piece: data, still picture and words."""
+    first = sides[0].kinds[0]
+    if len({tuple(kind.name for kind in side.kinds) for side in sides}) > 1:
+        told = " and ".join(", ".join(kind.name for kind in side.kinds) for side in sides)
+        raise ValueError(f"the views show different kinds of attention ({told}); compare views of one kind, "
+                         "such as two encoders")
+    layer = next(iter(first.layers)) if layer is None else layer
+    if layer not in first.layers:
+        raise ValueError(f"layer={layer!r}; expected one of {list(first.layers)}")
+    heads = len(first.layers[layer])
+    if head != MEAN and (not isinstance(head, int) or isinstance(head, bool) or not 0 <= head < heads):
+        raise ValueError(f"head={head!r}; expected a number from 0 to {heads - 1}, or 'mean'")
+    matrix = _matrix(first, layer, head)
+    if token is None:  # rounded: what is equal but for the last bits is the same on every machine
+        token = int(np.unravel_index(matrix.round(6).argmax(), matrix.shape)[0])
+    if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < len(first.queries):
+        raise ValueError(f"token={token!r}; expected the position of a query, from 0 to {len(first.queries) - 1}")
+    if vmax is None:
+        vmax = nice_limit(round(max(side.largest for side in sides), 6))
+    if isinstance(vmax, bool) or not isinstance(vmax, (int, float)) or not 0 < vmax < float("inf"):
+        raise ValueError(f"vmax={vmax!r}; expected a number above 0, the upper end of the scale")
+    heading = one_line(title) if title else ""
+    data = {"title": heading, "names": names, "scale": vmax, "start": {"layer": layer, "head": head, "token": token},
+            "sides": [side_data(side, max_tokens) for side in sides], "match": []}
+    if len(sides) == 2:
+        data["match"] = [{"queries": matched(one.queries, two.queries), "keys": matched(one.keys, two.keys)}
+                         for one, two in zip(sides[0].kinds, sides[1].kinds, strict=True)]
+    return AttentionView(data, sides[0], **_in_words(sides, names, heading, layer, head, float(vmax), check_rows))
+
+
+def _sizes(kinds: list[Kind]) -> str:
+    """'2 layers of 4 heads', of several kinds 'Encoder: 2 layers of 4 heads; decoder: 3 layers of 4 heads'."""
+    told = []
+    for kind in kinds:
+        heads = sorted({len(weights) for weights in kind.layers.values()})
+        told.append(f"{kind.name}: " * (len(kinds) > 1) + f"{count(len(kind.layers), 'layer', 'layers')} of "
+                    f"{' or '.join(map(str, heads))} {'head' if heads == [1] else 'heads'}")
+    text = "; ".join(told)
+    return text[:1].upper() + text[1:]
+
+
+def _matrix(kind: Kind, layer: int, head: int | str) -> np.ndarray:
+    """The (query, key) weights of a head, or of the mean of a layer's heads."""
+    return kind.layers[layer].mean(axis=0) if head == MEAN else kind.layers[layer][head]
+
+
+def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, head: int | str, vmax: float,
+              check_rows: bool) -> dict[str, str]:
+    """The still picture of the head that is picked at first, and the alternative text."""
+    views, titles, words = [], [], [f"{heading}: " if heading else "", "Attention to touch. "]
+    for side, name in zip(sides, names, strict=True):
+        kind = side.kinds[0]
+        number = layer if layer in kind.layers else next(iter(kind.layers))
+        picked = head if head == MEAN or head < len(kind.layers[number]) else 0
+        keys = None if kind.one_text else kind.keys
+        view = make_view(_matrix(kind, number, picked), kind.queries, keys, None, "weights", None, "crop", STILL_TOKENS,
+                         check_rows, 2e-2)
+        place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
+        answer = f" Predicted: {one_line(side.label, 40)}, probability {side.probability:.2f}." if side.label else ""
+        words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
+        words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: "
+                     f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
+        views.append(view)
+        titles.append(" · ".join(filter(None, [name, kind.name if len(side.kinds) > 1 else "", place])))
+    note = f"Attention weight, from white (0) to dark purple ({vmax:g}). {' '.join(views[0].notes)}"
+    return {"still": still_picture(views, titles, vmax, one_line(note, 150)), "alt": "".join(words).strip()}
