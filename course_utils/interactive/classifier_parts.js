@@ -45,7 +45,8 @@ function makeAnswer(labels) {
   var fill = h("div", { class: "fill" });
   var bar = h("div", { class: "bar", "aria-hidden": "true" }, fill, h("i", { class: "half" }));
   var element = h("div", { class: "answer" }, h("div", null, label, number, change), bar,
-    h("div", { class: "ends soft", "aria-hidden": "true" }, h("span", null, labels[0] + " 0"), h("span", null, "0.5"), h("span", null, "1 " + labels[1])));
+    h("div", { class: "ends soft", "aria-hidden": "true" }, h("span", null, labels[0] + " 0"), h("span", null, "0.5"),
+      h("span", null, "1 " + labels[1])));
   return {
     element: element,
     draw: function (probability, said) {
@@ -114,9 +115,11 @@ function makeWords(labels, rows, colour, on) {
         one.button.tabIndex = i === focus ? 0 : -1;
         one.word.textContent = cut(shown(token), 30);
         one.button.title = token.length > 30 ? cut(token, 300) : "";
-        one.button.className = (known ? "" : "unknown ") + (i === state.picked ? "picked " : "") + (i === state.looked ? "looked" : "");
+        one.button.className = (known ? "" : "unknown ") + (i === state.picked ? "picked " : "") + (i === state.looked ? "looked " : "") +
+          (state.changed && state.changed[i] ? "changed" : "");
         one.button.setAttribute("aria-pressed", i === state.picked ? "true" : "false");
         if (!known) words.push("unknown");
+        if (state.changed && state.changed[i]) words.push("changed");
         if (one.pooling) {
           var weight = state.result.pooling[i], look = colour(weight / end);
           one.pooling.textContent = end < 0.25 ? three(weight) : two(weight);
@@ -135,6 +138,23 @@ function makeWords(labels, rows, colour, on) {
       });
     },
   };
+}
+
+// newWords: for each token whether it is new compared with `before`, by the longest common subsequence; none if nothing is old
+function newWords(before, now) {
+  var width = before.length + 1, length = new Uint16Array((now.length + 1) * width), i, j, fresh = now.map(function () { return true; });
+  for (i = now.length - 1; i >= 0; i--) {
+    for (j = before.length - 1; j >= 0; j--) {
+      length[i * width + j] = now[i].text === before[j].text ? 1 + length[(i + 1) * width + j + 1]
+        : Math.max(length[(i + 1) * width + j], length[i * width + j + 1]);
+    }
+  }
+  for (i = j = 0; i < now.length && j < before.length;) {
+    if (now[i].text === before[j].text) { fresh[i++] = false; j++; }
+    else if (length[(i + 1) * width + j] >= length[i * width + j + 1]) i++;
+    else j++;
+  }
+  return 2 * length[0] > now.length ? fresh : [];
 }
 
 // makeSwitches: a gate for each head; on(layer, head)
@@ -193,7 +213,8 @@ function makeMap(config, colour, host, on) {
     canvas.hidden = n === 0;
     place = n ? paint(canvas, state.read.tokens, weights, row, colour, host) : null;
     var off = state.gates[state.layer][state.head] === 0 ? " This head is switched off: its weights add nothing to the answer." : "";
-    about.textContent = (n === 0 ? "No words, no map." : row === null || row === undefined ? "Point at a word to read its row." : described(row)) + off;
+    if (n === 0) about.textContent = "No words, no map.";
+    else about.textContent = (row === null || row === undefined ? "Point at a word to read its row." : described(row)) + off;
     canvas.setAttribute("aria-label", "Head " + headName(state.layer, state.head) + ", " + n + " queries by " + n +
       " keys. Walk through the words above with the arrow keys to read a row.");
 
@@ -205,7 +226,8 @@ function makeMap(config, colour, host, on) {
       }).join(", ") + (n > 4 ? ", …" : "") + ".";
     }
   }
-  var scale = h("div", { class: "scale soft" }, "0 ", makeRamp(colour, host), " 1 · row: the word that attends; column: the word it attends to");
+  var scale = h("div", { class: "scale soft" }, "0 ", makeRamp(colour, host),
+    " 1 · row: the word that attends; column: the word it attends to");
   return { element: h("div", { class: "map" }, picker, h("div", { class: "scroll" }, canvas), scale, about), draw: draw };
 }
 

@@ -3,7 +3,7 @@ function build(root, data, host) {
   var model = classifierModel(data.model), labels = data.model.labels, config = model.config;
   var shows = function (part) { return data.parts.includes(part); };
   var state = { text: data.text, gates: allOpen(), layer: data.head[0], head: data.head[1], how: data.how, picked: null, looked: null,
-    range: null, occlusion: [] };
+    range: null, occlusion: [], changed: [] };
   var history = [], last = { kind: "", time: 0 }, job = 0, speech = 0;
 
   function allOpen() {
@@ -14,7 +14,8 @@ function build(root, data, host) {
   var colour = makeColours(host), said = h("p", { class: "said", "aria-live": "polite" });
   var field = h("textarea", { id: "text", rows: "2", dir: "auto", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
     oninput: function () { change("typing", function () { state.text = field.value; unpick(); }); } });
-  var undoButton = h("button", { type: "button", onclick: undo }, "Undo"), resetButton = h("button", { type: "button", onclick: reset }, "Reset");
+  var undoButton = h("button", { type: "button", onclick: undo }, "Undo");
+  var resetButton = h("button", { type: "button", onclick: reset }, "Reset");
   var answer = makeAnswer(labels), notes = h("div", { class: "notes" });
   var rungs = data.examples.map(function (example, i) {
     return h("button", { type: "button", onclick: function () { climb(i); } }, example.name);
@@ -32,7 +33,8 @@ function build(root, data, host) {
   var map = shows("map") ? makeMap(config, colour, host, onMap) : null;
 
   root.append(h("div", { class: "live" },
-    rungs.length ? h("div", { class: "ladder", role: "group", "aria-label": "Prepared sentences" }, rungs) : null, rungs.length ? look : null,
+    rungs.length ? h("div", { class: "ladder", role: "group", "aria-label": "Prepared sentences" }, rungs) : null,
+    rungs.length ? look : null,
     h("div", { class: "top" }, h("label", { for: "text" }, "Write a review"), undoButton, resetButton), field,
     answer.element, notes,
     words ? h("section", { "aria-label": "Words" }, shows("strip") ? poolingLegend : null,
@@ -46,6 +48,7 @@ function build(root, data, host) {
     if (!same) history.push({ text: state.text, gates: state.gates, probability: state.result.probability });
     if (history.length > 300) history.shift();
     last = { kind: kind, time: now };
+    state.changed = [];
     act();
     compute();
   }
@@ -55,12 +58,19 @@ function build(root, data, host) {
   }
   function back(to) {
     last = { kind: "undo", time: 0 };
+    state.changed = [];
     state.text = to.text;
     state.gates = to.gates;
     unpick();
     compute();
   }
-  function climb(i) { change("example", function () { state.text = data.examples[i].text; unpick(); }); }
+  function climb(i) {
+    var before = state.read.tokens;
+    if (data.examples[i].text === state.text) return;
+    change("example", function () { state.text = data.examples[i].text; unpick(); });
+    state.changed = newWords(before, state.read.tokens);
+    draw();
+  }
   function toggle(layer, head) {
     change("gate", function () {
       state.gates = state.gates.map(function (row) { return row.slice(); });
@@ -110,13 +120,13 @@ function build(root, data, host) {
   function rewritten(text, order) {
     var wanted = order.map(function (i) { return state.read.tokens[i]; });
     if (state.read.dropped) return text;
-    var same = model.read(text).tokens.map(function (t) { return t.text; }).join(" ") === wanted.map(function (t) { return t.text; }).join(" ");
-    return same ? text : wanted.map(function (t) { return state.text.slice(t.start, t.end); }).join(" ");
+    function joined(tokens) { return tokens.map(function (t) { return t.text; }).join(" "); }
+    return joined(model.read(text).tokens) === joined(wanted) ? text : wanted.map(function (t) { return state.text.slice(t.start, t.end); }).join(" ");
   }
   function makePickbar() {
     var hint = h("p", { class: "soft" }, "Click a word to change it, or two words to swap them."), name = h("span");
-    var input = h("input", { type: "text", size: "10", dir: "auto", spellcheck: "false", autocapitalize: "off", "aria-label": "Change this word to",
-      oninput: function () { change("edit", edited); }, onkeydown: function (event) {
+    var input = h("input", { type: "text", size: "10", dir: "auto", spellcheck: "false", autocapitalize: "off",
+      "aria-label": "Change this word to", oninput: function () { change("edit", edited); }, onkeydown: function (event) {
         if (event.isComposing || !/^(Enter|Escape)$/.test(event.key)) return;
         event.preventDefault();
         done();
@@ -197,13 +207,16 @@ function build(root, data, host) {
     undoButton.disabled = !history.length;
     resetButton.disabled = state.text === data.text && !closed();
     var before = history[history.length - 1], p = state.result.probability;
-    answer.draw(p, before && last.kind !== "undo" ? "before this change " + three(before.probability) + " (" + signed(p - before.probability, 3) + ")" : "");
+    answer.draw(p, before && last.kind !== "undo"
+      ? "before this change " + three(before.probability) + " (" + signed(p - before.probability, 3) + ")" : "");
     notes.replaceChildren.apply(notes, remarks().map(function (text) { return h("p", null, text); }));
     rungs.forEach(function (rung, i) { rung.setAttribute("aria-pressed", data.examples[i].text === state.text ? "true" : "false"); });
     var example = data.examples.find(function (one) { return one.text === state.text; });
-    look.textContent = example ? example.look : "Your own words. ";
+    look.textContent = !example ? "Your own words."
+      : example.look + (state.changed.includes(true) ? " (Underlined: the words that changed.)" : "");
     look.hidden = !look.textContent;
-    ends.textContent = "Pooling weight: how much of a word goes into the answer. All sum to 1; colours from 0 to " + scaleEnd(state.result.pooling) + ".";
+    ends.textContent = "Pooling weight: how much of a word goes into the answer. All sum to 1; colours from 0 to " +
+      scaleEnd(state.result.pooling) + ".";
     if (switches) switches.draw(state);
     gatesSaid.textContent = closed() ? "With all heads on " + three(state.open) + ", now " + three(p) + " (" + signed(p - state.open, 3) + ")."
       : "All heads are on. A head that’s off adds nothing to its layer.";
@@ -215,7 +228,8 @@ function build(root, data, host) {
     if (map) map.draw(state);
   }
   function remarks() {
-    var read = state.read, result = [], unknown = read.tokens.filter(function (_, i) { return !read.known[i]; }).map(function (t) { return t.text; });
+    var read = state.read, result = [];
+    var unknown = read.tokens.filter(function (_, i) { return !read.known[i]; }).map(function (t) { return t.text; });
     var names = unknown.filter(function (word, i) { return unknown.indexOf(word) === i; });
     var all = read.tokens.filter(function (t, i) { return !read.known[i] || /[\p{L}\p{N}]/u.test(t.text); }).length;
     if (!read.tokens.length) {

@@ -225,6 +225,7 @@ def test_examples_and_parts(live):
     assert view.written == "A dull film." and view.text(".look") == "Look at dull."
     view.press("two")
     assert view.written == "Not a dull film." and not view.all("canvas, .switch, select")
+    assert [word.text for word in view.all(".words .changed .word")] == ["not"]
 
 
 @pytest.mark.parametrize("size", ["phone", "tablet", "projector"])
