@@ -20,6 +20,7 @@ import datetime
 import inspect
 import os
 import time
+from typing import NamedTuple
 
 from course_utils.exercises import record, sides, workers
 from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
@@ -28,7 +29,7 @@ from course_utils.exercises.judge import AS_GIVEN, SEED, judge, right_order, str
 from course_utils.exercises.quizzes import Prediction, Quiz, list_quizzes, load_quiz
 from course_utils.files.switches import is_on
 
-__all__ = ["exercise", "predict", "progress", "quiz"]
+__all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz"]
 
 
 _handed_out: list = []                                  # the course's answers that `use` has returned in this kernel
@@ -155,15 +156,31 @@ def progress() -> None:
     if not any(_is_right(mark) for part in ("exercises", "quizzes") for mark in marks[part].values()):
         print("○ nothing solved yet: once an exercise or a question is right, the whole course is listed here.")
         return
-    numbers = sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()} | set(list_quizzes()))
-    for number in numbers:
+    for one in progress_by_notebook(marks):
+        boxes = "".join("■" if each else "□" for each in one.solved)
+        solved = f"{sum(one.solved)} of {len(one.solved)} exercises" if one.solved else "no exercises"
+        print(f"{one.number}  {boxes:<6} {solved:<16} {one.right} of {one.questions} questions")
+
+
+class NotebookProgress(NamedTuple):
+    """A notebook's `number`, whether each exercise is `solved`, and how many of its quiz `questions` are `right`."""
+
+    number: str
+    solved: list[bool]
+    right: int
+    questions: int
+
+
+def progress_by_notebook(marks: dict | None = None) -> list[NotebookProgress]:
+    """What has been done of every notebook with exercises or a quiz, according to `marks` (`record.read`)."""
+    marks, found = record.read() if marks is None else marks, []
+    for number in sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()} | set(list_quizzes())):
         ids = [exercise.id for exercise in list_exercises() if exercise.id.partition(".")[0].zfill(2) == number]
-        done = [_is_right(marks["exercises"].get(name)) for name in ids]
         questions = [f"{number}/{asked.name}" for asked in load_quiz(number)]
         right = sum(_is_right(marks["quizzes"].get(name)) for name in questions)
-        boxes = "".join("■" if each else "□" for each in done)
-        solved = f"{sum(done)} of {len(ids)} exercises" if ids else "no exercises"
-        print(f"{number}  {boxes:<6} {solved:<16} {right} of {len(questions)} questions")
+        solved = [_is_right(marks["exercises"].get(name)) for name in ids]
+        found.append(NotebookProgress(number, solved, right, len(questions)))
+    return found
 
 
 def _is_right(mark) -> bool:

@@ -1,6 +1,7 @@
 """What each notebook sets out to teach, and how its minutes are divided among its sections.
 
-`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, and its table of extras. A new
+`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, its table of extras, and the routes
+with their hours in START. A new
 notebook gets a row in the table of minutes; its last column is first copied from the README's table. The objectives and
 the minutes of a whole notebook come from its first cell. Its minutes are divided among the sections by the length of
 their prose, code and figures. Exercises are timed separately. Does: read notebooks. Does not: change them.
@@ -14,9 +15,10 @@ import nbformat
 
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
-from course_utils.files.paths import EXTRAS
+from course_utils.files.paths import EXTRAS, FRONT
+from course_utils.instructors import routes
 from course_utils.tools.extras import read_extra
-from course_utils.tools.notebooks import NOTEBOOKS, extras, find, is_exercise
+from course_utils.tools.notebooks import NOTEBOOKS, extras, find, is_exercise, write_notebook
 
 BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
 EXTRAS_BEGIN, EXTRAS_END = "<!-- extras: begin -->", "<!-- extras: end -->"
@@ -150,11 +152,37 @@ def with_timetable(page: str) -> str:
     return page
 
 
+def counted(path) -> routes.Counted:
+    """A notebook's minutes, as the routes need them."""
+    lesson = read_lesson(path)
+    sections = {int(one.title.split(".")[0]): one.minutes for one in [*lesson.core, *lesson.optional] if one.title}
+    mine = {one.id: one.minutes for one in list_exercises() if one.id.split(".")[0].zfill(2) == path.name[:2]}
+    return routes.Counted(lesson.title, path.name, sections, sum(one.minutes for one in lesson.core), mine)
+
+
+def with_routes(notebook) -> bool:
+    """Bring the routes in START up to date; whether that changed them. Raises ValueError where their place is missing."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "markdown" and routes.BEGIN in cell.source]
+    if len(cells) != 1 or cells[0].source.count(routes.BEGIN) != 1 or cells[0].source.count(routes.END) != 1:
+        raise ValueError(f"START.ipynb must hold {routes.BEGIN} and {routes.END} once each, in one cell")
+    before, _, rest = cells[0].source.partition(routes.BEGIN)
+    hour = f"{FRONT[1]}.ipynb" if (NOTEBOOKS / f"{FRONT[1]}.ipynb").is_file() else ""
+    part = routes.routes_part({path.name[:2]: counted(path) for path in find([])}, hour)
+    source = f"{before}{routes.BEGIN}\n\n{part}\n\n{routes.END}{rest.partition(routes.END)[2]}"
+    changed, cells[0].source = source != cells[0].source, source
+    return changed
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Rewrite the timetable on the page for instructors; return the exit status."""
+    """Rewrite the timetable on the page for instructors and the routes in START; return the exit status."""
     argparse.ArgumentParser(description=main.__doc__).parse_args(arguments)     # takes no arguments: any is refused
     path = NOTEBOOKS / "for_instructors.md"
     page = with_rows(path.read_text(encoding="utf-8"), (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8"))
     write_text(path, with_timetable(page))
     print(f"wrote notebooks/{path.name}")
+    start = NOTEBOOKS / f"{FRONT[0]}.ipynb"
+    notebook = nbformat.read(start, as_version=4)
+    if with_routes(notebook):
+        write_notebook(notebook, start)
+        print(f"wrote notebooks/{start.name}")
     return 0

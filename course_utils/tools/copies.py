@@ -107,6 +107,8 @@ def with_links_from(text: str, path: Path, target: Path) -> str:
 
     Links between notebooks and to the pages beside the copies stay as they are; only what else they lead to is elsewhere.
     """
+    if not LINK.search(text):
+        return text
     beside = {*notebooks.everything(), *(notebooks.NOTEBOOKS / page for page in PAGES)}
 
     def mended(found) -> str:
