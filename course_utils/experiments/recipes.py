@@ -30,7 +30,16 @@ from course_utils.experiments.checks import (
 from course_utils.experiments.results import scores
 from course_utils.options import check_options
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, FitResult, encode_reviews, epochs_in, evaluate, fit, seed_everything
+from course_utils.training import (
+    BatchOptions,
+    FitResult,
+    encode_reviews,
+    epochs_in,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
 from course_utils.training.options import PART_OF, RECIPE_RULES, RUN_RULES, check_recipe_option, parse_setting
 
 
@@ -92,7 +101,7 @@ def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, pr
     tokenizer = WordTokenizer.train(dataset["train"]["text"], recipe.max_size, recipe.min_freq)
     names = dataset["train"].features["label"].names
     config = ClassifierConfig(vocab_size=tokenizer.vocab_size, num_classes=len(names), **recipe.model)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = fastest_device()
     model = SelfAttentionClassifier(config).to(device)
     encoded = {split: encode_reviews(dataset[split], tokenizer) for split in ("train", "validation")}
     options = BatchOptions(**recipe.batches)

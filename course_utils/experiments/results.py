@@ -18,7 +18,7 @@ from scipy import stats
 
 from course_utils.files import fingerprint, locked, write_json
 from course_utils.files.paths import RESULTS as FOLDER
-from course_utils.training import accuracy_by
+from course_utils.training import accuracy_by, fastest_device
 
 
 def split_fingerprints(splits) -> list[str]:
@@ -28,7 +28,8 @@ def split_fingerprints(splits) -> list[str]:
 
 def environment() -> dict:
     """What the digits of a run may depend on: device, threads, versions."""
-    device = "cuda" if torch.cuda.is_available() else f"cpu ({platform.machine()})"
+    used = fastest_device()
+    device = f"cpu ({platform.machine()})" if used.type == "cpu" else used.type
     versions = {"torch": torch.__version__.partition("+")[0], "python": platform.python_version()}
     return {"device": device, "threads": torch.get_num_threads(), **versions}
 

@@ -21,7 +21,7 @@ from course_utils.data import load_reviews, pairs
 from course_utils.experiments.results import FOLDER, add_run, environment, read_runs, remove_runs, scores, set_order
 from course_utils.files import bars, locked
 from course_utils.files.paths import output_folder
-from course_utils.training import evaluate, fit
+from course_utils.training import evaluate, fastest_device, fit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +162,7 @@ def train_and_score(net, data: dict, encoded: dict, options, seed: int, state, *
     `data` and `encoded` hold the splits by name, as datasets and as `EncodedReviews`; `settings` are those of `fit`.
     Returns what a run says: parameters, seconds, best_epoch, history and the scores of each split.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = fastest_device()
     result = fit(
         net.to(device), encoded["train"], encoded["validation"],
         options=options, seed=seed, checkpoint=state, progress=False, **settings,

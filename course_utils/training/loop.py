@@ -21,6 +21,7 @@ from torch.optim import Optimizer
 from course_utils import files
 from course_utils.files import bars
 from course_utils.options import check_options
+from course_utils.training.devices import say_device, training_device, training_precision
 from course_utils.training.options import FIT_RULES, RUN_RULES
 from course_utils.training.review_batches import (
     BatchOptions,
@@ -108,19 +109,6 @@ class FitSettings:
 
 # the loop
 
-def training_device(model: nn.Module) -> torch.device:
-    """Where `fit` trains a model: on a CUDA device if there is one, otherwise where the model is."""
-    home = next(model.parameters()).device
-    return torch.device("cuda") if home.type == "cpu" and torch.cuda.is_available() else home
-
-
-def training_precision(precision: str, model: nn.Module) -> str:
-    """What "auto" means for a model where it stands: "bf16" on CUDA, "fp32" elsewhere."""
-    if precision != "auto":
-        return precision
-    return "bf16" if next(model.parameters()).device.type == "cuda" else "fp32"
-
-
 def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) -> float:
     """Linear from near zero to `peak` over the first share `warmup` of the steps, then a half cosine to zero."""
     rise = max(1, round(total_steps * warmup))
@@ -175,9 +163,9 @@ def fit(
     without gradients; `best` says which of its numbers chooses the epoch, such as "lowest validation_loss" (for reviews
     "highest validation_accuracy").
 
-    Trains on a CUDA device if there is one and brings the model back to its own; batches come to `loss_of` on that device
-    (bring a teacher there, too). With precision "bf16", `loss_of` runs under autocast; weights and validation stay in
-    fp32, and so does the loss where `loss_of` converts the logits by `.float()`.
+    Trains on a GPU or Apple's chip if there is one (see `devices`) and brings the model back to its own device; batches
+    come to `loss_of` on the device that trains (bring a teacher there, too). With precision "bf16", `loss_of` runs under
+    autocast; weights and validation stay in fp32, and so does the loss where `loss_of` converts the logits by `.float()`.
 
     With `checkpoint` (a file name) the state is written after every epoch, and a run that finds one made with the same
     settings, model and data goes on from it to the same result. Raises ValueError for an empty split, and for a setting
@@ -189,6 +177,7 @@ def fit(
     sign, chosen_by = _choice(best)
     made_with = _made_with(model, how, data, loss_of, validate, best) if checkpoint else {}
     home, device, steps = next(model.parameters()).device, training_device(model), len(data)
+    say_device(device)
     model.to(device)
     state = _first_state(model, how)
     if checkpoint:

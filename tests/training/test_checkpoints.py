@@ -4,10 +4,9 @@ import math
 
 import pytest
 import torch
-from torch import nn
 from toy_reviews import QUIET, CountsSteps, Killed, toy_model, toy_reviews
 
-from course_utils.training import BatchOptions, EncodedReviews, fit, loop, training_device, training_precision
+from course_utils.training import BatchOptions, EncodedReviews, fit, loop
 
 # checkpoints
 
@@ -90,28 +89,7 @@ def test_a_damaged_checkpoint_is_noticed_and_not_used(content, tmp_path, capsys)
     assert model.steps > 0 and result.history == expected.history
 
 
-# device and precision
-
-def test_a_cuda_device_is_used_where_there_is_one_unless_the_model_stands_elsewhere(monkeypatch):
-    model = toy_model()
-    assert training_device(model) == torch.device("cpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert training_device(model) == torch.device("cuda")
-    assert training_device(model.to("meta")) == torch.device("meta")
-
-
-def test_the_precision_on_cuda_is_bf16_and_elsewhere_fp32(monkeypatch):
-    class OnCuda(nn.Module):
-        def parameters(self):
-            return iter([torch.empty(0, device="meta")])
-
-    assert training_precision("auto", toy_model()) == "fp32"
-    assert training_precision("bf16", toy_model()) == "bf16"
-    assert training_precision("auto", OnCuda()) == "fp32"                  # a device of no known gain
-    monkeypatch.setattr(torch.Tensor, "device", property(lambda tensor: torch.device("cuda")))
-    assert training_precision("auto", OnCuda()) == "bf16"
-    assert training_precision("fp32", OnCuda()) == "fp32"
-
+# precision
 
 def autocast_used(model) -> list[bool]:
     """Fills, while the model is used: was it in training mode, and under autocast?"""

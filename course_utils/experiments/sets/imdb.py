@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from course_utils.baselines import WORD, tfidf_regression
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
@@ -31,7 +30,15 @@ from course_utils.files import write_text
 from course_utils.files.bars import bar
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.tokenization import WordTokenizer, truncate
-from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import (
+    BatchOptions,
+    EncodedReviews,
+    encode_reviews,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
 from course_utils.training.saved_models import holds_model
 
 PREDICTIONS = FOLDER / "imdb_predictions.csv"
@@ -124,7 +131,7 @@ def run_network(model: str, seed: int, reviews: Reviews, common: dict, output: P
     else:
         changed = {"positions": "none"} if model.endswith("no positions") else {}
         net = SelfAttentionClassifier(ClassifierConfig(reviews.tokenizer.vocab_size, **{**RECIPE.model, **changed}))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = fastest_device()
     state = output / f"{model}, seed {seed}" / "training_state.safetensors"
     result = fit(
         net.to(device), reviews.encoded["train"], reviews.encoded["validation"],

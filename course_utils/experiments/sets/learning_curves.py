@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
 from torch import nn
 
 from course_utils.baselines import RecurrentClassifier, tfidf_regression
@@ -25,7 +24,15 @@ from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import FOLDER, by_model, fingerprint, read_runs, scores, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.tokenization import WordTokenizer
-from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, fit, seed_everything
+from course_utils.training import (
+    BatchOptions,
+    EncodedReviews,
+    encode_reviews,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
 
 RECIPE = RECIPES["imdb"]
 # With fewer reviews a step may be smaller: half the recipe's batch gives twice the steps for the same time.
@@ -123,7 +130,7 @@ def run_network(network: str, amount: Amount, vocab_size: int, encoded: dict, se
     train = EncodedReviews(once.ids * amount.times, once.labels * amount.times)
     seed_everything(seed)
     net = untrained(network, vocab_size)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = fastest_device()
     changed = {"learning_rate": 1e-2} if network.startswith("bag") else {}
     options = BatchOptions(**{**RECIPE.batches, "batch_size": amount.batch_size})
     result = fit(
