@@ -28,6 +28,7 @@ DISTANCE = Answers(
         "mean-position": lambda: _mean_distance(query=0),
         "unweighted": lambda: _mean_distance(weights=(0.2,) * 5),
         "largest-key": lambda: 3.0,
+        "largest-term": lambda: 3 * 0.40,
         "query-too-far": lambda: _mean_distance(query=4),
         "query-too-near": lambda: _mean_distance(query=2),
         "squared": lambda: _mean_distance(of=lambda gap: gap**2),
@@ -209,6 +210,13 @@ def _nan_as_zero(scores, control, z):
     return best_lower_end(scores.nan_to_num(), control.nan_to_num(), z)
 
 
+def _best_mean_first(scores, control, z):
+    counted = ~control.isnan()
+    lead = scores[..., counted] - control[counted]
+    best = lead[torch.arange(len(lead)), lead.mean(dim=-1).argmax(dim=-1)]             # (seed, review)
+    return best.mean(dim=-1) - z * best.std(dim=-1) / counted.sum().sqrt()
+
+
 LOWER_END = Answers(
     best_lower_end,
     mutants={
@@ -226,6 +234,7 @@ LOWER_END = Answers(
         "with-n": _lower(error=lambda lead, n: lead.std(dim=-1, correction=0) / n**0.5),
         "worst-head": _lower(best=lambda lower: lower.amin(dim=-1)),
         "heads-averaged": _lower(lead=lambda scores, control: (scores - control).mean(dim=1), best=lambda lower: lower),
+        "best-mean-first": _best_mean_first,
         "best-of-each-review": _lower(lead=lambda scores, control: (scores - control).amax(dim=1), best=lambda lower: lower),
         "size-of-lead": _lower(lead=lambda scores, control: (scores - control).abs()),
         "heads-kept": _lower(best=lambda lower: lower),

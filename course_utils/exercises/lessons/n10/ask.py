@@ -25,6 +25,8 @@ DISTANCE = Exercise(
                 "0.2 everywhere would give. Multiply each distance by its weight."),
         Mistake("largest-key", lambda case: f"{_one(case)} is the distance of one key, the one with the largest weight.",
                 "The other keys have 0.60 of the weight between them; the mean counts them too."),
+        Mistake("largest-term", lambda case: f"{_one(case)} is what 'not' contributes, the key with the largest weight.",
+                "The mean adds up what all five keys contribute."),
         Mistake("query-too-far", lambda case: f"{_one(case)} puts the query one position too far right.",
                 "Count queries and keys from the same number: with 'not' as 0, 'moving' is 3, and its distance to itself is "
                 "0."),

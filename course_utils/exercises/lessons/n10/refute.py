@@ -36,7 +36,7 @@ def _counting(case: Case) -> str:
 LOWER_END = Exercise(
     probes=_lead_probes, tolerance=1e-4,
     signature="best_lower_end(scores (seed, head, review), control (review,), z) -> (seed,)",
-    not_finite="Reviews without a target are NaN, and one NaN makes a mean NaN: take the columns that are numbers",
+    not_finite="Reviews without a target are NaN, and one NaN makes a mean NaN: take the columns that are numbers.",
     mistakes=(
         Mistake("nan-as-zero", _counting, "Reviews without a target were counted as zeros. They say nothing about the "
                 "role: leave them out of the mean, the spread and the count."),
@@ -64,6 +64,8 @@ LOWER_END = Exercise(
                 "largest."),
         Mistake("heads-averaged", _ends, "The heads were averaged first. One head with the role would vanish among the "
                 "others: test each, then take the best."),
+        Mistake("best-mean-first", _ends, "The head with the largest mean lead was chosen first. A head with a smaller but "
+                "steadier lead can have the larger lower end: compute every head's, then take the largest."),
         Mistake("best-of-each-review", _ends, "The best head was chosen separately for each review. Some head is always "
                 "lucky; the same head has to lead over all reviews."),
         Mistake("size-of-lead", _ends, "You used the size of the lead without its sign. A head that avoids the targets "
