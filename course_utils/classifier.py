@@ -63,7 +63,8 @@ class ClassifierConfig:
     """Everything that fixes a `SelfAttentionClassifier` but its weights.
 
     `dropout` acts in the blocks and on the embeddings, `word_dropout` replaces words by `<unk>` and
-    `pooled_dropout` acts on the pooled vector, all in training only. `zero_init` starts every block as the identity.
+    `pooled_dropout` acts on the pooled vector, all in training only. `zero_init` starts the last weight matrix of every
+    sublayer at zero, so that at first a pre-norm block adds one vector, its biases, to all words.
     Word vectors start with standard deviation `embedding_std` and are multiplied by `embedding_scale`, which makes
     them learn that much faster than the rest (Adam moves every weight by about the learning rate).
     Raises ValueError that names the option for a value outside its range.

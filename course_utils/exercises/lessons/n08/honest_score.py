@@ -37,7 +37,7 @@ def _in_training_mode(case: Case) -> str:
 
 SHARE = Exercise(
     given="as-given", probes=probes.share_probes, observe=probes.observe_share,
-    signature="share_right(model, several) -> share of the reviews that are right, from 0 to 1; `several` is a list of "
+    signature="share_right(model, several) -> proportion of the reviews that are right, from 0 to 1; `several` is a list of "
     "batches with token_ids, attention_mask and labels",
     mistakes=(
         Mistake("as-given", _shares, "Begin with the mode: what does dropout do to a score? Then the gradients, which "
@@ -46,7 +46,7 @@ SHARE = Exercise(
                 "verdicts. model.eval() switches all layers; no_grad() does not."),
         Mistake("gradients", _with_gradients, "The score is right. But everything is kept for a backward that never comes, "
                 "which costs memory and time. eval() does not switch that off; torch.no_grad() does."),
-        Mistake("batch-means", _shares, "You average the shares of the batches. The last batch is shorter, so each of its "
+        Mistake("batch-means", _shares, "You average the accuracies of the batches. The last batch is shorter, so each of its "
                 "reviews counts for more. Count right answers over all reviews and divide once (notebook 03, section 6)."),
         Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say so. "
                 "Remember model.training at the start, and restore it."),
@@ -62,9 +62,9 @@ SHARE = Exercise(
         Mistake("per-batch", lambda case: f"you report {case.share.item():.4f}.", "You counted right answers and divided by "
                 "the number of batches. Divide by the number of reviews."),
         Mistake("count", _report, "That is how many are right. Divide by the number of reviews."),
-        Mistake("share-wrong", _shares, "Yours is the share that is wrong."),
-        Mistake("percent", _report, "That is in per cent. A share is a number from 0 to 1: leave out the 100."),
-        Mistake("last-batch", _shares, "Yours is the share in the last batch alone. Count over all batches."),
+        Mistake("share-wrong", _shares, "Yours is the proportion that is wrong."),
+        Mistake("percent", _report, "That is in per cent. A proportion is a number from 0 to 1: leave out the 100."),
+        Mistake("last-batch", _shares, "Yours is the accuracy in the last batch alone. Count over all batches."),
     ),
     properties=(
         Property(_is("in training mode", 0), _in_training_mode, "Layers such as dropout must be switched off while scoring, "
@@ -88,7 +88,7 @@ SHARE = Exercise(
     hints=(
         "Two different switches: one for layers such as dropout, one for recording gradients. Neither does the other's "
         "work.",
-        "The last batch is shorter. How much does one of its reviews count in a mean of the batches' shares?",
+        "The last batch is shorter. How much does one of its reviews count in a mean of the batches' accuracies?",
         "was_training = model.training at the start, model.train(was_training) at the end.",
     ),
 )
