@@ -147,6 +147,12 @@ def gallery() -> Command:
     return main
 
 
+def animations() -> Command:
+    """draw the animations as SVG and GIF"""
+    from course_utils.interactive.animations import main
+    return main
+
+
 def processors() -> Command:
     """run the notebooks' tests as if on other processors"""
     from course_utils.tools.processors import main
@@ -163,7 +169,7 @@ GROUPS = {
     "for learners": (copy, fresh, update, run, train),
     "results": (results, imdb, imdb_facts, explanations, speed),
     "for instructors": (solutions, handout, sheets, grade, timetable),
-    "for maintainers": (exercise, notebook, export, save, paths, models, gallery, processors, seeds),
+    "for maintainers": (exercise, notebook, export, save, paths, models, gallery, animations, processors, seeds),
 }
 COMMANDS = {load.__name__.replace("_", "-"): load for group in GROUPS.values() for load in group}
 

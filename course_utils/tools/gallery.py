@@ -1,6 +1,6 @@
 """The course in ten figures: draw them, and write the page that shows them.
 
-    python -m course_utils gallery      # notebooks/gallery.md, and a PNG and an SVG for each figure in notebooks/gallery
+    python -m course_utils gallery      # notebooks/gallery.md; in notebooks/gallery a PNG and an SVG for each figure
 
 What it does: draws each figure from the committed models, reviews and result files, checks the sentence below it
 against the data, and gives each picture an alternative text computed from the data. What it does not do: train,
@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import platform
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +37,10 @@ from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, save_figure, style
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_colorbar, token_strip
+from course_utils.interactive.animations import write_pictures
 from course_utils.positional_encoding import sinusoidal_table
 from course_utils.tokenization import Token
+from course_utils.tools.gallery_page import escaped, in_motion, title_of
 
 KINDS = ["plain", "negation", "order", "distant"]
 
@@ -100,22 +100,17 @@ def write(folder: Path) -> dict[str, str]:
             (folder / "gallery" / f"{picture.name}.txt").unlink()          # the page holds it
             _lighten(folder / "gallery" / f"{picture.name}.png")
             parts.append(section(picture, sentence, described[picture.name]))
+    write_pictures(folder / "gallery")
+    parts.append(in_motion())
     write_text(folder / "gallery.md", "\n".join(parts))
     return described
 
 
 def section(picture: Picture, sentence: str, description: str) -> str:
     """A heading, the picture as a link to its SVG, the sentence, and the title of the notebook."""
-    cells = json.loads((NOTEBOOKS / f"{picture.notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
-    title = next(line[2:].strip() for cell in cells for line in cell["source"] if line.startswith("# "))
     return (f"## {picture.heading}\n\n"
             f"[![{escaped(description)}](gallery/{picture.name}.png)](gallery/{picture.name}.svg)\n\n"
-            f"{sentence} Explained in [{title}]({picture.notebook}.ipynb).\n")
-
-
-def escaped(text: str) -> str:
-    """Text escaped so that Markdown shows it unchanged, including '<br />', '[', '*' and '_'."""
-    return re.sub(r"([\\`*_\[\]<>&!|~$#])", r"\\\1", text)
+            f"{sentence} Explained in [{title_of(picture.notebook)}]({picture.notebook}.ipynb).\n")
 
 
 @contextmanager

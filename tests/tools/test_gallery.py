@@ -9,7 +9,9 @@ import mistune
 import pytest
 from PIL import Image
 
+from course_utils.interactive.animations import ANIMATIONS
 from course_utils.tools import gallery
+from course_utils.tools.gallery_page import PLAYED
 
 NAMES = [picture.name for picture in gallery.PICTURES]
 each_figure = pytest.mark.parametrize("name", NAMES)
@@ -56,11 +58,14 @@ def test_the_page_is_the_one_that_the_command_writes(drawn, page):
 
 def test_between_eight_and_twelve_figures_each_linked_to_its_svg(page, root):
     links = [token for token in tokens_of(page) if token["type"] == "link" and token["children"][0]["type"] == "image"]
-    assert [link["attrs"]["url"] for link in links] == [f"gallery/{name}.svg" for name in NAMES]
-    assert [link["children"][0]["attrs"]["url"] for link in links] == [f"gallery/{name}.png" for name in NAMES]
-    assert 8 <= len(links) <= 12
+    moving, stills = ([f"{name}-{how}.svg" for name in ANIMATIONS] for how in ("moving", "still"))
+    targets = [link["attrs"]["url"].removeprefix("gallery/") for link in links]
+    assert targets == [*(f"{name}.svg" for name in NAMES), *moving]
+    shown = [link["children"][0]["attrs"]["url"].removeprefix("gallery/") for link in links]
+    assert shown == [*(f"{name}.png" for name in NAMES), *stills]
+    assert 8 <= len(NAMES) <= 12 and list(PLAYED) == list(ANIMATIONS)
     found = {path.name for path in (root / "notebooks" / "gallery").iterdir()}
-    assert found == {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")}
+    assert found == {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")} | {*moving, *stills}
 
 
 @each_figure
@@ -100,7 +105,8 @@ def test_a_figure_is_light_and_wide_enough_for_a_screen(name, root):
 
 
 def test_every_figure_has_one_sentence_and_the_notebook_that_explains_it(page, root):
-    sections = page.split("\n## ")[1:]
+    *sections, motion = page.split("\n## ")[1:]
+    assert motion.startswith("In motion") and motion.count("Played step by step in [0") == len(ANIMATIONS)
     assert len(sections) == len(NAMES)
     for text in sections:
         sentence, link = re.search(r"\n\n([^\[\n]+\.) Explained in \[(.+?)\]", text).groups()
@@ -111,7 +117,7 @@ def test_every_figure_has_one_sentence_and_the_notebook_that_explains_it(page, r
 
 def test_links_lead_somewhere_and_no_path_is_absolute(page, root):
     targets = [token["attrs"]["url"] for token in tokens_of(page) if token["type"] in ("link", "image")]
-    assert len(targets) == 3 * len(NAMES)
+    assert len(targets) == 3 * (len(NAMES) + len(ANIMATIONS))
     for target in targets:
         assert not target.startswith(("/", "http", "file")) and ".." not in target
         assert (root / "notebooks" / target).is_file(), target
