@@ -92,7 +92,7 @@ def test_the_piece_has_the_captions_and_doesnt_start_by_itself(animation):
     assert data["captions"] == animation.captions and len(data["nodes"]) == len(animation.shapes)
     assert piece.html == animation_view(animation.name).html and len(piece.html) < 60_000
     assert "reduced-motion" not in data["style"]                           # the script sees to that
-    assert re.search(r"\n  toggle\(false\);\n}", piece.html)
+    assert "\ntoggle(false);\n}" in piece.html
 
 
 def test_softmax_shows_the_answers_of_notebook_04():
