@@ -60,7 +60,7 @@ def test_the_originals_know_of_no_progress(marks, monkeypatch):
 
 
 def test_make_lab_opens_start_and_serves_the_whole_repository(root):
-    opens = "--ServerApp.root_dir=. notebooks/my_copies/START.ipynb"
+    opens = "--LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb"
     (line,) = [line for line in (root / "Makefile").read_text("utf-8").splitlines() if "$(PY) -m jupyterlab" in line]
     assert line.endswith(opens)
     assert f"python -m jupyterlab {opens}" in (root / "README.md").read_text("utf-8")
