@@ -66,12 +66,10 @@ class MultiHeadAttention(HeadProjections):
 
     (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
     context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
-    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1;
-    bias, added to the scores, has these or (heads, query, key). `rotary(x, offset)` is applied to split queries and keys
-    (batch, heads, seq_len, d_head). The bias is added in the type of the query. A `cache` holds the split keys and values
-    of earlier calls: `append(key, value)` adds these and returns all, `len(cache)` is the position of the first new one.
-    Raises ValueError for a number of heads that does not divide d_model, and for shapes that do not fit, inputs without a
-    batch among them.
+    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1; bias,
+    added to the scores, has these or (heads, query, key). `rotary(x, offset)` turns split queries and keys (batch, heads,
+    seq_len, d_head). A `cache` holds earlier calls' split keys and values: `append(key, value)` adds these and returns all,
+    `len(cache)` is the first new position. Raises ValueError for shapes that do not fit, or inputs without a batch.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """

@@ -67,8 +67,8 @@ class Tokenizer(SavedList):
 class WordTokenizer(Tokenizer):
     """Words and punctuation to ids, by a vocabulary counted on training texts.
 
-    `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0)
-    and `<unk>` (id 1). Build one with `WordTokenizer.train`.
+    `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0) and `<unk>` (id 1).
+    Build one with `WordTokenizer.train`.
 
     Taught in 02_tokenization, '3. Ids'.
     """
@@ -112,10 +112,7 @@ class WordTokenizer(Tokenizer):
         return [self.ids.get(token.text, self.unk_id) for token in self.tokenize(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The tokens of `ids` with a space between them. Case, spacing and unknown words are gone.
-
-        Raises ValueError for an id that the vocabulary does not have.
-        """
+        """The tokens of `ids`, joined by spaces; case and unknown words are lost. Raises ValueError for an unknown id."""
         return " ".join(self.vocabulary[i] for i in _known(ids, self.vocab_size))
 
 
