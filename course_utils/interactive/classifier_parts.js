@@ -212,7 +212,7 @@ function makeMap(config, colour, host, on) {
     var row = state.looked !== null && state.looked < n ? state.looked : state.picked;
     canvas.hidden = n === 0;
     place = n ? paint(canvas, state.read.tokens, weights, row, colour, host) : null;
-    var off = state.gates[state.layer][state.head] === 0 ? " This head is switched off: its weights add nothing to the answer." : "";
+    var off = state.gates[state.layer][state.head] === 0 ? " This head is switched off: what it reads adds nothing to the answer." : "";
     if (n === 0) about.textContent = "No words, no map.";
     else about.textContent = (row === null || row === undefined ? "Point at a word to read its row." : described(row)) + off;
     canvas.setAttribute("aria-label", "Head " + headName(state.layer, state.head) + ", " + n + " queries by " + n +
@@ -223,7 +223,7 @@ function makeMap(config, colour, host, on) {
         .sort(function (a, b) { return weights[row * n + b] - weights[row * n + a] || a - b; }).slice(0, 4);
       return quoted([state.read.tokens[row].text]) + " attends to " + best.map(function (k) {
         return quoted([state.read.tokens[k].text]) + " " + two(weights[row * n + k]);
-      }).join(", ") + (n > 4 ? ", …" : "") + ".";
+      }).join(", ") + (n > 4 ? ", …" : ".");
     }
   }
   var scale = h("div", { class: "scale soft" }, "0 ", makeRamp(colour, host),
@@ -255,7 +255,7 @@ function paint(canvas, tokens, weights, row, colour, host) {
   var label = Math.ceil(names.reduce(function (most, name) { return Math.max(most, pen.measureText(name).width); }, 0)) + 8;
   var cell = Math.max(2, Math.min(30, Math.floor((room - label - 2) / n))), every = cell >= font - 1;
   if (!every) cell = Math.max(2, Math.min(cell, Math.floor(520 / n)));
-  var left = label, top = label, size = n * cell, ratio = window.devicePixelRatio || 1, k;
+  var left = label, top = every ? label : 4, size = n * cell, ratio = window.devicePixelRatio || 1, k;
   canvas.width = (left + size + 2) * ratio;
   canvas.height = (top + size + 2) * ratio;
   canvas.style.width = left + size + 2 + "px";
