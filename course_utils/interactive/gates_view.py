@@ -38,12 +38,13 @@ def gates_view(
     for what, given in (("labels", labels), ("names", names)):
         if given is not None and len(given) != len(texts):
             raise ValueError(f"{len(given)} {what} for {len(texts)} texts; give one for each, or none at all")
-    wrong = [label for label in labels or [] if not isinstance(label, Integral) or label not in (0, 1)]
+    wrong = [label for label in ([] if labels is None else labels) if not isinstance(label, Integral) or label not in (0, 1)]
     if wrong:
         raise ValueError(f"labels hold {wrong[0]!r}; expected 0 for {classifier.label_names[0]}, 1 for "
                          f"{classifier.label_names[1]}")
     model = model_data(classifier, texts)
-    labels, names = [None] * len(texts) if labels is None else [int(one) for one in labels], names or [""] * len(texts)
+    labels = [None] * len(texts) if labels is None else [int(label) for label in labels]
+    names = [""] * len(texts) if names is None else names
     reviews = [{"text": text, "label": label, "name": str(name)} for text, label, name in zip(texts, labels, names)]
     likely = [round(value, 3) for value in classifier.predict(texts)[1][:, 1].tolist()]
     data = {"model": model, "reviews": reviews, "head": checked_head(head, model)}
