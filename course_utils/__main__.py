@@ -45,6 +45,12 @@ def train() -> Command:
     return main
 
 
+def one_file() -> Command:
+    """write the whole classifier as one readable file, outputs/model.py"""
+    from course_utils.tools.one_file import main
+    return main
+
+
 def results() -> Command:
     """compute whatever is missing from the result files, and print their tables"""
     from course_utils.experiments.command import main
@@ -166,7 +172,7 @@ def seeds() -> Command:
 
 
 GROUPS = {
-    "for learners": (copy, fresh, update, run, train),
+    "for learners": (copy, fresh, update, run, train, one_file),
     "results": (results, imdb, imdb_facts, explanations, speed),
     "for instructors": (solutions, handout, sheets, grade, timetable),
     "for maintainers": (exercise, notebook, export, save, paths, models, gallery, animations, processors, seeds),
