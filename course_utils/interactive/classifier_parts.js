@@ -7,7 +7,9 @@ function signed(value, digits) {
   var text = Math.abs(value).toFixed(digits);
   return (Number(text) === 0 ? "" : value > 0 ? "+" : "−") + text;
 }
-function quoted(tokens) { return tokens.map(function (token) { return "‘" + cut(shown(token), 24) + "’"; }).join(", "); }
+function quoted(tokens) { return tokens.map(function (token) { return "‘" + isolated(cut(shown(token), 24)) + "’"; }).join(", "); }
+// isolated: a word written from right to left keeps its place among words written from left to right
+function isolated(text) { return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text) ? "\u2068" + text + "\u2069" : text; }
 function cut(text, most) { return text.length > most ? text.slice(0, most - 1) + "…" : text; }
 function headName(layer, head) { return layer + "." + head; }
 

@@ -200,6 +200,22 @@ def test_unknown_words_no_words_and_too_many(live, trained):
     assert not view.all(".words b, .words img")
 
 
+def test_words_that_an_input_method_composes(live):
+    view = live("dull")
+    view.all("textarea")[0].click()
+    compose = view.browser.driver.execute_cdp_cmd
+    view.all("textarea")[0].send_keys(Keys.END, " ")
+    compose("Input.imeSetComposition", {"text": "えい", "selectionStart": 2, "selectionEnd": 2})
+    assert view.written == "dull えい" and "‘えい’" in view.text(".notes")
+    compose("Input.insertText", {"text": "映画"})
+    assert view.written == "dull 映画" and "‘映画’" in view.text(".notes")
+
+
+def test_words_from_right_to_left_keep_their_order(live):
+    view = live("שלום עולם dull")
+    assert "‘\u2068שלום\u2069’, ‘\u2068עולם\u2069’" in view.text(".notes")
+
+
 def test_what_was_said_is_said_to_a_screen_reader(live):
     view = live()
     view.write("A dull film.")
