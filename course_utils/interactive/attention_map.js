@@ -26,7 +26,7 @@ function heatmap(host) {
   // measure: cells that fit the room there is, and labels every so many cells
   function measure(what, room) {
     var pen = base.getContext("2d");
-    pen.font = MAP.letters + "px " + MAP.font;
+    pen.font = "bold " + MAP.letters + "px " + MAP.font; // as a picked label is written
     function widest(labels, most) {
       return Math.min(most, labels.reduce(function (w, label) { return Math.max(w, pen.measureText(label).width); }, 0));
     }
@@ -67,7 +67,7 @@ function heatmap(host) {
     drawn = what;
     place = measure(what, room);
     var pen = context(base, room, above + place.height + place.below), cell = place.cell;
-    var print = what.columns.length <= MAP.printed && what.rows.length <= MAP.printed && cell >= 28;
+    var print = what.columns.length <= MAP.printed && what.rows.length <= MAP.printed && cell >= 33;
     pen.fillStyle = look("--soft");
     for (var r = 0; r < what.rows.length; r += place.step) rowLabel(pen, r);
     for (var c = 0; c < what.columns.length; c += place.step) columnLabel(pen, c);

@@ -10,52 +10,67 @@ import html
 from matplotlib.colors import to_hex
 
 from course_utils.figures import WEIGHT_MAP, ink_on
-from course_utils.figures.text import one_line, text_width
+from course_utils.figures.text import one_line, text_width, wrap_text
 from course_utils.heatmaps.cells import DARKER, LIGHTEST_SUM, MOST_PRINTED
 from course_utils.heatmaps.views import View, number
 
 # all in pixels
 WIDTH, GAP, LETTERS, SMALL = 900, 24, 13, 11
-LARGEST_CELL, SMALLEST_CELL, HEAD, FOOT = 44, 9, 56, 34
+LARGEST_CELL, SMALLEST_CELL, HEAD, FOOT, APART = 44, 9, 56, 34, 8
 SHADES, FEW_SHADES = 16, 8  # the second where cells are too small for numbers
+TALLEST = 460  # a map
 LINE = "#b8b8b8"
 AXES = "rows: query (attends from); columns: key (attended to)"
 
 
-def still_picture(views: list[View], titles: list[str], vmax: float, note: str) -> str:
-    """One SVG with a heatmap for each view, side by side on one scale from 0 to `vmax`, named by `titles`."""
+def still_picture(views: list[View], pooled: list[View | None], titles: list[str], vmax: float, note: str) -> str:
+    """One SVG with a heatmap for each view, side by side on one scale from 0 to `vmax`, named by `titles`.
+
+    Below each map is the row of its pooling weights, where there are any.
+    """
     wide = (WIDTH - GAP * (len(views) - 1)) / len(views)
     drawn, tallest = [], 0.0
-    for k, (view, title) in enumerate(zip(views, titles, strict=True)):
-        text, height = _map(view, title, vmax, wide)
+    for k, (view, row, title) in enumerate(zip(views, pooled, titles, strict=True)):
+        text, height = _map(view, row, title, vmax, wide)
         drawn.append(f'<g transform="translate({k * (wide + GAP):.0f},0)">{text}</g>')
         tallest = max(tallest, height)
-    height = round(tallest + FOOT)
+    lines = wrap_text(note, WIDTH - 30, SMALL)
+    height = round(tallest + FOOT) + 16 * (len(lines) - 1)
+    below = "".join(f'<text x="8" y="{height - 10 - 16 * (len(lines) - 1 - k)}">{html.escape(line)}</text>'
+                    for k, line in enumerate(lines))
     return (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH}" height="{height}" '
             f'viewBox="0 0 {WIDTH} {height}" font-family="DejaVu Sans,Segoe UI,sans-serif" font-size="{LETTERS}">'
             f'<rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}'
-            f'<text x="8" y="{height - 10}" font-size="{SMALL}" fill="#555">{html.escape(note)}</text></svg>')
+            f'<g font-size="{SMALL}" fill="#555">{below}</g></svg>')
 
 
-def _map(view: View, title: str, vmax: float, wide: float) -> tuple[str, float]:
+def _map(view: View, pooled: View | None, title: str, vmax: float, wide: float) -> tuple[str, float]:
     """One heatmap with its labels and title, and the height it takes."""
     rows, columns = view.cells.shape
-    left = max(text_width(label, LETTERS) for label in view.row_labels) + 14
+    labels = [*view.row_labels, *(pooled.row_labels if pooled else [])]
+    left = max(text_width(label, LETTERS) for label in labels) + 14
     below = 0.75 * max(text_width(label, LETTERS) for label in view.column_labels) + 20
-    cell = max(SMALLEST_CELL, min(LARGEST_CELL, int((wide - left - 8) / columns)))
-    letters = min(LETTERS, cell)
+    cell = max(SMALLEST_CELL, min(LARGEST_CELL, int((wide - left - 8) / columns), TALLEST // rows))
+    letters, foot = min(LETTERS, cell), rows * cell
     parts = [f'<text x="8" y="20" font-weight="bold">{html.escape(one_line(title, 60))}</text>',
              f'<text x="8" y="40" font-size="{SMALL}" fill="#555">{AXES}</text>',
              f'<g transform="translate({left:.0f},{HEAD})"><g shape-rendering="crispEdges" transform="scale({cell})">',
              *_runs(view, vmax), "</g>", *_numbers(view, vmax, cell, letters),
              f'<rect width="{columns * cell}" height="{rows * cell}" fill="none" stroke="{LINE}"/>']
+    if pooled:
+        foot += cell + APART
+        parts += [f'<g transform="translate(0,{rows * cell + APART})">',
+                  f'<g shape-rendering="crispEdges" transform="scale({cell})">',
+                  *_runs(pooled, vmax), "</g>", *_numbers(pooled, vmax, cell, letters),
+                  f'<rect width="{columns * cell}" height="{cell}" fill="none" stroke="{LINE}"/></g>']
     parts.append(f'<g text-anchor="end" font-size="{letters}">')
-    for row, label in enumerate(view.row_labels):
-        parts.append(f'<text x="-6" y="{(row + 0.5) * cell + 0.35 * letters:.0f}">{html.escape(label)}</text>')
+    for row, label in enumerate(labels):
+        y = (row + 0.5) * cell + 0.35 * letters + (APART if row == rows else 0)
+        parts.append(f'<text x="-6" y="{y:.0f}">{html.escape(label)}</text>')
     for column, label in enumerate(view.column_labels):
-        x, y = (column + 0.5) * cell + 0.3 * letters, rows * cell + 12
+        x, y = (column + 0.5) * cell + 0.3 * letters, foot + 12
         parts.append(f'<text transform="translate({x:.0f},{y}) rotate(-45)">{html.escape(label)}</text>')
-    return "".join([*parts, "</g></g>"]), HEAD + rows * cell + below
+    return "".join([*parts, "</g></g>"]), HEAD + foot + below
 
 
 def _runs(view: View, vmax: float) -> list[str]:

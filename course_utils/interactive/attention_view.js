@@ -66,6 +66,7 @@ function build(root, data, host) {
 
   function turn(name, k) {
     state[name] = k;
+    state.cell = null;
     if (kindOf(0).oneText) state.page = state.queryPage = k;
     fillPanels();
     drawAll();
@@ -82,6 +83,7 @@ function build(root, data, host) {
           state.kind = k;
           picks.forEach(function (pick, side) { fit(pick, kindOf(side)); });
           state.token = 0;
+          state.cell = null;
           state.side = state.page = state.queryPage = 0;
           layOut();
         }));

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from course_utils.figures.text import count, one_line
+from course_utils.figures.text import count, display_token, one_line
 from course_utils.heatmaps.views import describe_view, make_view, nice_limit
 from course_utils.interactive.attention_data import Kind, Side, matched, side_data
 from course_utils.interactive.attention_sources import from_classifier, from_hugging_face, from_tensors
@@ -181,6 +181,12 @@ def _sizes(kinds: list[Kind]) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _largest(weights: np.ndarray, tokens: list[str]) -> str:
+    """The three largest weights in words; equal but for the last bits, the first comes first on every machine."""
+    order = np.argsort(-weights.round(6), kind="stable")[:3]
+    return "largest " + "; ".join(f"'{display_token(tokens[k], 30)}' ({k}) {weights[k]:.3f}" for k in order)
+
+
 def _matrix(kind: Kind, layer: int, head: int | str) -> np.ndarray:
     """The (query, key) weights of a head, or of the mean of a layer's heads."""
     return kind.layers[layer].mean(axis=0) if head == MEAN else kind.layers[layer][head]
@@ -189,7 +195,7 @@ def _matrix(kind: Kind, layer: int, head: int | str) -> np.ndarray:
 def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, head: int | str, vmax: float,
               check_rows: bool) -> dict[str, str]:
     """The still picture of the head that is picked at first, and the alternative text."""
-    views, titles, words = [], [], [f"{heading}: " if heading else "", "Attention to touch. "]
+    views, pooled, titles, words = [], [], [], [f"{heading}: " if heading else "", "Attention to touch. "]
     for side, name in zip(sides, names, strict=True):
         kind = side.kinds[0]
         number = layer if layer in kind.layers else next(iter(kind.layers))
@@ -202,7 +208,13 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
         words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: "
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
+        row = None
+        if side.pooling is not None:
+            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", STILL_TOKENS,
+                            check_rows, 2e-2)
+            words.append(f"Pooling weights: {_largest(side.pooling, kind.keys)}. ")
+        pooled.append(row)
         views.append(view)
         titles.append(" · ".join(filter(None, [name, kind.name if len(side.kinds) > 1 else "", place])))
     note = f"Attention weight, from white (0) to dark purple ({vmax:g}). {' '.join(views[0].notes)}"
-    return {"still": still_picture(views, titles, vmax, one_line(note, 150)), "alt": "".join(words).strip()}
+    return {"still": still_picture(views, pooled, titles, vmax, one_line(note, 400)), "alt": "".join(words).strip()}

@@ -51,6 +51,9 @@ def test_a_classifier_shows_what_it_explains(classifier):
     assert np.abs(pooled - told.weights.numpy()).max() <= 0.0005 + 1e-6
     assert view.data["sides"][0]["label"] == told.label
     assert f"Predicted: {told.label}, probability {told.probabilities[told.label]:.2f}." in view.alt
+    best = int(told.weights.argmax())
+    assert f"Pooling weights: largest '{FOUR[best]}' ({best}) {told.weights[best]:.3f};" in view.alt
+    assert all(f">{weight:.2f}</text>" in view.still for weight in told.weights.tolist()) and ">pooling</text>" in view.still
     assert "3 layers of 2 heads" in view.alt.lower() and "Rows: not, dull, but, moving." in view.alt
 
 
