@@ -47,7 +47,8 @@ SHARE = Exercise(
         Mistake("gradients", _with_gradients, "The score is right. But everything is kept for a backward that never comes, "
                 "which costs memory and time. eval() does not switch that off; torch.no_grad() does."),
         Mistake("batch-means", _shares, "You average the accuracies of the batches. The last batch is shorter, so each of "
-                "its reviews counts for more. Count right answers over all reviews and divide once (notebook 03, section 6)."),
+                "its reviews counts for more. Count right answers over all reviews and divide once (notebook 03, "
+                "section 6)."),
         Mistake("left-in-evaluation", _mode_left, "The next epoch would train without dropout, and nothing would say so. "
                 "Remember model.training at the start, and restore it."),
         Mistake("always-training", _mode_left, "You switch to training mode at the end, whatever it was before. Anyone who "
