@@ -17,9 +17,11 @@ from course_utils.exercises.quizzes import FOLDER, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
 from course_utils.instructors.editions import solved, write_solutions
 from course_utils.instructors.timetable import read_lesson, with_timetable
-from course_utils.tools.notebooks import everything, find
+from course_utils.tools.notebooks import everything, find, front
 
 NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
+FRONT = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in front()}     # these ask some exercises again
+ALL = NOTEBOOKS | FRONT
 
 
 def source(cell) -> str:
@@ -30,8 +32,8 @@ def exercise_cells(notebook) -> list:
     return [cell for cell in notebook["cells"] if "exercise" in cell["metadata"].get("tags", [])]
 
 
-CELLS = [(number, cell) for number, notebook in NOTEBOOKS.items() for cell in exercise_cells(notebook)]
-NAMES = [cell["id"] for _, cell in CELLS]
+CELLS = [(number, cell) for number, notebook in ALL.items() for cell in exercise_cells(notebook)]
+NAMES = [f"{number}-{cell['id']}" if number in FRONT else cell["id"] for number, cell in CELLS]
 
 
 def check_call(tree) -> ast.Call:
@@ -97,7 +99,8 @@ def marks(tmp_path, monkeypatch):
 
 
 def test_every_exercise_has_its_cell_and_every_notebook_from_01_three_of_them():
-    assert sorted(number_of(cell) for _, cell in CELLS) == sorted(exercise.id for exercise in list_exercises())
+    asked = [number_of(cell) for number, cell in CELLS if number in NOTEBOOKS]
+    assert sorted(asked) == sorted(exercise.id for exercise in list_exercises())
     for number, notebook in NOTEBOOKS.items():
         if number != "00":
             assert len(exercise_cells(notebook)) >= 3, number
@@ -105,16 +108,25 @@ def test_every_exercise_has_its_cell_and_every_notebook_from_01_three_of_them():
 
 @pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
 def test_the_cell_before_it_says_title_and_minutes(number, cell):
-    cells = NOTEBOOKS[number]["cells"]
+    cells = ALL[number]["cells"]
     words = source(cells[[one["id"] for one in cells].index(cell["id"]) - 1])
     exercise = find_exercise(number_of(cell))
     low, high = exercise.minutes
     assert f"### Exercise {exercise.id} " in words and f"{low}–{high} minutes)" in words.splitlines()[0]
 
 
+def test_the_hour_asks_three_exercises_of_the_course_under_their_numbers_and_titles():
+    notebook = FRONT["attention_in_an_hour"]
+    asked = [find_exercise(number_of(cell)) for cell in exercise_cells(notebook)]
+    headings = [source(cell).splitlines()[0] for cell in notebook["cells"] if "### Exercise" in source(cell)]
+    assert headings == [f"### Exercise {one.id} {one.title} ({one.minutes[0]}–{one.minutes[1]} minutes)" for one in asked]
+    low, high = (sum(one.minutes[end] for one in asked) for end in (0, 1))
+    assert len(asked) == 3 and f"{low}–{high} more for the exercises" in source(notebook["cells"][0])
+
+
 @pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
 def test_untouched_it_runs_and_prints_what_is_saved(number, cell):
-    printed = run_cell(NOTEBOOKS[number], cell)
+    printed = run_cell(ALL[number], cell)
     assert printed == saved_output(cell)
     assert printed.splitlines()[-1][0] in "○✗"
     if find_exercise(number_of(cell)).given:            # it shows what is wrong with the code, and does not tell what to do
@@ -134,13 +146,13 @@ def test_solved_it_says_so(number, cell):
     right = written_again(answers.reference)
     if exercise.kind != "function":
         right = right_order(answers.reference()) if exercise.kind == "order" else answers.reference()
-    assert run_cell(NOTEBOOKS[number], cell, right, replace=True).splitlines()[-1].startswith("✓")
+    assert run_cell(ALL[number], cell, right, replace=True).splitlines()[-1].startswith("✓")
 
 
 @pytest.mark.parametrize("number, cell", CELLS, ids=NAMES)
 def test_the_edition_with_solutions_holds_right_ones(number, cell):
     written = {**cell, "source": solved(source(cell))}
-    assert run_cell(NOTEBOOKS[number], written).splitlines()[-1].startswith("✓")
+    assert run_cell(ALL[number], written).splitlines()[-1].startswith("✓")
 
 
 def test_the_edition_with_solutions_has_every_notebook_and_no_outputs(tmp_path):
@@ -155,7 +167,7 @@ def test_the_edition_with_solutions_has_every_notebook_and_no_outputs(tmp_path):
 def test_with_a_known_mistake_it_says_which_and_goes_on(number, cell):
     exercise, answers = find_exercise(number_of(cell)), answers_to(number_of(cell))
     wrong = next(iter(answers.mutants.values()))
-    printed = run_cell(NOTEBOOKS[number], cell, wrong if exercise.kind == "function" else wrong(), replace=True)
+    printed = run_cell(ALL[number], cell, wrong if exercise.kind == "function" else wrong(), replace=True)
     assert [line for line in printed.splitlines() if line[:1] in set("✓○✗≈")][-1][0] in "✗≈"
 
 
