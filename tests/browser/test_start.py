@@ -85,7 +85,8 @@ def click(browser, selector: str) -> None:
         "var app = window.jupyterapp, panel = Array.from(app.shell.widgets('main')).find(function (one) {"
         "return one.context && one.context.path.endsWith('START.ipynb'); }); app.shell.activateById(panel.id);")
     browser.wait(lambda: browser.driver.execute_script(
-        f"var link = document.querySelector(\"{selector}\"); if (link) link.scrollIntoView(); return link && link.offsetHeight"))
+        "var link = document.querySelector(arguments[0]); if (link) link.scrollIntoView(); return link && link.offsetHeight",
+        selector))
     browser.driver.find_element(By.CSS_SELECTOR, selector).click()
 
 
