@@ -98,7 +98,8 @@ class Browser:
 
     def pieces(self, kind: str = "") -> list[WebElement]:
         """The live pieces of one kind on the page, in order; their insides are in `piece.shadow_root`."""
-        return self.driver.find_elements(By.CSS_SELECTOR, f'.course-piece[data-live][data-piece^="{kind}"]')
+        named = f'[data-piece^="{kind}"]' if kind else ""                  # a selector for the prefix '' finds nothing
+        return self.driver.find_elements(By.CSS_SELECTOR, f".course-piece[data-live]{named}")
 
     def too_wide(self) -> int:
         """By how many pixels the page is wider than its window: 0 where nothing has to be scrolled sideways."""
