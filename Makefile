@@ -5,6 +5,7 @@
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make results compute whatever is missing from the standard result files (make results SETS=ablations: one whole file)
 # make speed   measure what the course says about speed, as ratios
+# make sheets  write a cheat sheet to print, and the quizzes as cards for Anki, to outputs/sheets
 # make fresh NB=04   make a new copy of one notebook and keep your old one as kept-1-04_attention.ipynb
 # make update NB=04  the same, and carry over your answers and predictions
 #
@@ -15,7 +16,7 @@
 # make test-browser (what can be touched, in Chromium and a real JupyterLab with the network cut; needs Chromium and its driver),
 # make seeds NB=08 (its claims with five random seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
-.PHONY: lab test test-processors test-browser seeds course imdb results speed fresh update setup exercise notebook export save data lint models gallery
+.PHONY: lab test test-processors test-browser seeds course imdb results speed fresh update sheets setup exercise notebook export save data lint models gallery
 PY := .venv/bin/python
 
 lab: setup
@@ -44,6 +45,10 @@ fresh: setup
 
 update: setup
 	@$(PY) -m course_utils update $(NB)
+
+sheets:: setup
+	@$(PY) -m course_utils cheat-sheet
+	@$(PY) -m course_utils quiz-cards
 
 imdb: setup
 	@$(PY) -m course_utils imdb

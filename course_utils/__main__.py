@@ -51,6 +51,18 @@ def one_file() -> Command:
     return main
 
 
+def cheat_sheet() -> Command:
+    """write the cheat sheet, one page of shapes and formulas to print"""
+    from course_utils.tools.cheat_sheet import main
+    return main
+
+
+def quiz_cards() -> Command:
+    """write the quizzes as cards that Anki can import"""
+    from course_utils.tools.quiz_cards import main
+    return main
+
+
 def results() -> Command:
     """compute whatever is missing from the result files, and print their tables"""
     from course_utils.experiments.command import main
@@ -172,7 +184,7 @@ def seeds() -> Command:
 
 
 GROUPS = {
-    "for learners": (copy, fresh, update, run, train, one_file),
+    "for learners": (copy, fresh, update, run, train, one_file, cheat_sheet, quiz_cards),
     "results": (results, imdb, imdb_facts, explanations, speed),
     "for instructors": (solutions, handout, sheets, grade, timetable),
     "for maintainers": (exercise, notebook, export, save, paths, models, gallery, animations, processors, seeds),

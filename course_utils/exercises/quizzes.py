@@ -86,16 +86,16 @@ class Quiz:
         parts = []
         for i, asked in enumerate(self.questions, start=1):
             again = f" <i>(from {html.escape(asked.taught)})</i>" if asked.taught != self.number else ""
-            parts.append(f"<p><b>{i}.</b> {_inline(asked.text)}{again}</p>")
+            parts.append(f"<p><b>{i}.</b> {inline(asked.text)}{again}</p>")
             for letter, option in zip(LETTERS, asked.options):
                 sign = "✓" if option.right else "✗"
-                parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {_inline(option.text)}</summary>"
-                             f"<p style='margin-left:1.5em'>{sign} {_inline(option.remark)}</p></details>")
+                parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {inline(option.text)}</summary>"
+                             f"<p style='margin-left:1.5em'>{sign} {inline(option.remark)}</p></details>")
         return "\n".join(parts)
 
 
-def _inline(text: str) -> str:
-    """Text as HTML, with everything between backticks as code."""
+def inline(text: str) -> str:
+    """Text of a quiz as HTML, with everything between backticks as code."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 

@@ -6,6 +6,8 @@ white, without network or scripts. Does not: know any contents (see `sheets`).
 
 from typing import NamedTuple
 
+from course_utils.tools import formulas
+
 
 class Blank(NamedTuple):
     """A cell to be filled in by hand; `answer` stands in it on the page of answers."""
@@ -40,7 +42,7 @@ class Sheet(NamedTuple):
     exercise: str = ""
 
 
-STYLE = """
+STYLE = formulas.STYLE + """
 body { font: 13pt/1.25 Georgia, "Times New Roman", serif; color: #000; background: #fff; max-width: 18cm; margin: 1cm auto; }
 section { break-after: page; }
 section:last-child { break-after: auto; }
@@ -61,29 +63,11 @@ th[scope=row] { text-align: left; }
 .none { border: none; }
 .blank b { font-family: Arial, Helvetica, sans-serif; font-size: 13pt; }
 .formula { margin: 1.5mm 0; white-space: nowrap; }
-.fraction { display: inline-block; vertical-align: middle; text-align: center; }
-.fraction > span { display: block; padding: 0.5mm 1mm; line-height: 1.45; }
-.fraction > .top { border-bottom: 0.8pt solid #000; }
-.over { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-.root { border-top: 0.8pt solid #000; padding: 0.3mm 0.5mm 0; }
-sub, sup { font-size: 12pt; line-height: 0; }
-sub { vertical-align: -0.25em; }
-sup { vertical-align: 0.4em; }
+sub, sup { font-size: 12pt; }
 .write { height: 9mm; border-bottom: 0.7pt solid #000; }
 @page { margin: 12mm 15mm; }
 @media print { body { margin: 0 auto; } }
 """
-
-
-def fraction(top: str, bottom: str) -> str:
-    """A fraction with a bar; a screen reader says 'top / bottom'."""
-    return (f'<span class="fraction"><span class="top">{top}</span><span class="over">/</span>'
-            f"<span>{bottom}</span></span>")
-
-
-def root(inside: str) -> str:
-    """A square root with its bar."""
-    return f'√<span class="root">{inside}</span>'
 
 
 def _cell(cell: str | Blank, filled: bool) -> str:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from course_utils.files import write_text
 from course_utils.files.paths import output_folder
-from course_utils.instructors.sheet_pages import Blank, Sheet, Table, fraction, page, root
+from course_utils.instructors.sheet_pages import Blank, Sheet, Table, page
 from course_utils.tokenization import merge
+from course_utils.tools.formulas import fraction, root
 
 CALCULATOR = "a calculator, to three decimals"
 WORDS = {"not": (0, 1, 0), "dull": (-1, 0, 0), "but": (0, 0, 1), "moving": (1, 0, 0)}      # (token, feature)
