@@ -146,7 +146,11 @@ def test_the_counts_in_letters_are_right_for_models_of_any_size():
             assert f"{value(letters, sizes):,}" == count, name
     assert rows["all"][1] == f"<b>{sum(p.numel() for p in saved.parameters()):,}</b>"
     assert rows["learned positions"] == ("max_len · <i>d</i>", "0")
-    assert rows["attention"][0] == formula("4 *d*² + 4 *d*") and "4d^2 + 4d" in "\n".join(lines_of("07"))
+    assert {name: re.sub("<.*?>", "", letters) for name, (letters, _) in rows.items() if name != "all"} == {
+        "embedding": "vocab_size · d", "learned positions": "max_len · d", "attention": "4 d² + 4 d",
+        "feed-forward": "2 d dff + d + dff", "a norm; also the last": "2 d",
+        "a block, with two norms": "4 d² + 2 d dff + 9 d + dff", "pooling": "d", "output": "classes · d + classes"}
+    assert "4d^2 + 4d" in "\n".join(lines_of("07"))
     assert count_in_letters(FeedForward(SIZES["d_model"], SIZES["d_ff"]).parameters()) == "2 *d* *d*_{ff} + *d* + *d*_{ff}"
 
 
