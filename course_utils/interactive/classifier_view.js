@@ -66,8 +66,8 @@ function build(root, data, host) {
   }
   function climb(i) {
     var before = state.read.tokens;
-    if (data.examples[i].text === state.text) return;
-    change("example", function () { state.text = data.examples[i].text; unpick(); });
+    if (data.examples[i].text === state.text && !closed()) return;
+    change("example", function () { state.text = data.examples[i].text; state.gates = allOpen(); unpick(); });
     state.changed = newWords(before, state.read.tokens);
     draw();
   }

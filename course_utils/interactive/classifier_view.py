@@ -29,7 +29,7 @@ def classifier_view(
     """A box to write a review in, and what the model makes of it at every keystroke, in the browser itself.
 
     text: the review to begin with; by default the first of the examples. examples: prepared sentences, (name, text) or
-    (name, text, what to look at), as buttons. parts: what is shown beside the answer, any of
+    (name, text, what to look at), as buttons, which also switch all heads on. parts: what is shown beside the answer, any of
         "strip" the words with their pooling weights, unknown words hatched; click a word to change it, two to swap them;
         "occlusion" what each word adds to the probability of the second label: `explain.occlusion` with target 1, where
         how="delete" leaves the word out and how="unk" puts `<unk>` in its place;

@@ -244,6 +244,23 @@ def test_examples_and_parts(live):
     assert [word.text for word in view.all(".words .changed .word")] == ["not"]
 
 
+def test_a_prepared_sentence_begins_with_all_heads_on(live):
+    """Whatever was switched off for the sentence before it; the same button, pressed again, begins anew."""
+    view = live(None, examples=[("one", "A dull film."), ("two", "Not a dull film.")])
+    whole = view.probability
+
+    def off():
+        return [switch.get_attribute("aria-checked") for switch in view.all(".switch")].count("false")
+
+    view.all(".switch")[0].click()
+    view.press("two")
+    assert off() == 0
+    view.press("Undo")
+    assert off() == 1 and view.written == "A dull film."
+    view.press("one")
+    assert off() == 0 and view.probability == whole
+
+
 @pytest.mark.parametrize("size", ["phone", "tablet", "projector"])
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_and_looks_right(browser, live, pictures, size, dark):
