@@ -18,7 +18,7 @@ ROW = Exercise(
         Mistake("not-divided", lambda case: f"your numbers sum to {case.answer.sum():.3f}.", "Weights sum to one: divide "
                 "each exponential by the sum of all four."),
         Mistake("scaled", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: the scores were divided by √3.",
-                "Section 3 does not scale yet; section 6 does, and says why."),
+                "These scores aren't scaled. Section 6 of notebook 04 does that, and says why."),
         Mistake("wrong-sign", lambda case: f"'moving' gets {case.answer[3]:.3f} and 'dull' {case.answer[1]:.3f}: a sign was "
                 "lost.", "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
         Mistake("dull-row", lambda case: f"the weight on 'dull' is {case.answer[1]:.3f}: that is the row of 'dull' from the "
@@ -84,7 +84,7 @@ SCALED = Exercise(
                 "attention over the keys, so it must run over the last dimension."),
         Mistake("no-scaling", lambda case: f"your largest weight is {case.weights.max():.3f}, with scaling it is "
                 f"{case.right['weights'].max():.3f}.", "The scores are not divided by √d_k, so the rows are too sharp "
-                "(section 6)."),
+                "(notebook 04, section 6)."),
         Mistake("divided-by-d_k", largest_weight, "The scores are divided by d_k itself. Their standard deviation is its "
                 "root: divide by √d_k."),
         Mistake("scaled-by-values", largest_weight, "You took the root of the width of the values. Dot products are made of "
