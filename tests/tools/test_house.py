@@ -15,7 +15,8 @@ from course_utils.files.paths import ROOT
 from course_utils.tools.export import ORIGIN
 
 PACKAGE = ROOT / "course_utils"
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+NOT_OURS = {"__pycache__", ".ipynb_checkpoints"}        # Python's, and JupyterLab's where somebody has opened a module
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if not NOT_OURS.intersection(path.parts))
 
 # who may look at sys.path or import by a computed name, and why
 BY_NAME = {
