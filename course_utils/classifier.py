@@ -186,7 +186,7 @@ class SelfAttentionClassifier(TokenEncoder):
 
 
 class ModelWithVocabulary:
-    """A model, its tokenizer and its label names in one, saved and loaded together. `ReviewClassifier` adds what one asks.
+    """A model, its tokenizer and its label names, saved and loaded together. `ReviewClassifier` predicts and explains.
 
     `label_names` in the order of the logits. Raises ValueError for a tokenizer of another size than the model's.
 

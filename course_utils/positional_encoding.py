@@ -34,7 +34,7 @@ __all__ = [
 class Positions(nn.Module):
     """No positions, and the interface of all others: each overrides one of `add`, `rotate` and `bias`.
 
-    `offset` is the position of the first token. Called, the object does to x whichever it has of the first two.
+    `offset` is the position of the first token. Calling the object applies its `add` and `rotate` to x.
 
     Taught in 06_positional_encoding, '2. Three points of entry'.
     """

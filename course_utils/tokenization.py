@@ -294,6 +294,6 @@ class BPETokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """The text that `ids` stand for; bytes that form no character are shown as U+FFFD.
 
-        Raises ValueError for an id that there is not.
+        Raises ValueError for an unknown id.
         """
         return _text_of(b"".join(self.tokens[i] for i in _known(ids, self.vocab_size)))

@@ -1,6 +1,7 @@
 """Attention under attack: shuffled, replaced, randomised; words exchanged, and intervals."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -23,16 +24,20 @@ def test_the_logits_of_a_review_are_the_weighted_mean_of_its_tokens_logits(batch
         torch.testing.assert_close(mixed, model(*batch).logits, atol=1e-5, rtol=1e-4)
 
 
-def test_permutation_effect_against_all_orders_of_three_tokens():
-    from itertools import permutations
-
+@pytest.fixture
+def three_tokens():
+    """A model that decides clearly, and of one text of three tokens: ids, mask, weights and logits."""
     model = make_model()
     with torch.no_grad():
         model.output.weight.mul_(5)
         model.pooling.query.mul_(8)
     ids = torch.tensor([[5, 9, 13, 0, 0]])
     mask = ids != 0
-    weights, logits = explain.pooling_scores(model, ids, mask)[0, :3], explain.token_logits(model, ids, mask)[0, :3]
+    return model, ids, mask, explain.pooling_scores(model, ids, mask)[0, :3], explain.token_logits(model, ids, mask)[0, :3]
+
+
+def test_permutation_effect_against_all_orders_of_three_tokens(three_tokens):
+    model, ids, mask, weights, logits = three_tokens
     before = (weights @ logits).softmax(-1)
     moved = [((weights[list(order)] @ logits).softmax(-1) - before).abs().sum().item() / 2
              for order in permutations(range(3))]
@@ -41,16 +46,8 @@ def test_permutation_effect_against_all_orders_of_three_tokens():
     assert sum(value < found - 1e-5 for value in moved) <= 3 <= sum(value <= found + 1e-5 for value in moved)
 
 
-def test_permutation_effect_in_log_odds_against_all_orders_of_three_tokens():
-    from itertools import permutations
-
-    model = make_model()
-    with torch.no_grad():
-        model.output.weight.mul_(5)
-        model.pooling.query.mul_(8)
-    ids = torch.tensor([[5, 9, 13, 0, 0]])
-    mask = ids != 0
-    weights, logits = explain.pooling_scores(model, ids, mask)[0, :3], explain.token_logits(model, ids, mask)[0, :3]
+def test_permutation_effect_in_log_odds_against_all_orders_of_three_tokens(three_tokens):
+    model, ids, mask, weights, logits = three_tokens
     own_odds = (logits[:, 1] - logits[:, 0]).tolist()
     before = sum(weight * odds for weight, odds in zip(weights.tolist(), own_odds))
     moved = [abs(sum(weight * odds for weight, odds in zip(order, own_odds)) - before)

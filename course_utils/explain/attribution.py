@@ -151,7 +151,7 @@ def integrated_gradients_with_gap(
     model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None,
     steps: int = 64, baseline: str = "unk",
 ) -> Attribution:
-    """Gradients of the log-odds of `target`, averaged on the straight way from a baseline to the text: an Attribution.
+    """Gradients of the log-odds of `target`, averaged along the straight line from a baseline to the text: an Attribution.
 
     The scores of a text sum to its log-odds minus those of the baseline: a text of the same length, all `<unk>`
     (baseline='unk') or all zero vectors ('pad'). Computed by captum's LayerIntegratedGradients on the embedding;

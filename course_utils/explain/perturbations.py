@@ -158,7 +158,7 @@ def parts_from_output(model: SelfAttentionClassifier) -> list[str]:
 def randomised(model: SelfAttentionClassifier, depth: int, seed: int = 0) -> SelfAttentionClassifier:
     """A copy whose uppermost `depth` parts (`parts_from_output`) are as before training, with new random numbers.
 
-    The cascading randomisation of Adebayo et al. 2018, section 3. Raises ValueError for a depth that the model has not.
+    The cascading randomisation of Adebayo et al. 2018, section 3. Raises ValueError for a depth that the model doesn't have.
 
     Taught in 11_attention_as_explanation, '9. Break the model instead'.
     """
