@@ -6,17 +6,19 @@
 # make results compute whatever is missing from the standard result files (make results SETS=ablations: one whole file)
 # make speed   measure what the course says about speed, as ratios
 # make sheets  write a cheat sheet to print, and the quizzes as cards for Anki, to outputs/sheets
+# make site    write the whole course as a site with its slides, complete without a network, to outputs/site
 # make fresh NB=04   make a new copy of one notebook and keep your old one as kept-1-04_attention.ipynb
 # make update NB=04  the same, and carry over your answers and predictions
 #
 # For maintainers (CONTRIBUTING.md): make exercise NB=04 and make notebook NAME=13_language_model add a new one,
 # make export (notebooks -> course_utils), make save NB=04 (execute a notebook in place),
-# make data (the course corpus), make models (any missing models in data/checkpoints), make gallery, make lint,
+# make data (the course corpus), make models (any missing models in data/checkpoints), make gallery, make slide-pictures NB=04
+# (the figures on its slides; executes it), make lint,
 # make test-processors (run the notebooks' tests as if on other processors; NB=08: one notebook; THREADS=2),
-# make test-browser (what can be touched, in Chromium and a real JupyterLab with the network cut; needs Chromium and its driver),
+# make test-browser (what can be touched, and the whole site, in Chromium with the network cut; needs Chromium, its driver, Java),
 # make seeds NB=08 (its claims with five random seeds on each kind of processor; SEEDS=3, KINDS="avx2 plain", JOBS=1).
 
-.PHONY: lab test test-processors test-browser seeds course imdb results speed fresh update sheets setup exercise notebook export save data lint models gallery
+.PHONY: lab test test-processors test-browser seeds course imdb results speed fresh update sheets site setup exercise notebook export save data lint models gallery slide-pictures
 PY := .venv/bin/python
 
 lab: setup
@@ -24,14 +26,14 @@ lab: setup
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
 
 test: setup
-	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' -n 2 --dist loadfile)) || exit 1; \
+	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' -n 2 --dist loadfile --max-worker-restart 0)) || exit 1; \
 	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
 
 test-processors: setup
 	@$(PY) -m course_utils processors $(NB) --threads $(or $(THREADS),1)
 
 test-browser: setup
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r tests/browser/requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_utils/tools/site/requirements.txt -r tests/browser/requirements.txt
 	@TQDM_DISABLE=1 $(PY) -m pytest tests/browser
 
 seeds: setup
@@ -50,6 +52,11 @@ sheets:: setup
 	@$(PY) -m course_utils cheat-sheet
 	@$(PY) -m course_utils quiz-cards
 
+site: setup
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_utils/tools/site/requirements.txt
+	@if [ -d course_utils/instructors ]; then $(PY) -m course_utils slides; fi
+	@$(PY) -m course_utils site
+
 imdb: setup
 	@$(PY) -m course_utils imdb
 
@@ -61,6 +68,9 @@ speed: setup
 
 gallery: setup
 	@$(PY) -m course_utils gallery
+
+slide-pictures: setup
+	@$(PY) -m course_utils slide-pictures $(NB)
 
 models: setup
 	@$(PY) -m course_utils models

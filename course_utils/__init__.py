@@ -6,6 +6,20 @@ else is a room of its own: CONTRIBUTING.md has a table of them, and `python -m c
 """
 
 import warnings
+from pathlib import Path
 
 # tqdm misses ipywidgets, which the course does without: its bars are plain text
 warnings.filterwarnings("ignore", message="IProgress not found")
+
+
+def __getattr__(name: str) -> str:
+    """`course_utils.__version__`, from the one place where it's written: pyproject.toml, or what pip made of it."""
+    if name != "__version__":
+        raise AttributeError(f"module 'course_utils' has no attribute {name!r}")
+    import tomllib
+    from importlib.metadata import version
+
+    project = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    if not project.is_file():
+        return version("attention-from-the-ground-up")
+    return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]

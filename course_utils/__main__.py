@@ -6,7 +6,8 @@ that does the work, imported only when it is called.
 
 import signal
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)             # Ctrl-C while libraries are imported: no traceback of them
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)         # Ctrl-C while libraries are imported: no traceback of them
 
 import difflib  # noqa: E402
 import sys  # noqa: E402
@@ -45,6 +46,12 @@ def train() -> Command:
     return main
 
 
+def complete() -> Command:
+    """print how the word at a place in a file may go on, by the language model of notebook 13"""
+    from course_utils.completion.command import main
+    return main
+
+
 def one_file() -> Command:
     """write the whole classifier as one readable file, outputs/model.py"""
     from course_utils.tools.one_file import main
@@ -60,6 +67,12 @@ def cheat_sheet() -> Command:
 def quiz_cards() -> Command:
     """write the quizzes as cards that Anki can import"""
     from course_utils.tools.quiz_cards import main
+    return main
+
+
+def site() -> Command:
+    """write the whole course as a site to outputs/site, to read without installing anything"""
+    from course_utils.tools.site.build import main
     return main
 
 
@@ -111,6 +124,12 @@ def sheets() -> Command:
     return main
 
 
+def slides() -> Command:
+    """write slides from the notebooks, a deck for each and for each route, to outputs/slides"""
+    from course_utils.instructors.slides.command import main
+    return main
+
+
 def grade() -> Command:
     """grade the exercises in handed-in notebooks, on fresh inputs"""
     from course_utils.instructors.grading.grade import main
@@ -120,6 +139,12 @@ def grade() -> Command:
 def timetable() -> Command:
     """rewrite the timetable on the page for instructors"""
     from course_utils.instructors.timetable import main
+    return main
+
+
+def slide_pictures() -> Command:
+    """draw the figures of the slides: executes the notebooks in the style for projectors"""
+    from course_utils.instructors.slides.pictures import main
     return main
 
 
@@ -171,6 +196,12 @@ def animations() -> Command:
     return main
 
 
+def hosted_copies() -> Command:
+    """write copies of the notebooks for Colab, which fetch the course"""
+    from course_utils.tools.hosted_copies import main
+    return main
+
+
 def processors() -> Command:
     """run the notebooks' tests as if on other processors"""
     from course_utils.tools.processors import main
@@ -184,10 +215,11 @@ def seeds() -> Command:
 
 
 GROUPS = {
-    "for learners": (copy, fresh, update, run, train, one_file, cheat_sheet, quiz_cards),
+    "for learners": (copy, fresh, update, run, train, complete, one_file, cheat_sheet, quiz_cards, site),
     "results": (results, imdb, imdb_facts, explanations, speed),
-    "for instructors": (solutions, handout, sheets, grade, timetable),
-    "for maintainers": (exercise, notebook, export, save, paths, models, gallery, animations, processors, seeds),
+    "for instructors": (slides, solutions, handout, sheets, grade, timetable),
+    "for maintainers": (exercise, notebook, export, save, paths, models, gallery, slide_pictures, animations,
+                        hosted_copies, processors, seeds),
 }
 COMMANDS = {load.__name__.replace("_", "-"): load for group in GROUPS.values() for load in group}
 

@@ -93,7 +93,7 @@ class MultiHeadAttention(HeadProjections):
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Tensor | None = None,
         bias: Tensor | None = None, rotary: Callable | None = None, need_weights: bool = False, cache=None,
     ) -> AttentionResult:
-        """Project, turn, put behind what the cache holds, attend, merge, project."""
+        """Project, rotate, append to the cache, attend, merge, project."""
         key = query if key is None else key
         value = key if value is None else value
         offset = 0 if cache is None else len(cache)

@@ -7,6 +7,7 @@ Exported from notebooks/07_transformer_blocks.ipynb: edit it there.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.options import MODEL_RULES, check_options
 
 __all__ = [
+    "ACTIVATIONS",
     "FeedForward",
     "layer_norm",
     "BlockResult",
@@ -26,22 +28,26 @@ __all__ = [
 ]
 
 
+ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
+_by_tanh = partial(F.gelu, approximate="tanh")
+
+
 class FeedForward(nn.Module):
     """Two linear layers with a nonlinearity in between, for each token by itself: (..., d_model) -> (..., d_model).
 
     The position-wise feed-forward network of Vaswani et al. 2017, section 3.3; elsewhere called the MLP.
-    Raises ValueError for an activation that is neither 'gelu' nor 'relu'.
+    `activation` is 'gelu', 'gelu_tanh' (an approximation, as in GPT-2) or 'relu'. Raises ValueError for another.
 
     Taught in 07_transformer_blocks, '2. The feed-forward layer'.
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1, activation: str = "gelu"):
         super().__init__()
-        if activation not in ("gelu", "relu"):
-            raise ValueError(f"activation={activation!r}; use 'gelu' or 'relu'")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation={activation!r}; use one of {', '.join(ACTIVATIONS)}")
         self.expand = nn.Linear(d_model, d_ff)
         self.contract = nn.Linear(d_ff, d_model)
-        self.activation = F.gelu if activation == "gelu" else F.relu
+        self.activation = F.gelu if activation == "gelu" else F.relu if activation == "relu" else _by_tanh
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from torch import nn
 from course_utils.attention import causal_mask, padding_mask
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
-from course_utils.transformer_blocks import Encoder, EncoderBlock, FeedForward, layer_norm
+from course_utils.transformer_blocks import ACTIVATIONS, Encoder, EncoderBlock, FeedForward, layer_norm
 
 seeds = st.integers(0, 10**6)
 
@@ -90,6 +90,19 @@ def test_a_stack_equals_the_library(norm_first, layers, length, activation, seed
         if dtype == torch.float64:
             same(result, expected)
             same_parameter_gradients(result, [x], our_parameters, expected, [x], their_parameters)
+
+
+def test_the_activations_are_the_library_s_and_gelu_by_tanh_is_not_gelu():
+    x = torch.linspace(-4, 4, 33, dtype=torch.float64)[:, None]
+    theirs = {"gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
+    assert set(theirs) == set(ACTIVATIONS)
+    for name, expected in theirs.items():
+        layer = FeedForward(1, 1, dropout=0.0, activation=name).double()
+        for linear in (layer.expand, layer.contract):
+            nn.init.ones_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        same(layer(x), expected(x))
+    assert 1e-4 < (theirs["gelu"](x) - theirs["gelu_tanh"](x)).abs().max() < 1e-3
 
 
 def zero_sublayers(block: EncoderBlock) -> None:
@@ -263,7 +276,7 @@ def test_the_number_of_caches_is_the_number_of_blocks():
 
 
 def test_wrong_options_are_named():
-    with pytest.raises(ValueError, match="activation='swish'; use 'gelu' or 'relu'"):
+    with pytest.raises(ValueError, match="activation='swish'; use one of gelu, gelu_tanh, relu"):
         EncoderBlock(8, 2, 16, activation="swish")
     with pytest.raises(ValueError, match="d_model=8 is not divisible by num_heads=3; try .*[24]"):
         Encoder(1, 8, 3, 16)

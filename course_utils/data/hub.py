@@ -6,14 +6,8 @@ Does: find them, check them, download them at most once. Does not: touch the net
 from __future__ import annotations
 
 import os
-import queue
-import subprocess
-import sys
-import threading
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import datasets
 import pyarrow as pa
@@ -21,12 +15,10 @@ import pyarrow.compute as pc
 from datasets import DatasetDict
 from datasets.packaged_modules.cache.cache import Cache
 
+from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
 from course_utils.data.review_files import LABEL_NAMES, dataset_of, read_parquet
-from course_utils.files.bars import stream
 
 __all__ = ["HUB_TIMEOUT", "IMDB", "SST2", "DataNotAvailable", "load_corpus"]
-
-HUB_TIMEOUT = 14.0  # seconds; with a child process to start and to stop, the caller waits less than 20
 
 
 class DataNotAvailable(RuntimeError):
@@ -145,75 +137,22 @@ def _read_cache(corpus: Corpus, splits: list[str], version: str, hash: str) -> d
             for split, table in tables.items()}
 
 
-# A child process fetches: it can be stopped whatever its sockets do, and it reads HF_ENDPOINT and the like
-# now, while this process read them when it imported `datasets`. It prints "answered" once the hub has listed
-# the files, and in the end "done" or why not. While files come a thread watches: under 1,000 bytes a second,
-# and next to no work for the processor, is a stall.
-_CHILD = """
-import os, sys, threading, time
-import datasets, huggingface_hub
-
-def watch(limit):
-    responses, mark = [], (time.monotonic(), 0, time.process_time())
-    while True:
-        hooks = huggingface_hub.get_session().event_hooks["response"]
-        if responses.append not in hooks:  # the library makes a new session after an error
-            hooks.append(responses.append)
-        time.sleep(0.05)
-        received = sum(response.num_bytes_downloaded for response in responses)
-        now = (time.monotonic(), received, time.process_time())
-        if now[1] - mark[1] > 1000 * limit or now[2] - mark[2] > 0.05 * limit:
-            mark = now
-        elif now[0] - mark[0] > limit:
-            print("stopped sending", flush=True)
-            os._exit(1)
-
-problem = "could not be reached"
-try:
-    # first a question without the library's retries, so that a refusal is reported at once
-    huggingface_hub.HfApi().dataset_info(sys.argv[1], revision=sys.argv[4], token=False)
-    builder = datasets.load_dataset_builder(sys.argv[1], sys.argv[3], revision=sys.argv[4], token=False)
-    print("answered", flush=True)
-    problem = "gave no copy that can be stored"
-    threading.Thread(target=watch, args=[float(sys.argv[2])], daemon=True).start()
-    builder.download_and_prepare()
-    print("done", flush=True)
-except Exception as error:
-    last, status = error, None
-    while error is not None and status is None:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        error = error.__cause__ or error.__context__
-    print(f"answered with status {status}" if status else f"{problem} ({type(last).__name__})")
+# what the child process of `fetch` does
+_ASK = """
+import datasets
+# first a question without the library's retries, so that a refusal is reported at once
+huggingface_hub.HfApi().dataset_info(TASK[0], revision=TASK[2], token=False)
+builder = datasets.load_dataset_builder(TASK[0], TASK[1], revision=TASK[2], token=False)
 """
+_STORE = "builder.download_and_prepare()"
 
 
 def _fetch(corpus: Corpus, timeout: float, stall: float) -> str | None:
     """Downloads a corpus into the `datasets` cache. Returns None, or why it could not."""
-    hub = f"the hub ({urlsplit(os.environ.get('HF_ENDPOINT', 'https://huggingface.co')).netloc.split('@')[-1]})"
     if datasets.config.HF_HUB_OFFLINE:
-        return f"{hub} was not asked, since HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is on"
+        return f"{hub_name()} was not asked, since HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is on"
     settings = {"HF_DATASETS_CACHE": str(datasets.config.HF_DATASETS_CACHE), "HF_HUB_DISABLE_TELEMETRY": "1",
                 "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
                 "HF_UPDATE_DOWNLOAD_COUNTS": "0", "HF_HUB_DISABLE_XET": "1"}  # the watch sees plain HTTP only
-    wanted = [corpus.repository, str(stall), corpus.configuration, corpus.revision]
-    child = subprocess.Popen([sys.executable, "-c", _CHILD, *wanted], env=os.environ | settings, text=True,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    lines = queue.Queue()
-
-    def listen():
-        with child.stdout:
-            for line in chain(child.stdout, [""]):
-                lines.put(line.strip())
-
-    threading.Thread(target=listen, daemon=True).start()
-    try:
-        line = lines.get(timeout=timeout)
-        if line == "answered":
-            print(f"Downloading {corpus.title} (about {corpus.megabytes} MB) to the datasets cache …", file=stream())
-            line = lines.get()
-        return None if line == "done" else f"{hub} {line or 'was not asked: the process for it ended'}"
-    except queue.Empty:
-        return f"{hub} did not answer within {timeout:g} seconds"
-    finally:
-        child.kill()
-        child.wait()
+    return fetch(f"{corpus.title} (about {corpus.megabytes} MB)", "the datasets cache", _ASK, _STORE,
+                 [corpus.repository, corpus.configuration, corpus.revision], settings, timeout, stall)

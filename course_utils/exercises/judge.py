@@ -24,7 +24,7 @@ from course_utils.exercises.sides import Handed, InThread, Side
 from course_utils.files.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
-AS_GIVEN = "It already did that when you got it."       # for code to repair whose mistake is still there
+AS_GIVEN = "The code you were given does the same, and that's what you have to fix."     # if its mistake is still there
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
@@ -104,8 +104,7 @@ def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]
     names = tuple(mistake.name for mistake in fitting)
     if exercise.given in names:
         seen = fitting[names.index(exercise.given)].seen(worst)
-        text = (f"{seen} {AS_GIVEN} What does that say about the function? "
-                f'exercise("{exercise.id}").hint(1) asks the next question.')
+        text = f'{seen} {AS_GIVEN} exercise("{exercise.id}").hint(1) gets you started.'
     elif all(mistake.convention for mistake in fitting):
         return Verdict("other", names, f"≈ {exercise.id} {exercise.title}: {text}")
     return _wrong(exercise, text, names)

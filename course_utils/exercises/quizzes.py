@@ -4,6 +4,7 @@ Does: read lessons/n04/quiz.yaml, show questions, save answers. Does not: judge 
 """
 
 import html
+import re
 from typing import NamedTuple
 
 import yaml
@@ -95,9 +96,10 @@ class Quiz:
 
 
 def inline(text: str) -> str:
-    """Text of a quiz as HTML, with everything between backticks as code."""
+    """Text of a quiz as HTML: what stands between backticks is code, and *a word* between stars is stressed."""
     parts = html.escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    return "".join(f"<code>{part}</code>" if i % 2 else re.sub(r"(?<![\w*])\*(\w[^*]*?)\*(?!\w)", r"<em>\1</em>", part)
+                   for i, part in enumerate(parts))
 
 
 class Prediction:

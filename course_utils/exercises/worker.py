@@ -18,7 +18,7 @@ import warnings
 
 IDLE = 1800.0                                           # seconds without a request after which it ends
 STARTING = 60.0                                         # seconds to take in a function with all that it uses
-SPARE = 5.0                                             # seconds past the limit after which it ends without being told to
+SPARE = 5.0                                             # seconds past its limit after which it ends without being told
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
         except BaseException as error:
             send(unreadable=f"{type(error).__name__}: {error}"[:300])
             continue
-        faulthandler.dump_traceback_later(asked["seconds"] + SPARE, exit=True, file=nothing)
+        faulthandler.dump_traceback_later(asked["at_most"] + SPARE, exit=True, file=nothing)
         send(begun=True)
         try:
             for run in runs_of(exercise, answer, asked["seed"], lambda text: send(printed=text)):

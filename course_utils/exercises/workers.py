@@ -2,7 +2,8 @@
 
 The process starts in the background at the first `exercise(…)` and serves all checks of a kernel. It is never forked,
 because a fork hangs once PyTorch has used two threads. If a check exceeds its time limit, or somebody interrupts it, the
-whole process is killed and a new one started.
+whole process is killed and a new one started. On a busy machine, which gives the process less than a processor, a check that
+is still at work gets up to four times its limit.
 
 A function is sent with cloudpickle, together with the globals that it uses. Its changes to them stay in the other
 process: a list that it appends to doesn't change here. Its inputs, its prints and the line of an error do come back.
@@ -25,6 +26,7 @@ import time
 from pathlib import Path
 
 import cloudpickle
+import psutil
 
 from course_utils.exercises import wire
 from course_utils.exercises.running import LIBRARIES, Failure, Run
@@ -33,6 +35,7 @@ from course_utils.files.paths import ROOT
 from course_utils.files.switches import is_on
 
 STARTING = 60.0                                         # seconds for a process to be ready, on a busy machine
+PATIENCE = 4.0                                          # limits that a check may take where others have the processor
 LARGEST = 200_000_000                                   # bytes of a function with all that it uses
 PROGRAM = [sys.executable, "-m", "course_utils.exercises.worker"]
 
@@ -82,6 +85,22 @@ class Worker:
         """Hand over a request and a pickled function. Raises OSError if the process is gone."""
         self.process.stdin.write(json.dumps({**request, "size": len(body)}).encode() + b"\n" + body)
         self.process.stdin.flush()
+
+    def processor_seconds(self) -> float:
+        """How long it has had a processor since it started; 0 if it's gone."""
+        try:
+            times = psutil.Process(self.process.pid).cpu_times()
+        except psutil.Error:
+            return 0.0
+        return times.user + times.system
+
+    def is_kept_waiting(self) -> bool:
+        """Whether it wants to go on and the machine is what keeps it waiting: it neither sleeps nor has ended."""
+        try:
+            return psutil.Process(self.process.pid).status() in (
+                psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP, psutil.STATUS_STOPPED)
+        except psutil.Error:
+            return False
 
     def end(self) -> None:
         """End the process, whatever it is doing and whatever it has started, and wait until it is gone."""
@@ -147,7 +166,7 @@ class InWorker(Side):
 
     def _runs_there(self, seed: int) -> list[Run]:
         body = packed(self.answer)
-        request = {"exercise": self.exercise.id, "seed": seed, "seconds": self.seconds, "path": sys.path,
+        request = {"exercise": self.exercise.id, "seed": seed, "at_most": PATIENCE * self.seconds, "path": sys.path,
                    "folder": _folder()}
         with _one_at_a_time:
             for _ in range(2):                          # it may have gone to sleep for good since the last check
@@ -174,9 +193,13 @@ class InWorker(Side):
             return None
         runs: list[Run] = []
         printed: list[str] = []
-        begun, until = False, time.monotonic() + STARTING
+        begun, until, at_most, used = False, time.monotonic() + STARTING, 0.0, 0.0
         while True:
             frame = worker.next_frame(until)
+            if (frame is None and time.monotonic() < at_most and worker.is_kept_waiting()
+                    and worker.processor_seconds() - used < self.seconds):
+                until = time.monotonic() + self.seconds / 8
+                continue
             if frame is None or ("gone" in frame and begun):
                 stop()
                 start()
@@ -184,7 +207,8 @@ class InWorker(Side):
                 gone = Failure("ProcessDied", "", ours=True)
                 return [*runs, over._replace(timed_out=True) if frame is None else over._replace(error=gone)]
             if "begun" in frame:
-                begun, until = True, time.monotonic() + self.seconds
+                begun, until, at_most = True, time.monotonic() + self.seconds, time.monotonic() + PATIENCE * self.seconds
+                used = worker.processor_seconds()
             elif "printed" in frame:
                 printed.append(frame["printed"])
             elif "run" in frame:

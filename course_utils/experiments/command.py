@@ -23,19 +23,23 @@ from course_utils.experiments.tables import update_pages
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
 
-QUOTED = ["scoreboard", "ablations", "imdb_better"]                    # in the README
+QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines"]  # in the README or on the page of results
 
 
 def show(name: str, folder: Path) -> None:
     """Print the rows of a result file, next to the committed ones if it is another file."""
     committed = by_model(read_runs(name)) if folder != FOLDER else {}
+    said = find_set(name).line or _accuracy
     for model, runs in by_model(read_runs(name, folder)).items():
-        mean, half = summarise(runs, "test", "accuracy")
-        line = f"{model:<44} {100 * mean:5.1f} ± {100 * half:4.1f}   seeds {' '.join(str(run['seed']) for run in runs)}"
+        line = f"{model:<44} {said(runs)}   seeds {' '.join(str(run['seed']) for run in runs)}"
         if model in committed:
-            known, around = summarise(committed[model], "test", "accuracy")
-            line += f"   committed {100 * known:.1f} ± {100 * around:.1f}"
+            line += f"   committed {said(committed[model]).strip()}"
         print(f"{line}   {sum(run['seconds'] for run in runs) / len(runs):.0f} s")
+
+
+def _accuracy(runs: list[dict]) -> str:
+    mean, half = summarise(runs, "test", "accuracy")
+    return f"{100 * mean:5.1f} ± {100 * half:4.1f}"
 
 
 def main(arguments: list[str] | None = None) -> int:

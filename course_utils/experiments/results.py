@@ -145,25 +145,48 @@ def difference(
     at least as much as the other: a few seeds that agree by luck would make the interval far too narrow. Raises
     ValueError for a side with one seed: its spread is not known.
     """
-    sides = [np.array([right_of(run, split) for run in side], dtype=float) for side in (runs, baseline)]  # (seeds, reviews)
+    return difference_of_means(*([right_of(run, split) for run in side] for side in (runs, baseline)), twins)
+
+
+def difference_in_bits(
+    nats: list[list[float]], baseline: list[list[float]], sizes: list[int]
+) -> tuple[float, float]:
+    """Bits per byte of one model minus those of another on the same texts, and half the width of the 95 % interval.
+
+    `nats` and `baseline` hold the sum of -ln p of each text, (seeds, texts); `sizes` are the texts' bytes. The chance is
+    that of `difference`: which texts there were (as whole texts, weighted by their sizes), and which seeds.
+    """
+    sizes = np.array(sizes, dtype=float)
+
+    def by_text(nats):                                  # (seeds, texts), whose mean over texts is a seed's bits per byte
+        bits = np.array(nats, dtype=float) / math.log(2)
+        overall = bits.sum(axis=1).mean() / sizes.sum()
+        return overall + len(sizes) * (bits - overall * sizes) / sizes.sum()
+
+    return difference_of_means(by_text(nats), by_text(baseline))
+
+
+def difference_of_means(ours, theirs, twins: Iterable[tuple[int, int]] = ()) -> tuple[float, float]:
+    """What `difference` computes, of any numbers: ours and theirs (seeds, items), each item the same on both sides."""
+    sides = [np.array(side, dtype=float) for side in (ours, theirs)]       # (seeds, items)
     if min(map(len, sides)) < 2:
         raise ValueError("a difference needs two seeds or more on either side; one seed says nothing of the spread of seeds")
-    per_review = sides[0].mean(axis=0) - sides[1].mean(axis=0)
-    draw = np.arange(len(per_review))
+    per_item = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+    draw = np.arange(len(per_item))
     for first, second in twins:
         draw[second] = draw[first]
     draws = np.unique(draw)
-    per_draw = np.bincount(draw, per_review - per_review.mean())[draws]  # sums: a pair counts twice
-    sampling = len(draws) * per_draw.var(ddof=1) / len(per_review) ** 2
+    per_draw = np.bincount(draw, per_item - per_item.mean())[draws]        # sums: a pair counts twice
+    sampling = len(draws) * per_draw.var(ddof=1) / len(per_item) ** 2
     fewer, more = sorted(((len(side), side.mean(axis=1).var(ddof=1)) for side in sides), key=lambda pair: pair[0])
     parts = [(sampling, len(draws) - 1), *((spread / count, count - 1) for count, spread in (fewer, more))]
     if fewer[0] < more[0] and fewer[1] < more[1]:       # one spread for both, known from the side with more seeds
         parts[1:] = [(more[1] * (1 / fewer[0] + 1 / more[0]), more[0] - 1)]
     total = sum(part for part, _ in parts)
     if total == 0:
-        return float(per_review.mean()), 0.0
+        return float(per_item.mean()), 0.0
     freedom = total**2 / sum(part**2 / degrees for part, degrees in parts)
-    return float(per_review.mean()), float(stats.t.ppf(0.975, freedom) * math.sqrt(total))
+    return float(per_item.mean()), float(stats.t.ppf(0.975, freedom) * math.sqrt(total))
 
 
 def by_model(runs: list[dict]) -> dict[str, list[dict]]:

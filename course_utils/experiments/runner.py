@@ -26,13 +26,14 @@ from course_utils.training import evaluate, fastest_device, fit
 
 @dataclasses.dataclass(frozen=True)
 class ResultSet:
-    """What data/results/`name`.json holds, and how it is made; all four are functions of a module, so that they can travel.
+    """What data/results/`name`.json holds, and how it is made; all are functions of a module, so that they can travel.
 
     settings() -> str: a fingerprint of all that every run depends on (recipe, reviews).
     wanted(seeds) -> [(model, seed)]: the rows of its table, in order.
     describe(model) -> dict: what this row changes, written into its run; a run made otherwise is made again.
     run(model, seed, state) -> dict: one run; `state` is a file for an unfinished training, to resume from.
     finish(): called when all runs are made; by default nothing.
+    line(runs) -> str: what the command prints of a row's runs; by default their test accuracy.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ResultSet:
     describe: Callable[[str], dict]
     run: Callable[[str, int, Path], dict]
     finish: Callable[[], None] | None = None
+    line: Callable[[list[dict]], str] | None = None
 
 
 def missing_runs(made: ResultSet, seeds: list[int], folder: Path = FOLDER, only: str = "") -> list[tuple[str, int]]:

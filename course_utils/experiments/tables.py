@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
-from course_utils.experiments.results import FOLDER, by_model, difference, percent, read_runs, summarise
+from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 
@@ -80,6 +80,66 @@ def speed_table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def code_table(runs: list[dict]) -> str:
+    """Bits per byte of code as a Markdown table: the mean over seeds, and with one seed the interval over modules."""
+    lines = ["| what predicts | seeds | standard library | this repository |", "|---" * 4 + "|"]
+    for model, same in by_model(runs).items():
+        if "overall" in same[0]["test"]:
+            lines.append(f"| {model} | {len(same)} | {_bits(same, 'test')} | {_bits(same, 'repository')} |")
+    return "\n".join(lines)
+
+
+def _bits(runs: list[dict], split: str) -> str:
+    scored = [run[split] for run in runs if split in run]
+    if not scored:
+        return ""
+    mean = f"{sum(one['overall'] for one in scored) / len(scored):.3f}"
+    around = scored[0].get("interval") if len(scored) == 1 else None
+    return "{} ({:.3f} to {:.3f})".format(mean, *around) if around else mean
+
+
+def names_table(runs: list[dict]) -> str:
+    """Names that were completed as a Markdown table: in per cent, first and among the first five, by characters typed."""
+    heads = [f"{top}, {typed} typed" for typed in (1, 2) for top in ("first", "in five")]
+    lines = [f"| names of | by | names | {' | '.join(heads)} | new names: {heads[-1]} |", "|---" * 8 + "|"]
+    for split, called in (("test", "the standard library"), ("repository", "this repository")):
+        for model, same in by_model(runs).items():
+            if "names" in same[0].get(split, {}):
+                scored = same[0][split]["names"]
+                cells = [_of_names(scored[typed]["all"][top]) for typed in "12" for top in ("top 1", "top 5")]
+                lines.append(f"| {called} | {model} | {scored['1']['all']['names']:,} | {' | '.join(cells)} | "
+                             f"{_of_names(scored['2']['new']['top 5'])} |")
+    return "\n".join(lines)
+
+
+def _of_names(figure: list[float]) -> str:
+    return "{:.1f} ({:.1f} to {:.1f})".format(*(100 * number for number in figure)) if figure else ""
+
+
+def context_table(runs: list[dict], kind: str | None = None, count: str = "accuracy") -> str:
+    """Completing the generated programs as a Markdown table: accuracy in per cent by the tokens since the definition.
+
+    `kind`: one kind of programs instead of all. `count`: "accuracy", the answer before all tokens, or "among", before the
+    other candidates. The last row is what guessing among the candidates gives.
+    """
+    distances = list(runs[0]["test"])
+
+    def cells(rows: list[dict], name: str) -> list[str]:
+        found = []
+        for distance in distances:
+            scored = [row["test"][distance] for row in rows]
+            programs = scored[0]["reviews_by_kind"][kind] if kind else scored[0]["reviews"]
+            values = [one[f"{name}_by_kind"][kind] if kind else one[name] for one in scored]
+            found.append(percent(interval(values, programs)))
+        return found
+
+    lines = [f"| {kind or 'all kinds'} | seeds | {' | '.join(f'{int(distance):,}' for distance in distances)} |",
+             "|---" * (2 + len(distances)) + "|"]
+    lines += [f"| {model} | {len(rows)} | {' | '.join(cells(rows, count))} |" for model, rows in by_model(runs).items()]
+    chance = [cell.partition(" ")[0] for cell in cells(runs[:1], "chance")]
+    return "\n".join([*lines, f"| guessing among the candidates | | {' | '.join(chance)} |"])
+
+
 COUNTED = "Accuracy is in per cent, with a 95 % interval that covers the choice of reviews and of random seeds."
 
 
@@ -130,11 +190,37 @@ def results_page(folder: Path = FOLDER) -> str:
         ]
     if better:
         parts += ["## More out of the same labels", BETTER, better_table(better), AFTER_BETTER]
+    code = read_runs("code_baselines", folder)
+    if code:
+        parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]
     return "\n\n".join(parts) + "\n"
 
+
+def code_words(runs: list[dict]) -> str:
+    """What stands before the tables of code, with the versions and sizes that their file names."""
+    test, repository = runs[0]["test"], runs[0]["repository"]
+    return CODE.format(python=runs[0]["python"], modules=test["files"], size=test["bytes"] / 1e6, files=repository["files"],
+                       repository=repository["bytes"] / 1e6, fingerprint=repository["fingerprint"])
+
+
+CODE = """\
+Bits for each byte of source code that nothing was counted on: the {modules} test modules of Python {python}'s standard
+library ({size:.2f} MB), and this repository's `course_utils` as it was ({files} files, {repository:.2f} MB, fingerprint
+`{fingerprint}`). Fewer are better. In brackets: 95 % intervals from resampling modules.
+
+- **xz** compresses all modules in one row. *Primed*, it has seen the training modules (7.8 MB), and what they cost isn't
+  counted.
+- **n-grams** predict a token from the ones before it, with modified Kneser–Ney smoothing, counted on the training modules,
+  with the 4,096 byte pairs of the course's language model. The counts don't change while they read a module, whereas xz
+  learns from what it has just read."""
+
+AFTER_CODE = """\
+And this is how often an editor without a model has the right name first, or among its first five, after one character and
+after two: 2,000 names of four characters or more, drawn at random, everything before the cursor known. It suggests the
+file's own words, then Python's. In per cent; the last column has only names that the file doesn't contain before."""
 
 BETTER = """\
 What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds

@@ -17,12 +17,16 @@ from pathlib import Path
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
+from course_utils.experiments.program_models import make_import_model
 from course_utils.experiments.recipes import RECIPES, Recipe, changed, train_classifier
 from course_utils.experiments.results import split_fingerprints
+from course_utils.experiments.sets.induction import make_induction_model
+from course_utils.experiments.small_language_models import bring_along
 from course_utils.files import bars, fingerprint, locked, making_folder, remove_partials, sha256, write_json
 from course_utils.files.paths import CHECKPOINTS, output_folder
 
 MANIFEST = "made_from.json"                             # written last: a folder without it is half-written
+LANGUAGE_MODELS = {"induction": make_induction_model, "imports": make_import_model}   # language models, five seeds of each
 COMMITTED = [(seed, changes) for changes in ({}, {"pooling": "mean"}) for seed in range(5)]
 
 
@@ -118,4 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
         if _read(folder) is None:
             _train(folder, seed, settings_of("reviews", changes), progress=True)
         print(folder.name, flush=True)
+    for name, make in LANGUAGE_MODELS.items():
+        for seed in range(5):
+            print(bring_along(name, seed, make).name, flush=True)
     return 0

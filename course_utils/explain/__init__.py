@@ -2,8 +2,8 @@
 
 Does: methods that score tokens (`attribution`: pooling weights, rollout, gradients, occlusion); agreement with marked
 evidence, and faithfulness by taking tokens away (`faithfulness`); checks that shuffle, replace or re-randomise
-(`perturbations`). Gradients come from captum. Does not: train, draw (see `course_utils.heatmaps`) or know what the right
-words are.
+(`perturbations`). Gradients come from the library captum. Does not: train, draw (see `course_utils.heatmaps`) or know
+what the right words are.
 
     scored = score_texts(classifier, ["Nobody could call it dull."], "occlusion")[0]
     print(scored.tokens, scored.scores)                                    # one number for each token

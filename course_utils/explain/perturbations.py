@@ -85,8 +85,9 @@ def adversarial_weights(
 ) -> Adversarial:
     """The pooling weights farthest from the model's own that keep the prediction within `tolerance`.
 
-    Exact for two classes: the log-odds are linear in the weights, and the divergence is convex, so the farthest
-    weights lie in a corner, on one token or on two. Jain and Wallace 2019, section 4.2.2, search by gradient.
+    Exact for two classes: the log-odds are linear in the weights, and the divergence is convex (it curves upwards),
+    so the farthest weights lie in a corner, on one token or on two. Jain and Wallace 2019, section 4.2.2, search by
+    gradient.
     Raises ValueError for a model with another number of classes.
 
     Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
@@ -110,7 +111,7 @@ def _farthest(weights, own_odds, tolerance):
 
     It maximises JS(w, u) = 1/2 sum_t [w_t log(w_t / m_t) + u_t log(u_t / m_t)], where m = (w + u) / 2, over all u >= 0
     with sum_t u_t = 1 and low <= sum_t u_t o_t <= high. The bounds are logit(p -+ tolerance), a hair inside, for
-    p = sigmoid(sum_t w_t o_t). JS is convex in u, so a corner is a maximum, and there are two sorts of corners:
+    p = sigmoid(sum_t w_t o_t). JS is convex in u (it curves upwards), so a corner is a maximum; there are two sorts:
 
         all weight on one token i with low <= o_i <= high;
         u_i = (end - o_j) / (o_i - o_j) and u_j = 1 - u_i, both between 0 and 1, where end is low or high.

@@ -28,6 +28,8 @@ class Sizes:
 
     token: float = 12.0
     small: float = 10.0
+    shape: float = 10.0  # in diagrams: shapes in boxes, and words at arrows
+    cell: float = 62.0  # points: the widest cell of a map that stands alone
     title: float = 14.0
     smallest: float = 8.0  # below this, numbers are left out and labels thinned
     line: float = 2.0
@@ -38,9 +40,9 @@ class Sizes:
 
 
 STYLES = {"read": Sizes(),
-          # tallest: nine sixteenths of nine inches less the edge of a saved figure, so that it fills a slide of 800 x 450
-          "present": Sizes(token=16, small=13, title=19, smallest=10, line=2.8, max_tokens=14, ink="#000000", tallest=352,
-                           strip_tokens=60)}
+          # tallest: nine inches at 560 to 1200 less the edge of a saved figure, so that it fills a slide below its heading
+          "present": Sizes(token=16, small=13, shape=15, cell=100, title=19, smallest=10, line=2.8, max_tokens=14,
+                           ink="#000000", tallest=294, strip_tokens=60)}
 
 
 def sizes() -> Sizes:

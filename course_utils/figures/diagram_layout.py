@@ -36,10 +36,10 @@ class Plan:
                  called: str):
         self.items, self.arrows, self.size = {item.name: item for item in items}, arrows, size
         self.group_list = sorted(groups, key=lambda group: len(group.names))  # inner ones first
-        smallest = size.smallest / size.small
+        smallest = size.smallest / size.shape
         ratio = 1.0
         while True:
-            self.token, self.small = ratio * size.token, ratio * size.small
+            self.token, self.small = ratio * size.token, ratio * size.shape
             self.offset = 0.4 * self.small
             width = self._lay_out(title)
             if (width <= WIDTH and self.height <= MOST_HIGH) or ratio <= smallest:

@@ -12,6 +12,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from course_utils.figures.appearance import style
+from course_utils.figures.fitting import fit_slide
 from course_utils.figures.saving import alt_text
 
 INLINE = ("inline", "module://matplotlib_inline.backend_inline")
@@ -40,6 +41,7 @@ def _describe_what_is_shown() -> None:
         return
 
     def drawn_and_described(fig: Figure):
+        fit_slide(fig)
         picture = draw(fig)
         png, metadata = picture if isinstance(picture, tuple) else (picture, {})   # a tuple for high-resolution screens
         try:

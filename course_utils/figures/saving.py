@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from course_utils.figures.appearance import SAVE_DPI
 from course_utils.figures.descriptions import describe_axes
+from course_utils.figures.fitting import fit_slide
 from course_utils.figures.text import sentence
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import output_folder
@@ -67,6 +68,7 @@ def save_figure(fig: Figure, name: str, folder: str | Path | None = None) -> str
         raise ValueError(f"name={name!r}: expected a file name with no folder and no ending, such as "
                          f"'04_by_hand'; the files get .png and .svg, and folder= says where they go")
     text = alt_text(fig)
+    fit_slide(fig)
     folder = output_folder() if folder is None else Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     engine = fig.get_layout_engine()

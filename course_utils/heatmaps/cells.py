@@ -27,6 +27,7 @@ LINE, THIN_LINE = 0.6, 0.25
 DASH, THIN_DASH, LONGEST_DASH = 1.4, 0.8, 8
 BESIDE_NUMBER, NUMBER_HEIGHT = 7, 0.62  # points beside a number; its size as a part of its cell's height
 BESIDE_SUM, SUM_HEIGHT, SMALLEST_SUM = 1.5, 0.78, 6.5  # the same for the sums in the rest column, which may be smaller
+SUM_ON_A_SLIDE = 0.95  # the height of such a sum where figures are kept low
 LIGHTEST_SUM, DARKER = 0.95, 0.25  # the grey behind a sum of zero, and how much darker it is behind a sum of one
 FAINT = 0.05  # negative cells with less than this part of the scale get no dash
 HALO = 1.8  # width of the white line behind a frame, in widths of the frame
@@ -139,8 +140,8 @@ def _write_numbers(ax: Axes, view: View, faces: dict[tuple[int, int], str], scal
         points = size.smallest
     if max(view.cells.shape) > MOST_PRINTED:
         points = 0.0
-    sum_points = points or min(size.small, SUM_HEIGHT * cell_height,
-                               (cell_width - BESIDE_SUM) / _widest_sum(view, scale.signed))
+    part = SUM_HEIGHT if size.tallest == float("inf") else SUM_ON_A_SLIDE
+    sum_points = points or min(size.small, part * cell_height, (cell_width - BESIDE_SUM) / _widest_sum(view, scale.signed))
     negative, written = [], []
     for (row, column), face in faces.items():
         value = view.cells[row, column]

@@ -14,16 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course_utils.figures import Sizes, set_alt_text, sizes
-from course_utils.figures.text import count, one_line, sentence, spoken, wrap_text
+from course_utils.figures.text import count, one_line, sentence, spoken, text_width, wrap_text
 from course_utils.heatmaps.bars import BAR_GAP, BAR_WIDTH, bar_room, draw_bar, drawing_style
-from course_utils.heatmaps.cells import INCH, Numbers, Scale, draw_cells, write_cells
+from course_utils.heatmaps.cells import INCH, Numbers, Scale, draw_cells, points_of, write_cells
 from course_utils.heatmaps.labels import (
     KEY_LABEL,
+    LINE_PITCH,
     NOTE_LINE,
     QUERY_LABEL,
     evidence_words,
     label_axes,
     longest,
+    sizes_to_try,
     thinned,
     turned,
 )
@@ -80,12 +82,12 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
     numbers.check(views)
     columns = grid[1] if len(grid) == 2 else _columns(grid[0])
     with drawing_style():
-        fig, panels, cax = _made_to_measure(views, columns, size, title)
+        fig, panels, cax, size = _made_to_measure(views, columns, size, title)
         for i, (ax, view, name) in enumerate(zip(panels, views, names, strict=True)):
             faces = draw_cells(ax, view, scale)
             write_cells(ax, view, faces, scale, numbers, size)
             label_axes(ax, view, size, rows=i % columns == 0, columns=i + columns >= len(views), named=False)
-            ax.set_title(one_line(name, NAME), size=size.small, pad=4, parse_math=False)
+            ax.set_title(one_line(name, NAME), size=_that_fits(names, ax, size), pad=4, parse_math=False)
         draw_bar(fig, cax, panels, views, scale, size)
     marked = evidence_words(evidence, tokens if key_tokens is None else key_tokens, array.shape[-1])
     _describe(fig, panels, views, names, array.shape, scale, marked, title)
@@ -100,29 +102,39 @@ def _given_names(titles: Sequence, heads: int) -> list[str]:
     return given
 
 
+def _that_fits(names: list[str], ax: Axes, size: Sizes) -> float:
+    """The size for the panels' names: small, or less where the longest would reach the next panel."""
+    widest = max(text_width(one_line(name, NAME), 1.0) for name in names)
+    return min(size.small, max(size.smallest, points_of(ax)[0] / widest))
+
+
 def _columns(heads: int) -> int:
     """Panels side by side for so many heads: rows of three or four."""
     return heads if heads <= 4 else 3 if heads in (5, 6, 9) else 4
 
 
-def _made_to_measure(views: list[View], columns: int, size: Sizes, title: str | None) -> tuple[Figure, list[Axes], Axes]:
-    """A figure nine inches wide with equal panels, their shared axis names and the axes of the bar."""
+def _made_to_measure(views: list[View], columns: int, style_size: Sizes,
+                     title: str | None) -> tuple[Figure, list[Axes], Axes, Sizes]:
+    """A figure nine inches wide with equal panels, their shared axis names, the axes of the bar, and its sizes."""
     view, rows = views[0], -(-len(views) // columns)
-    left = longest(view.row_labels, size.small) + 1.9 * size.token + 10
-    right = bar_room(size)
-    width = min((WIDEST - left - right - GAP * (columns - 1)) / columns, WIDEST_PANEL)
-    wide = columns * width + (columns - 1) * GAP
-    total = max(left + wide + right, NARROWEST)
-    turn, label_size, step = turned(view.column_labels, width / len(view.column_labels), size.small, False, size)
-    shown = [view.column_labels[i] for i in thinned(len(view.column_labels), step, view.rest_column)]
-    bottom = (longest(shown, label_size) if turn["rotation"] else label_size) + 8 + 1.9 * size.token
-    between = 1.8 * size.small + 4
-    note = wrap_text(" ".join(view.notes), total - left - 10, size.small)
-    lines = wrap_text(one_line(title), total - 20, size.title) if title else []
-    top = len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + between + 6
-    wanted = 1.06 * size.smallest * len(view.row_labels)  # enough for every row's label
-    height = float(np.clip(wanted, FLATTEST * width, max(TALLEST * width, 60)))
-    height = min(height, max((size.tallest - top - bottom - (rows - 1) * between) / rows, LOWEST_PANEL))
+    for size in sizes_to_try(style_size):
+        left = longest(view.row_labels, size.small) + 1.9 * size.token + 10
+        right = bar_room(size)
+        width = min((WIDEST - left - right - GAP * (columns - 1)) / columns, WIDEST_PANEL)
+        wide = columns * width + (columns - 1) * GAP
+        total = max(left + wide + right, NARROWEST)
+        turn, label_size, step = turned(view.column_labels, width / len(view.column_labels), size.small, False, size)
+        shown = [view.column_labels[i] for i in thinned(len(view.column_labels), step, view.rest_column)]
+        bottom = (longest(shown, label_size) if turn["rotation"] else label_size) + 8 + 1.9 * size.token
+        between = 1.8 * size.small + 4
+        note = wrap_text(" ".join(view.notes), total - left - 10, size.small)
+        lines = wrap_text(one_line(title), total - 20, size.title) if title else []
+        top = len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + between + 6
+        wanted = 1.06 * size.smallest * len(view.row_labels)  # enough for every row's label
+        height = float(np.clip(wanted, FLATTEST * width, max(TALLEST * width, 60)))
+        height = min(height, max((size.tallest - top - bottom - (rows - 1) * between) / rows, LOWEST_PANEL))
+        if LINE_PITCH * height >= len(view.row_labels) * size.small:
+            break
     body = rows * height + (rows - 1) * between
     tall = bottom + body + top
     fig = plt.figure(figsize=(total / INCH, tall / INCH))
@@ -144,7 +156,7 @@ def _made_to_measure(views: list[View], columns: int, size: Sizes, title: str | 
         head -= len(lines) * TITLE_LINE * size.title / tall
     if note:
         fig.text(10 / total, head, "\n".join(note), ha="left", va="top", size=size.small, linespacing=1.1)
-    return fig, panels, cax
+    return fig, panels, cax, size
 
 
 def _describe(fig: Figure, panels: list[Axes], views: list[View], names: list[str], shape: tuple[int, ...], scale: Scale,

@@ -5,6 +5,9 @@ Does: choose type sizes that fit, turn or thin labels that would collide. Does n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -41,6 +44,15 @@ def label_axes(ax: Axes, view: View, size: Sizes, rows: bool = True, columns: bo
     if named:
         ax.set_ylabel(QUERY_LABEL, size=size.token, parse_math=False)
         ax.set_xlabel(KEY_LABEL, size=size.token, parse_math=False)
+
+
+def sizes_to_try(size: Sizes) -> Iterator[Sizes]:
+    """The style's sizes; then, where it limits a figure's height, ever smaller ones, for the labels of all rows to fit."""
+    yield size
+    points = size.token - 0.5
+    while size.tallest < float("inf") and points >= size.smallest:
+        yield replace(size, token=points, small=min(size.small, points))
+        points -= 0.5
 
 
 def fitting(pitch: float, base: float, size: Sizes) -> tuple[float, int]:

@@ -17,12 +17,14 @@ from course_utils.figures.text import one_line, text_width, wrap_text
 from course_utils.heatmaps.bars import BAR_GAP, BAR_WIDTH, Drawn, bar_room, draw_bar, drawing_style
 from course_utils.heatmaps.cells import INCH, Numbers, Scale, draw_cells, points_of, write_cells
 from course_utils.heatmaps.labels import (
+    LINE_PITCH,
     NOTE_LINE,
     SLANT,
     TITLE_LINE,
     evidence_words,
     label_axes,
     longest,
+    sizes_to_try,
     turned,
     write_head,
 )
@@ -32,7 +34,7 @@ __all__ = ["plot_attention"]
 
 # all in points, of a figure made to measure
 WIDEST, NARROWEST = 9 * INCH, 400.0
-WIDE_CELL, HIGH_CELL, SMALLEST_CELL = 62, 44, 12
+HIGH_CELL, SMALLEST_CELL = 44, 12
 BODY = 330  # height of all rows together, where each has room for its label
 LEAST_BODY = 60.0
 FLAT = 0.72  # cells are a little wider than high, as numbers are; height in widths
@@ -84,7 +86,7 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
     scale = Scale.over([view], kind, vmin, vmax)
     numbers.check([view])
     with drawing_style():
-        ax, cax = (ax, None) if given else _made_to_measure(view, scale, numbers, size, title, colorbar)
+        ax, cax, size = (ax, None, size) if given else _made_to_measure(view, scale, numbers, size, title, colorbar)
         faces = draw_cells(ax, view, scale)
         if colorbar:
             draw_bar(ax.figure, cax, [ax], [view], scale, size)
@@ -100,31 +102,34 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
     return ax
 
 
-def _made_to_measure(view: View, scale: Scale, numbers: Numbers, size: Sizes, title: str | None,
-                     colorbar: bool) -> tuple[Axes, Axes | None]:
-    """A figure at most nine inches wide whose cells have room for their labels; its axes and its bar's axes."""
+def _made_to_measure(view: View, scale: Scale, numbers: Numbers, style_size: Sizes, title: str | None,
+                     colorbar: bool) -> tuple[Axes, Axes | None, Sizes]:
+    """A figure at most nine inches wide whose cells have room for their labels; its axes, its bar's axes, and its sizes."""
     rows, columns = view.cells.shape
-    left = longest(view.row_labels, size.token) + 1.9 * size.token + 12
-    right = bar_room(size) if colorbar else 10.0
-    number_width = text_width("+0." + "0" * numbers.decimals, size.token) + 12 if numbers.values else 30.0
-    cell_width = float(np.clip((WIDEST - left - right) / columns, SMALLEST_CELL, max(WIDE_CELL, number_width)))
-    lowest = 1.3 * size.small  # rows far enough apart for their labels
-    highest = min(FLAT * cell_width, HIGH_CELL) if columns > 3 else HIGH_CELL
-    cell_height = max(float(np.clip(BODY / rows, lowest, highest)), lowest)
-    width, height = cell_width * columns, cell_height * rows
-    turn, label_size, _ = turned(view.column_labels, cell_width, size.token, slanted=True, size=size)
-    label_height = SLANT * longest(view.column_labels, label_size) if turn["rotation"] else 0
-    bottom = label_height + 3.2 * label_size + 8
-    total = max(left + width + right, NARROWEST)
-    note = wrap_text(" ".join(view.notes), width, size.small)
-    lines = wrap_text(one_line(title), total - left - 10, size.title) if title else []
-    besides = bottom + len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + 12
-    height = min(height, max(size.tallest - besides, LEAST_BODY))  # on a slide the rows move together
+    for size in sizes_to_try(style_size):
+        left = longest(view.row_labels, size.token) + 1.9 * size.token + 12
+        right = bar_room(size) if colorbar else 10.0
+        number_width = text_width("+0." + "0" * numbers.decimals, size.token) + 12 if numbers.values else 30.0
+        cell_width = float(np.clip((WIDEST - left - right) / columns, SMALLEST_CELL, max(size.cell, number_width)))
+        lowest = 1.3 * size.small  # rows far enough apart for their labels
+        highest = min(FLAT * cell_width, HIGH_CELL) if columns > 3 else HIGH_CELL
+        cell_height = max(float(np.clip(BODY / rows, lowest, highest)), lowest)
+        width, height = cell_width * columns, cell_height * rows
+        turn, label_size, _ = turned(view.column_labels, cell_width, size.token, slanted=True, size=size)
+        label_height = SLANT * longest(view.column_labels, label_size) if turn["rotation"] else 0
+        bottom = label_height + 3.2 * label_size + 8
+        total = max(left + width + right, NARROWEST)
+        note = wrap_text(" ".join(view.notes), width, size.small)
+        lines = wrap_text(one_line(title), total - left - 10, size.title) if title else []
+        besides = bottom + len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + 12
+        height = min(height, max(size.tallest - besides, LEAST_BODY))  # on a slide the rows move together
+        if LINE_PITCH * height >= rows * size.token:
+            break
     tall = bottom + height + len(note) * NOTE_LINE * size.small + len(lines) * TITLE_LINE * size.title + 12
     fig = plt.figure(figsize=(total / INCH, tall / INCH))
     ax = fig.add_axes((left / total, bottom / tall, width / total, height / tall))
     if not colorbar:
-        return ax, None
+        return ax, None, size
     bar = max(min(height, LONGEST_BAR), SHORTEST_BAR)
     cax = fig.add_axes(((left + width + BAR_GAP) / total, (bottom + height - bar) / tall, BAR_WIDTH / total, bar / tall))
-    return ax, cax
+    return ax, cax, size

@@ -23,9 +23,9 @@ from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 from course_utils.tools.notebooks import NOTEBOOKS, ROOT, everything, write_notebook
 
-HANDED_OUT = [".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
+HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
-FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md"]
+FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md", "slides", "classroom*"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
 ASK_FOR_SOLUTIONS = {f"course_utils.exercises.catalogue.{name}" for name in ("answers_to", "source_of_solution")}

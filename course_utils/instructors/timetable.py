@@ -1,10 +1,10 @@
 """What each notebook sets out to teach, and how its minutes are divided among its sections.
 
-`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, its table of extras, and the routes
-with their hours in START. A new
-notebook gets a row in the table of minutes; its last column is first copied from the README's table. The objectives and
-the minutes of a whole notebook come from its first cell. Its minutes are divided among the sections by the length of
-their prose, code and figures. Exercises are timed separately. Does: read notebooks. Does not: change them.
+`python -m course_utils timetable` rewrites these parts of notebooks/for_instructors.md, its table of extras and its longer
+routes, and the routes with their hours in START. A new notebook gets a row in the table of minutes; its last column is first
+copied from the README's table. The objectives and the minutes of a whole notebook come from its first cell. Its minutes are
+divided among the sections by the length of their prose, code and figures. Exercises are timed separately. Does: read
+notebooks. Does not: change them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import nbformat
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT
-from course_utils.instructors import routes
+from course_utils.instructors import lectures, routes
 from course_utils.tools.extras import read_extra
 from course_utils.tools.notebooks import NOTEBOOKS, extras, find, is_exercise, write_notebook
 
@@ -143,8 +143,10 @@ def extras_part() -> str:
 
 
 def with_timetable(page: str) -> str:
-    """The page with its timetable and its table of extras brought up to date. Raises ValueError where a mark is missing."""
-    for begin, end, part in ((BEGIN, END, page_part()), (EXTRAS_BEGIN, EXTRAS_END, extras_part())):
+    """The page with its timetable, extras and routes brought up to date. Raises ValueError where a mark is missing."""
+    written = ((BEGIN, END, page_part()), (EXTRAS_BEGIN, EXTRAS_END, extras_part()),
+               (lectures.BEGIN, lectures.END, lectures.lectures_part()))
+    for begin, end, part in written:
         if page.count(begin) != 1 or page.count(end) != 1:
             raise ValueError(f"for_instructors.md must hold {begin} and {end} once each")
         before, _, rest = page.partition(begin)

@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -120,10 +121,10 @@ def with_links_from(text: str, path: Path, target: Path) -> str:
     return LINK.sub(mended, text)
 
 
-def write_copy(path: Path, target: Path) -> None:
-    """Write `path` to `target` with outputs cleared, remembering which version it was; mark it trusted.
+def working_copy(path: Path, mended: Callable[[str], str]):
+    """The notebook of a working copy: outputs cleared, which version it was remembered; `mended` mends a cell's links.
 
-    START keeps its outputs. Links that lead out of the notebooks' folder are mended.
+    START keeps its outputs.
     """
     notebook = nbformat.read(path, as_version=4)
     version = fingerprint(notebook)
@@ -131,11 +132,16 @@ def write_copy(path: Path, target: Path) -> None:
         if cell.cell_type == "code" and path.stem not in WITH_OUTPUTS:
             cell.outputs, cell.execution_count = [], None
         if cell.cell_type == "markdown":
-            cell.source = with_links_from(cell.source, path, target)
+            cell.source = mended(cell.source)
         if asks(cell):
             cell.metadata["course_source"] = _digest(cell.source)  # so that an answer can be told from a stub
     notebook.metadata["course_version"] = version
-    write_notebook(notebook, target)
+    return notebook
+
+
+def write_copy(path: Path, target: Path) -> None:
+    """Write the working copy of `path` to `target` and mark it trusted; links out of the notebooks' folder are mended."""
+    write_notebook(working_copy(path, lambda text: with_links_from(text, path, target)), target)
     trust(target)
 
 

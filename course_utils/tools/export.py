@@ -6,9 +6,10 @@
 Does: keep the cells in notebook order, say in every public docstring which notebook and section teaches the thing,
 write `__all__`. A cell may go to a module of a package, `#| export explain.attribution`. Then the cell `#| export explain`
 holds the docstring of the whole and the imports for all its modules; each takes those that it uses, and imports what it
-uses of modules that begin before it; `explain/__init__.py` offers the names of all. What the notebooks say of their
-exercises goes to course_utils/exercises/lessons (see `questions`). Does not: resolve other imports (an
-exported cell imports what it needs, as any module would), run anything, or touch a notebook.
+uses of modules that begin before it; `explain/__init__.py` offers the names of all. An extra exports to the module of
+its own name or not at all. What the notebooks say of their exercises goes to course_utils/exercises/lessons (see
+`questions`). Does not: resolve other imports (an exported cell imports what it needs, as any module would), run anything,
+or touch a notebook.
 """
 
 import argparse
@@ -40,6 +41,11 @@ class Cell(NamedTuple):
     module: str
     source: str
 
+    @property
+    def taught_in(self) -> str:
+        """What docstrings call the notebook: '04_attention', or 'extras/llama' for an extra."""
+        return f"{EXTRAS}/{self.notebook.stem}" if self.notebook.parent.name == EXTRAS else self.notebook.stem
+
 
 def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
     """Add `origin` to the docstring of each public function and class; also return their names."""
@@ -57,20 +63,28 @@ def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
 
 
 def exported_cells(notebook_folder: Path) -> Iterator[Cell]:
-    """The exported cells of all notebooks in the folder, in order.
+    """The exported cells of all notebooks in the folder, in order, those of extras last.
 
     Ends the program for a cell that can only be meant for export and can't be, or whose module isn't a plain name of
-    Python, such as one that leads out of course_utils, and for such a cell in an extra, in START or in the hour.
+    Python, such as one that leads out of course_utils; for such a cell in START or in the hour, and for one in an extra
+    that goes to another module than the extra's own.
     """
+    extras = sorted((notebook_folder / EXTRAS).glob("[a-z]*.ipynb"))
     front = [path for name in FRONT if (path := notebook_folder / f"{name}.ipynb").is_file()]
-    for path in [*front, *sorted((notebook_folder / EXTRAS).glob("[a-z]*.ipynb"))]:
-        what = "a notebook without a number" if path in front else "an extra"
+    for path in [*front, *extras]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            if cell["cell_type"] == "code" and re.match(r"#\s*\|\s*exports?\b", "".join(cell["source"])):
-                sys.exit(f"{path.relative_to(notebook_folder).as_posix()} has a cell that begins with "
-                         f"{''.join(cell['source']).splitlines()[0]!r}; {what} exports nothing, because nothing in the "
-                         "course may depend on it: remove that line, or move the cell to a numbered notebook")
-    for path in sorted(notebook_folder.glob("[0-9]*.ipynb")):
+            source = "".join(cell["source"])
+            if cell["cell_type"] != "code" or not re.match(r"#\s*\|\s*exports?\b", source):
+                continue
+            first = source.splitlines()[0].rstrip()
+            begins = f"{path.relative_to(notebook_folder).as_posix()} has a cell that begins with {first!r}; "
+            if path in front:
+                sys.exit(f"{begins}a notebook without a number exports nothing, because nothing in the course may depend on "
+                         "it: remove that line, or move the cell to a numbered notebook")
+            if first != f"{MARK}{path.stem}":
+                sys.exit(f"{begins}an extra exports only to the module of its own name, because nothing in the main course "
+                         f"may depend on it: write {MARK + path.stem!r}, or move the cell to a numbered notebook")
+    for path in [*sorted(notebook_folder.glob("[0-9]*.ipynb")), *extras]:
         section = ""
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
@@ -110,8 +124,11 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
             end = ast.parse(body).body[0].end_lineno
             body = "\n".join(body.splitlines()[end:]).strip("\n")
             docstrings[module] = docstring.rstrip()
-        origin = f"{ORIGIN}{cell.notebook.name}: edit it there."
-        body, found = with_origin(body, f"Taught in {cell.notebook.stem}, {cell.section!r}.")
+        origin = f"{ORIGIN}{cell.taught_in}.ipynb: edit it there."
+        if origins.setdefault(module, origin) != origin and EXTRAS in origin:
+            sys.exit(f"{cell.taught_in}.ipynb exports to {module!r}, and so does a numbered notebook; give the extra "
+                     "another name")
+        body, found = with_origin(body, f"Taught in {cell.taught_in}, {cell.section!r}.")
         package, dot, _ = module.partition(".")
         for name in (module, package) if dot else (module,):
             origins.setdefault(name, origin)

@@ -96,12 +96,14 @@ def tidy(notebook) -> None:
         cell.outputs = merged
 
 
-def execute(path: Path, bar=None):
+def execute(path: Path, bar=None, first: str = ""):
     """Execute one notebook in a fresh kernel, in its own folder; return it, outputs tidied.
 
-    Raises CellExecutionError at the first cell that fails.
+    `first` is code to run before its first cell. Raises CellExecutionError at the first cell that fails.
     """
     notebook = nbformat.read(path, as_version=4)
+    if first:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
     client = NotebookClient(
         notebook, timeout=1200, kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
@@ -111,6 +113,8 @@ def execute(path: Path, bar=None):
     known = os.environ.get("PYTHONPATH")
     ours = f"{ROOT}{os.pathsep}{known}" if known else str(ROOT)           # this course's package, whichever is installed
     client.execute(env={**os.environ, "PYTHONPATH": ours})
+    if first:
+        del notebook.cells[0]
     tidy(notebook)
     return notebook
 
@@ -135,6 +139,8 @@ def run(names: list[str], in_place: bool) -> int:
             else:
                 target = path if in_place else folder / path.relative_to(NOTEBOOKS)
                 write_notebook(notebook, target)
+                if in_place and (NOTEBOOKS / "slides" / path.stem).is_dir():
+                    tqdm.write(f"{path.stem} has figures on slides; draw them again: make slide-pictures NB={path.stem}")
                 tqdm.write(f"{path.stem}: {time.perf_counter() - begun:.0f} s")
             bar.update(start + cells[path] - bar.n)
     return failed

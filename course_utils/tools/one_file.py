@@ -65,7 +65,7 @@ METHODS_LEFT_OUT = {"hidden", "__post_init__"} | INLINED
 REWORDED = {
     "/ √d_k + bias) value": "/ √d_k) value",
     "rows that mask and bias leave nothing": "rows that the mask leaves nothing",
-    "Project, turn, put behind what the cache holds, attend, merge, project.": "Project, turn, attend, merge, project.",
+    "Project, rotate, append to the cache, attend, merge, project.": "Project, rotate, attend, merge, project.",
     "with layer norm before each (norm_first) or after each sum.": "with layer norm before each.",
     "and a last layer norm if they are pre-norm.": "and a last layer norm.",
     "(length, d_head / 2): in float32, or float64 if x is.": "(length, d_head / 2).",

@@ -10,6 +10,7 @@ import re
 from course_utils.exercises import progress_by_notebook
 from course_utils.files.paths import ROOT
 from course_utils.tools.extras import read_extra
+from course_utils.tools.hosted import hosted_link
 from course_utils.tools.notebooks import extras, find
 
 PARTS = {0: "Part I: from raw text to a classifier", 10: "Part II: what did it learn?",
@@ -48,6 +49,11 @@ def rows_of_the_readme() -> dict[str, tuple[str, str]]:
     return {number: (title, words.strip().replace("`", "")) for title, number, words in rows}
 
 
+def _to(notebook: str) -> str:
+    """The attributes of a link to a notebook: a file beside START, or the one that opens in Colab if START runs there."""
+    return hosted_link(notebook) or f'href="{notebook}"'
+
+
 def course_map() -> Page:
     """The numbered notebooks in order, as boxes to click, part by part; the extras in a list to open."""
     rows, parts, words = rows_of_the_readme(), [], []
@@ -57,12 +63,12 @@ def course_map() -> Page:
         boxes = []
         for path in stops:
             title, built = rows.get(path.name[:2], (path.stem.replace("_", " "), ""))
-            boxes.append(f'<li class="stop"><a href="{path.name}"><b>{html.escape(title)}</b>'
+            boxes.append(f'<li class="stop"><a {_to(path.name)}><b>{html.escape(title)}</b>'
                          f'<small>{html.escape(built)}</small></a></li>')
             words.append(f"{title}: {built}")
         if stops:
             parts.append(f'<p class="part">{PARTS[start]}</p><ol>{"".join(boxes)}</ol>')
-    more = [f'<li><a href="{one.path.parent.name}/{one.path.name}">{html.escape(one.title)}</a> '
+    more = [f'<li><a {_to(f"{one.path.parent.name}/{one.path.name}")}>{html.escape(one.title)}</a> '
             f'({", ".join(name[:2] for name in one.goes_with)})</li>' for one in map(read_extra, extras())]
     if more:
         parts.append(f"<details><summary>{len(more)} extras, one subject each, for when you want more (in brackets: the "
@@ -81,7 +87,7 @@ def my_progress() -> Page:
         right, questions = right + one.right, questions + one.questions
         counted = f"{sum(one.solved)} of {len(one.solved)}" if one.solved else "none"
         boxes = "".join("■" if done else "□" for done in one.solved)
-        name = f'<a href="{names[one.number]}">{html.escape(title)}</a>' if one.number in names else html.escape(title)
+        name = f'<a {_to(names[one.number])}>{html.escape(title)}</a>' if one.number in names else html.escape(title)
         lines.append(f'<tr><td>{name}</td><td>{counted} <span class="done" aria-hidden="true">{boxes}</span></td>'
                      f"<td>{one.right} of {one.questions}</td></tr>")
         words.append(f"{title}: {counted} exercises, {one.right} of {one.questions} questions")

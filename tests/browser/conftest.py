@@ -1,6 +1,8 @@
 """What the browser tests share. They run by `make test-browser` alone: `make test` needs no browser."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,17 @@ def opened(browser, tmp_path):
 def pictures() -> Path:
     """Where tests leave screenshots for a person to look at: outputs/browser, or COURSE_OUTPUTS."""
     return Path(os.environ.get("COURSE_OUTPUTS") or ROOT / "outputs") / "browser"
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory) -> Path:
+    """The whole course as a site, slides included, built once for all tests; COURSE_SITE names one that is built already."""
+    if named := os.environ.get("COURSE_SITE"):
+        return Path(named).resolve()
+    outputs = tmp_path_factory.mktemp("outputs")
+    environment = {**os.environ, "COURSE_OUTPUTS": str(outputs), "PYTHONPATH": str(ROOT)}
+    for command in ("slides", "site"):
+        run = subprocess.run([sys.executable, "-m", "course_utils", command], cwd=ROOT, env=environment,
+                             capture_output=True, text=True, encoding="utf-8", timeout=1200)
+        assert run.returncode == 0, f"python -m course_utils {command} failed:\n{run.stdout[-2000:]}{run.stderr[-6000:]}"
+    return outputs / "site"

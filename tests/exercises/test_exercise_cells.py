@@ -130,7 +130,7 @@ def test_untouched_it_runs_and_prints_what_is_saved(number, cell):
     assert printed == saved_output(cell)
     assert printed.splitlines()[-1][0] in "○✗"
     if find_exercise(number_of(cell)).given:            # it shows what is wrong with the code, and does not tell what to do
-        assert "when you got it" in printed
+        assert "The code you were given does the same" in printed
 
 
 def written_again(answer):

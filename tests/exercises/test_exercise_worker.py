@@ -100,6 +100,36 @@ def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
     assert "didn't finish within a few seconds" in judge(EXERCISE, ANSWERS, InThread(EXERCISE, slow, seconds=1.0)).text
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a process can't be held up on Windows")
+def test_time_that_the_machine_takes_is_not_the_functions():
+    verdict_on(right)
+    held_up, share = threading.Event(), 0.2 / calls_of_a_check()
+
+    def hold_up():
+        worker = workers._worker.process.pid
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(2.0)
+        os.kill(worker, signal.SIGCONT)
+        held_up.set()
+
+    def slow(*inputs):
+        until = time.process_time() + share
+        while time.process_time() < until:
+            pass
+        return right(*inputs)
+
+    threading.Timer(0.1, hold_up).start()
+    found = verdict_on(slow, seconds=1.0)
+    assert found.state == "right", found.text
+    assert held_up.wait(5)
+
+
+def test_a_function_that_sleeps_is_stopped_at_the_limit():
+    begin = time.monotonic()
+    assert "didn't finish within a few seconds" in verdict_on(lambda *inputs: time.sleep(60), seconds=2.0).text
+    assert time.monotonic() - begin < 2.0 * workers.PATIENCE
+
+
 def test_a_function_that_ends_the_process_gets_a_verdict():
     assert "ended the Python process" in verdict_on(lambda *inputs: os._exit(3)).text
     assert verdict_on(right).state == "right"
@@ -218,10 +248,15 @@ def test_an_interrupted_check_leaves_nothing_running(make):
             pass
 
     verdict_on(right)
-    process = workers._worker.process
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):              # after the limit it would be a verdict
-        judge(EXERCISE, ANSWERS, make(EXERCISE, spinning_on, 60.0))
+    process, verdicts = workers._worker.process, []
+    interrupt = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler    # with another one it would end these tests
+    with pytest.raises(KeyboardInterrupt):
+        interrupt.start()
+        verdicts.append(judge(EXERCISE, ANSWERS, make(EXERCISE, spinning_on, 60.0)))
+        interrupt.join()                                # a check that ended too early mustn't be followed by an interrupt
+        time.sleep(1.0)
+    assert verdicts == []
     assert threads_in("spinning_on") == [] and (process.poll() is not None or make is InThread)
     assert verdict_on(right, 60.0).state == "right"
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from course_utils import exercises
-from course_utils.exercises.quizzes import LETTERS, list_quizzes, load_quiz
+from course_utils.exercises.quizzes import LETTERS, inline, list_quizzes, load_quiz
 
 QUESTIONS = [(number, asked) for number in list_quizzes() for asked in load_quiz(number)]
 
@@ -58,3 +58,8 @@ def test_a_mark_made_when_the_options_stood_in_another_order_stays_right(tmp_pat
     exercises.progress()
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("03"))
     assert "2 of 6 questions" in line
+
+
+def test_stars_stress_a_word_but_not_within_code_or_between_numbers():
+    assert inline("the kind *order*, or `a *b* c`; 2 * 3 * 4 <i>") == (
+        "the kind <em>order</em>, or <code>a *b* c</code>; 2 * 3 * 4 &lt;i&gt;")

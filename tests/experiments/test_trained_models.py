@@ -9,7 +9,14 @@ import torch
 
 from course_utils.data import load_reviews
 from course_utils.experiments import trained_models
-from course_utils.experiments.trained_models import CHECKPOINTS, COMMITTED, MANIFEST, folder_name, trained_model
+from course_utils.experiments.trained_models import (
+    CHECKPOINTS,
+    COMMITTED,
+    LANGUAGE_MODELS,
+    MANIFEST,
+    folder_name,
+    trained_model,
+)
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 8, "num_layers": 1, "epochs": 1, "word_dropout": 0.0}
 
@@ -169,4 +176,5 @@ def test_the_models_that_come_with_the_course_are_of_its_recipe_and_reviews(seed
 
 def test_no_other_model_stands_among_those_that_come_with_the_course():
     named = {folder_name(seed, "reviews", changes) for seed, changes in COMMITTED}
-    assert {path.name for path in CHECKPOINTS.iterdir()} == named | {"imdb", "reviews", "reviews-without-positions"}
+    named |= {f"{name}-seed-{seed}" for name in LANGUAGE_MODELS for seed in range(5)}
+    assert {path.name for path in CHECKPOINTS.iterdir()} == named | {"code", "imdb", "reviews", "reviews-without-positions"}

@@ -239,9 +239,9 @@ def test_an_inline_figure_is_about_900_pixels_wide_and_light():
 def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(monkeypatch):
     plain = plot_attention(softmax(4, 4), WORDS[:4]).get_xticklabels()[0].get_fontsize()
     monkeypatch.setenv("COURSE_STYLE", "present")
-    large = plot_attention(softmax(20, 20), WORDS[:20])
-    assert large.get_xticklabels()[0].get_fontsize() > plain
-    assert len(large.get_xticklabels()) == 14
+    assert plot_attention(softmax(4, 4), WORDS[:4]).get_xticklabels()[0].get_fontsize() > plain
+    cut = plot_attention(softmax(20, 20), WORDS[:20])
+    assert len(cut.get_xticklabels()) == len(cut.get_yticklabels()) == 14
     use_style()
     assert mpl.rcParams["font.size"] > 12
     plt.close("all")

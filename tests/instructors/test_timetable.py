@@ -11,6 +11,7 @@ PAGE = """before
 between
 <!-- extras: begin -->old
 <!-- extras: end -->
+<!-- lectures: begin --><!-- lectures: end -->
 after
 """
 
@@ -30,17 +31,18 @@ def write(folder, name, title, goes_with, minutes):
 
 def test_a_course_without_extras_has_no_table_of_them(folder):
     page = timetable.with_timetable(PAGE)
-    assert page.endswith("between\n<!-- extras: begin -->\n<!-- extras: end -->\nafter\n") and "## Extras" not in page
+    assert "between\n<!-- extras: begin -->\n<!-- extras: end -->\n<!-- lectures: begin -->\n" in page
+    assert "## Extras" not in page
 
 
 def test_extras_are_listed_with_what_they_go_with_and_their_minutes(folder):
     write(folder, "words.ipynb", "Fewer words", "[02](../02_tokenization.ipynb) and [03](../03_embeddings.ipynb)", 25)
     write(folder, "axes.ipynb", "Axes", "[03](../03_embeddings.ipynb)", 10)
     page = timetable.with_timetable(PAGE)
-    assert page.partition("|---|---|---|\n")[2] == (
+    assert page.partition("|---|---|---|\n")[2].partition("<!-- lectures: begin -->")[0] == (
         "| [Axes](extras/axes.ipynb) | [03](03_embeddings.ipynb) | 10 |\n"
         "| [Fewer words](extras/words.ipynb) | [02](02_tokenization.ipynb), [03](03_embeddings.ipynb) | 25 |\n"
-        "<!-- extras: end -->\nafter\n")
+        "<!-- extras: end -->\n")
     assert "## Extras" in page and timetable.with_timetable(page) == page
 
 

@@ -27,6 +27,12 @@ def test_every_command_explains_itself_under_its_own_name(name, capsys):
     assert printed.startswith("usage: make grade" if name == "grade" else f"usage: python -m course_utils {name}")
 
 
+def test_ctrl_c_is_nobodys_business_when_the_commands_are_only_imported():
+    code = "import signal; before = signal.getsignal(signal.SIGINT); import course_utils.__main__; " \
+           "assert signal.getsignal(signal.SIGINT) is before"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
 def test_the_overview_lists_every_command_with_what_it_does(capsys):
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -11,7 +11,7 @@ from course_utils.files.paths import NOTEBOOKS
 from course_utils.tools import export
 from course_utils.tools.export import ORIGIN, read_modules, with_origin
 
-MODULES = {module: re.search(rf"{ORIGIN}(\w+)[.]ipynb", source)[1] for module, source in read_modules(NOTEBOOKS).items()}
+MODULES = {module: re.search(rf"{ORIGIN}([\w/]+)[.]ipynb", source)[1] for module, source in read_modules(NOTEBOOKS).items()}
 
 
 def cell(source, kind="code"):
@@ -75,7 +75,7 @@ def test_the_modules_are_what_the_notebooks_export(root, capsys):
 
 def test_every_module_that_says_it_was_exported_is_exported_today(root):
     folder = root / "course_utils"
-    says = {path: re.search(rf"^{ORIGIN}(\w+)[.]ipynb: edit it there[.]$", path.read_text(encoding="utf-8"), re.M)
+    says = {path: re.search(rf"^{ORIGIN}([\w/]+)[.]ipynb: edit it there[.]$", path.read_text(encoding="utf-8"), re.M)
             for path in folder.rglob("*.py") if not path.parent.name.startswith(".")}     # JupyterLab's checkpoints
     names = {path.relative_to(folder).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"): found[1]
              for path, found in says.items() if found}
@@ -169,6 +169,28 @@ def test_working_copies_and_other_files_are_not_exported(course, tmp_path):
     for name in ("my_copies/02_copy.ipynb", "draft.ipynb"):
         (tmp_path / "notebooks" / name).write_text(json.dumps({"cells": [cell("#| export other\nx = 1")]}))
     assert set(read_modules(tmp_path / "notebooks")) == {"shapes"}
+
+
+def test_an_extra_exports_to_the_module_of_its_own_name_and_says_so(course, tmp_path):
+    (tmp_path / "notebooks" / "extras").mkdir()
+    course("extras/circles.ipynb", cell("# Extra: Circles\n\n## Round areas", "markdown"), cell('''
+        #| export circles
+        """Circles."""
+
+        from course_utils.shapes import area
+
+
+        def circle(radius):
+            """Of what area."""
+            return 3 * area(radius)
+    '''))
+    assert export.main([]) == 0
+    source = (tmp_path / "course_utils" / "circles.py").read_text()
+    assert source.startswith('"""Circles.\n\nExported from notebooks/extras/circles.ipynb: edit it there.\n"""')
+    assert "Taught in extras/circles, 'Round areas'." in source
+    course("02_circles.ipynb", cell("#| export circles\nx = 1"))
+    with pytest.raises(SystemExit, match="extras/circles.ipynb exports to 'circles', and so does a numbered notebook"):
+        export.main([])
 
 
 def test_a_name_without_a_docstring_is_left_without_one():

@@ -51,10 +51,9 @@ def test_an_extra_says_what_it_is_and_is_linked_from_the_notebooks_it_goes_with(
 
 
 @each_extra
-def test_an_extra_asks_for_nothing_that_is_checked_and_exports_nothing(path):
+def test_an_extra_asks_for_nothing_that_is_checked(path):
     for cell in nbformat.read(path, as_version=4).cells:
         assert not re.search(r"\b(exercise|quiz)\(", cell.source) or cell.cell_type == "markdown", cell.id
-        assert not re.match(r"#\s*\|\s*export", cell.source), cell.id
         assert "exercise" not in cell.metadata.get("tags", []), cell.id
 
 
@@ -79,12 +78,25 @@ def test_an_extra_without_one_of_its_three_lines_is_refused(course, line):
         read_extra(course / "vocabulary.ipynb")
 
 
-@pytest.mark.parametrize("mark", ["#| export attention", "# | export attention", "#|exports attention"])
-def test_an_extra_that_exports_is_refused(course, mark):
+@pytest.mark.parametrize("mark", ["#| export attention", "# | export vocabulary", "#|exports vocabulary",
+                                  "#| export vocabulary.words", "#| export"])
+def test_an_extra_exports_to_no_module_but_its_own(course, mark):
     nbformat.write(small_extra(f"{mark}\nx = 1"), course / "vocabulary.ipynb")
-    with pytest.raises(SystemExit, match=r"extras/vocabulary.ipynb has a cell that begins with '# ?\| ?exports? attention'; "
-                                         "an extra exports nothing"):
+    with pytest.raises(SystemExit, match=r"extras/vocabulary.ipynb has a cell that begins with '# ?\| ?export.*'; an extra "
+                                         "exports only to the module of its own name"):
         list(exported_cells(notebooks.NOTEBOOKS))
+    nbformat.write(small_extra("#| export vocabulary\nx = 1"), course / "vocabulary.ipynb")
+    assert [(cell.module, cell.taught_in) for cell in exported_cells(notebooks.NOTEBOOKS)][-1] == (
+        "vocabulary", "extras/vocabulary")
+
+
+def test_nothing_in_the_numbered_notebooks_needs_what_an_extra_exports():
+    modules = {cell.module for cell in exported_cells(notebooks.NOTEBOOKS) if cell.taught_in.startswith("extras/")}
+    for path in [*notebooks.front(), *notebooks.find([])]:
+        for cell in nbformat.read(path, as_version=4).cells:
+            used = set(re.findall(r"course_utils[.](\w+)|from course_utils import (\w+)", cell.source))
+            if cell.cell_type == "code":
+                assert not modules & {name for both in used for name in both}, f"{path.stem}: {cell.id}"
 
 
 # which is meant

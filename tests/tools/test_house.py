@@ -110,11 +110,11 @@ def test_a_circle_is_found():
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-def test_the_table_has_a_row_for_every_room_and_no_more_than_23_are_not_what_a_later_notebook_teaches():
+def test_the_table_has_a_row_for_every_room_and_no_more_than_24_are_not_what_a_later_notebook_teaches():
     there = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert {room.partition(".")[0] for room in ROOMS} == there - {"__init__", "__main__"}
-    later = {room for room in exported() if int(ROOMS[room][1][1:3]) >= 13}
-    assert len(there - {"__init__", "__main__"} - later) <= 23
+    later = {room for room in exported() if taught_in(room) >= "13"}
+    assert len(there - {"__init__", "__main__"} - later) <= 24
 
 
 def test_the_table_is_that_of_the_whole_course():
@@ -136,16 +136,21 @@ def test_a_room_imports_only_from_the_floors_below_it():
 
 def exported() -> list[str]:
     """The rooms whose code is written in notebooks."""
-    mark = re.compile(rf"^{ORIGIN}\d\w+[.]ipynb: edit it there", re.M)
+    mark = re.compile(rf"^{ORIGIN}(?:\d|extras/)\w+[.]ipynb: edit it there", re.M)
     return [room for room in ROOMS if any(mark.search(MODULES[name].read_text(encoding="utf-8"))
                                           for name in MODULES if room_of(name) == room)]
 
 
+def taught_in(room: str) -> str:
+    """The number of the notebook that teaches a room, such as '04'; 'extra' comes after all of them."""
+    return ROOMS[room][1][1:].partition("]")[0]
+
+
 @pytest.mark.parametrize("room", [room for room, (_, explained) in ROOMS.items() if explained])
 def test_the_notebook_that_the_table_names_is_there(room):
-    link = re.fullmatch(r"\[(\d\d)\]\((notebooks/\1_\w+\.ipynb)\)", ROOMS[room][1])
-    assert link and (ROOT / link[2]).is_file()
-    origin = re.search(rf"{ORIGIN}(\w+\.ipynb)", (MODULES[f"course_utils.{room}"]).read_text(encoding="utf-8"))
+    link = re.fullmatch(r"\[(\d\d|extra)\]\((notebooks/(?:\1_|extras/)\w+\.ipynb)\)", ROOMS[room][1])
+    assert link and (ROOT / link[2]).is_file() and (link[1] == "extra") == ("/extras/" in link[2])
+    origin = re.search(rf"{ORIGIN}([\w/]+\.ipynb)", (MODULES[f"course_utils.{room}"]).read_text(encoding="utf-8"))
     assert origin is None or f"notebooks/{origin[1]}" == link[2]
 
 
@@ -159,9 +164,9 @@ def test_a_taught_module_uses_what_a_reader_has_met(room):
     standard = sys.stdlib_module_names
     assert names - standard - {"course_utils"} <= TAUGHT_LIBRARIES
     taught = set(exported())
-    mine = ROOMS[room][1][1:3]
+    mine = taught_in(room)
     for other in between_rooms()[room] & taught:
-        assert ROOMS[other][1][1:3] < mine, f"{room} is taught in {mine}, before {other}"
+        assert taught_in(other) < mine, f"{room} is taught in {mine}, before {other}, or both are of extras"
     assert not between_rooms()[room] & {"exercises", "experiments", "instructors", "tools", "heatmaps", "figures"}
 
 
@@ -182,7 +187,8 @@ def test_a_file_of_tests_can_be_read_in_one_sitting_too(path):
 
 def test_what_the_page_for_maintainers_names_is_there():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    makefiles = (ROOT / "Makefile", PACKAGE / "instructors" / "targets.mk")
+    targets = {name for path in makefiles for name in re.findall(r"^([\w-]+):", path.read_text(encoding="utf-8"), re.M)}
     assert set(re.findall(r"`make ([\w-]+)", page)) <= targets
     assert set(re.findall(r"-m course_utils ([\w-]+)", page)) <= set(COMMANDS)
     places = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", page) + re.findall(r"\]\((?!#)([^)]+)\)", page)

@@ -3,9 +3,16 @@
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import (
     ablations,
+    code_baselines,
+    code_completion,
+    completion_speed,
+    context,
     imdb_better,
     imdb_settings,
+    induction,
+    language_model,
     learning_curves,
+    llama_changes,
     scoreboard,
     sentiment_axis,
     token_range,
@@ -13,7 +20,8 @@ from course_utils.experiments.sets import (
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings)
+    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
+                   language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction)
 }
 
 

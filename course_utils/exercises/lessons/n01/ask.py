@@ -70,7 +70,7 @@ MARKED = Exercise(
         Mistake("opening-only", _wrong_span, "Only the opening brackets were counted as gone. Each earlier span had a "
                 "closing one as well."),
         Mistake("end-inclusive", _wrong_span, "The end is the last character of the span. Here `end` is the first character "
-                "after it (section 3), so that text[start:end] cuts the words out."),
+                "after it (notebook 01, section 3), so that text[start:end] cuts the words out."),
         Mistake("length-for-end", _wrong_span, "The second number is the length. It has to be the end: start plus length."),
         Mistake("found-again", _wrong_span, "The words are right, but their position isn't. A search finds the first "
                 "occurrence, and the marked one comes later. Count instead of searching."),
@@ -143,13 +143,13 @@ HOW_MANY = Exercise(
                 "0.01 first."),
         Mistake("root-only-above", _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. But the root covers n "
                 "as well, so √n is 30."),
-        Mistake("one-half", _error_of, "That is the number for p = 0.5, the example of section 7. Here p is 0.9."),
+        Mistake("one-half", _error_of, "That is the number for p = 0.5, as in notebook 01, section 7. Here p is 0.9."),
         Mistake("no-wrong-ones", _error_of, "You get that with p in place of p (1 − p). The proportion of wrong answers is "
                 "a factor as well."),
         Mistake("rounded-up", _error_of, "On paper it is 900 exactly. 0.9 * 0.1 / 0.01 ** 2 comes out a hair above that in "
                 "floating-point numbers, and rounding up then adds a review.", convention=True),
-        Mistake("points", _error_of, "You get that with an error of 1. A point is a hundredth (section 7): one point is "
-                "0.01."),
+        Mistake("points", _error_of, "You get that with an error of 1. A point is a hundredth (notebook 01, section 7): one "
+                "point is 0.01."),
     ),
     properties=(
         Property(lambda case: not 0 < _yours(case) < math.inf, _error_of, "Count the reviews that the test must have."),
@@ -199,13 +199,13 @@ BAYES = Exercise(
     not_finite=f"{probes.TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
     mistakes=(
         Mistake("no-smoothing", _not_finite, "A word that never occurs in one class has probability 0, and ln 0 is not "
-                "finite. Add-one smoothing is there for that (section 8)."),
+                "finite. Add-one smoothing is there for that (notebook 01, section 8)."),
         Mistake("total-not-raised", _said, "One was added to each count, but not to the totals. Every word of the "
                 "vocabulary got one more, so each total grows by the size of the vocabulary."),
         Mistake("total-plus-one", _said, "The totals grew by 1 only. Each word of the vocabulary was counted once more, so "
                 "a total grows by the number of different words."),
         Mistake("own-vocabulary", _said, "Each total grew by the number of different words of its own class. The vocabulary "
-                "is that of both classes together: 7 + 4 and 6 + 4 in section 8."),
+                "is that of both classes together: 7 + 4 and 6 + 4 in notebook 01, section 8."),
         Mistake("no-prior", lambda case: f"{_said(case)} For a text without words you give {case.got['no words']:+.3f}, "
                 f"though {_prior(case)}.", "The prior odds are missing: add the logarithm of positive over negative ones."),
         Mistake("prior-of-words", lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of the "
@@ -213,8 +213,8 @@ BAYES = Exercise(
         Mistake("upside-down", _said, "Your sign is the other way round: negative over positive. Above zero must mean "
                 "positive, so divide by the negative class."),
         Mistake("odds", _said, "These are the odds themselves. Take the logarithm, or add logarithms from the beginning."),
-        Mistake("once-per-review", _said, "A word that occurs twice in a training review was counted once. The table of "
-                "section 8 counts every occurrence."),
+        Mistake("once-per-review", _said, "A word that occurs twice in a training review was counted once. The table in "
+                "notebook 01, section 8, counts every occurrence."),
         Mistake("repeats-ignored", lambda case: _said(case, "twice"), "Each different word of the text gave its factor "
                 "once. A word that occurs twice should give it twice."),
         Mistake("unknown-counted", _unheard, "Skip words that occur in no training review: they aren't in the vocabulary."),
@@ -246,7 +246,7 @@ BAYES = Exercise(
                  "the vocabulary), in each class."),
     ),
     hints=(
-        "Try it on the six reviews of section 8 first: 'not dull but moving' must give ln(160000/131769), about +0.194.",
+        "Try the six reviews of notebook 01, section 8: 'not dull but moving' must give ln(160000/131769), about +0.194.",
         "Two Counters, one for each class. The vocabulary is all words in either; each total grows by its size.",
         "For each word of the text that is in the vocabulary add ln of its probability in the positive class, and subtract "
         "ln of that in the negative class.",
@@ -267,8 +267,8 @@ def _leaks(case: Case) -> str:
     if not left:
         return _lost(case)
     other = next(text for text in test if _words(text) == _words(left[0]))
-    return (f"{len(left)} of {int(case.kept.sum())} texts that you keep are leaks: {left[0]!r} stays, the test split "
-            f"has {other!r}.")
+    return (f"{len(left)} of {int(case.kept.sum())} texts that you keep are leaks: {left[0]!r} stays, though the "
+            f"test split has {other!r}.")
 
 
 def _lost(case: Case) -> str:
@@ -284,7 +284,8 @@ LEAKS = Exercise(
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes=(
         Mistake("copies-only", _leaks, "Words in the same order are found, also in capitals and with other spaces. A twin "
-                "has them in a different order. How did section 6 find reviews that share all their words?"),
+                "has them in a different order. How did notebook 01, section 6, find reviews that share all "
+                "their words?"),
         Mistake("letter-by-letter", _leaks, "Only texts that are equal in every character are found; different capitals, "
                 "spaces or order hide a leak."),
         Mistake("cut-at-spaces", _leaks, "Cut at spaces, a comma or full stop sticks to its word, and in the twin it sticks "

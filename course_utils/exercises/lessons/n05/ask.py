@@ -119,8 +119,8 @@ MERGE = Exercise(
                 "up next to their columns: swap 1 and 2."),
         Mistake("interleaved", _first_misplaced, "The columns of the heads are shuffled like a pack of cards. Each head "
                 "keeps its columns together: the order before flattening is (batch, seq_len, heads, d_head)."),
-        Mistake("averaged", width, "The heads are averaged. What one head found is then lost in the mean, as in section 1; "
-                "put them side by side."),
+        Mistake("averaged", width, "The heads are averaged. What one head found is then lost in the mean (notebook "
+                "05, section 1); put them side by side."),
         Mistake("summed", width, "The heads are added up, so you can no longer tell which head found what. Put them "
                 "side by side; adding is left to the output projection."),
         Mistake("below", _shape, "The heads are one below the other, as if the text had more words. They must be side by "
@@ -164,7 +164,7 @@ COUNT = Exercise(
         Mistake("no-biases", lambda case: f"{_count(case)} are the weights alone.", "Each of the maps also adds a vector of "
                 "biases, one number for each column that comes out."),
         Mistake("no-output", lambda case: f"{_count(case)} are {_maps(case):.0f} maps: those of query, key and value.",
-                "What the heads return goes through one more learned map (section 5)."),
+                "What the heads return goes through one more learned map (notebook 05, section 5)."),
         Mistake("one-map", lambda case: f"{_count(case)} is one map of 512 × 512 with its biases.",
                 "Query, key, value and output have a map each."),
         Mistake("one-bias", lambda case: f"{_count(case)} counts all the weights, but the bias of one map only.",
@@ -187,12 +187,12 @@ COUNT = Exercise(
                  "of 512 × 512 with biases.", "The layer consists of whole maps, each with its 512 biases, and of nothing "
                  "else."),
         Property(lambda case: abs(_maps(case) - 4) > 1e-9, lambda case: f"{_count(case)} is as much as {_maps(case):.0f} "
-                 "maps of 512 × 512 with biases.", "List the learned maps of the class in section 4, and ask what the heads "
-                 "do to their size."),
+                 "maps of 512 × 512 with biases.", "List the learned maps of the class (notebook 05, section 4), and "
+                 "ask what the heads do to their size."),
     ),
     hints=(
         "Take one map first. How many numbers does nn.Linear(512, 512) contain?",
-        "Heads divide the columns; they don't add any. How many such maps does the class in section 4 have?",
+        "Heads divide the columns; they don't add any. How many such maps does the class have (notebook 05, section 4)?",
         "Four times (512 · 512 + 512).",
     ),
 )
@@ -286,11 +286,11 @@ HEADS = Exercise(
     "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
     mistakes=(
         Mistake("views", largest_weight, "Split and merge by view undo each other, so the shapes are right; between them "
-                "the heads see pieces of several words (section 3). Test both on arange."),
-        Mistake("view-split", largest_weight, "The split by view gives each head pieces of several words (section 3); the "
-                "merge is right. Test the split on arange."),
+                "the heads see pieces of several words (notebook 05, section 3). Test both on arange."),
+        Mistake("view-split", largest_weight, "The split by view gives each head pieces of several words (notebook "
+                "05, section 3); the merge is right. Test the split on arange."),
         Mistake("view-merge", _context_gap, "The heads were merged without transposing back, so a word receives what "
-                "belongs to others (section 3)."),
+                "belongs to others (notebook 05, section 3)."),
         Mistake("scaled-by-d_model", largest_weight, "The scores are divided by √d_model. A dot product inside a head is a "
                 "sum of d_head terms: divide by √d_head. With one head you would not notice."),
         Mistake("no-scaling", largest_weight, "The scores are not divided at all: divide by √d_head, as in notebook 04, or "
@@ -298,11 +298,11 @@ HEADS = Exercise(
         Mistake("shared-projection", largest_weight, "One matrix made query, key and value. What a word looks for and how "
                 "it is found are then the same vector; each has its own matrix."),
         Mistake("no-output", _context_gap, "W_o is never used: changing it changes nothing. It lets a head write into "
-                "every column (section 5)."),
+                "every column (notebook 05, section 5)."),
         Mistake("averaged", _context_gap, "The heads are averaged and the mean is repeated to fill the width: all blocks of "
                 "columns are equal before W_o. Put the heads side by side."),
         Mistake("mask-inverted", _padded_weight, "All the weight is on the padding. Here True means a real word; "
-                "nn.MultiheadAttention means the opposite (section 6)."),
+                "nn.MultiheadAttention means the opposite (notebook 05, section 6)."),
         Mistake("mask-ignored", _padded_weight, "The mask has no effect. If you used masked_fill, keep what it returns."),
         Mistake("mask-after-softmax", row_sums, "Padding was removed after the softmax, when it was already part of the "
                 "sum. Mask the scores, before."),
@@ -345,7 +345,8 @@ HEADS = Exercise(
         *reaches("x", "W_q", "W_k", "W_v", "W_o"),
     ),
     hints=(
-        "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with section 4.",
+        "Five steps: project, split, attend, merge, project. Print the shape after each and compare it with notebook "
+        "05, section 4.",
         "The split is exercise 5.1 and the merge 5.2. Only query, key and value are split, by the same rule.",
         "scores = query @ key.transpose(-2, -1) / d_head**0.5 is (batch, heads, query, key). The mask must become (batch, "
         "1, 1, key).",

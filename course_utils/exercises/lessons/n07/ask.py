@@ -95,20 +95,20 @@ NORM = Exercise(
     signature="norm_by_hand(x (..., d_model), weight (d_model,), bias (d_model,), eps) -> (..., d_model)",
     mistakes=(
         Mistake("over-words", _moments, "You normalize over the words (dim 1). Then a word's numbers depend on the other "
-                "words of its text, and on padding (section 5). The features are the last dimension."),
+                "words of its text, and on padding (notebook 07, section 5). The features are the last dimension."),
         Mistake("over-text", _moments, "You normalize over words and features together. A word's numbers then depend on the "
-                "rest of its text (section 5). Each word has a mean and a variance of its own."),
+                "rest of its text (notebook 07, section 5). Each word has a mean and a variance of its own."),
         Mistake("over-words-from-the-end", _moments, "You normalize over the last dimension but one, the words. Then a "
-                "word's numbers depend on the other words of its text, and on padding (section 5). The features are the "
-                "last dimension."),
+                "word's numbers depend on the other words of its text, and on padding (notebook 07, section 5). The "
+                "features are the last dimension."),
         Mistake("over-text-from-the-end", _moments, "You normalize over the last two dimensions together, words and "
-                "features. A word's numbers then depend on the rest of its text (section 5). The features are the last "
-                "dimension alone."),
+                "features. A word's numbers then depend on the rest of its text (notebook 07, section 5). The "
+                "features are the last dimension alone."),
         Mistake("third-dimension", _moments, "With three dimensions it works, because there dim 2 is the last. x can "
                 "have any number of leading dimensions: count from the end, dim=-1."),
         Mistake("over-batch", _moments, "You normalize over the texts (dim 0): a model's prediction for one review "
                 "would depend "
-                "on the others in its batch (section 5). The features are the last dimension."),
+                "on the others in its batch (notebook 07, section 5). The features are the last dimension."),
         Mistake("d-minus-1", _moments, "The squares were divided by d - 1, as torch.var and torch.std do unless told "
                 "otherwise. Layer norm divides by d: take the mean of the squares, or correction=0."),
         Mistake("eps-outside", _moments, "eps was added to the root. It belongs under it: √(variance + eps)."),
@@ -215,11 +215,11 @@ STACK = Exercise(
     "-> (batch, seq_len, d_model)",
     mistakes=(
         Mistake("post-norm", _silent, "Each norm comes after its sum: that is post-norm, LN(x + f(x)). In pre-norm the "
-                "norms are inside, x + f(LN(x)), and there are only sums on the path of x (section 7)."),
+                "norms are inside, x + f(LN(x)), and there are only sums on the path of x (notebook 07, section 7)."),
         Mistake("residual-from-norm", _silent, "x was overwritten by its norm, so the sum starts from the normalized x. "
                 "Only what goes into the sublayer is normalized."),
-        Mistake("no-residual", _silent, "Neither sublayer adds its input: its output replaces x. Section 9 shows where "
-                "that leads: x = x + …, twice in each layer."),
+        Mistake("no-residual", _silent, "Neither sublayer adds its input: its output replaces x. Notebook 07, section "
+                "9, shows where that leads: x = x + …, twice in each layer."),
         Mistake("attention-replaces", _silent, "Attention's output replaces x; the residual around the feed-forward layer "
                 "is there. Add x for attention too."),
         Mistake("feed-forward-replaces", _silent, "The feed-forward layer's output replaces x; the residual around "
@@ -231,14 +231,14 @@ STACK = Exercise(
         Mistake("same-norm-twice", _loud, "norm_1 is used before both sublayers. Each norm has its own scale and shift; "
                 "before training these are equal, so nobody would notice."),
         Mistake("no-last-norm", _silent, "The last norm is missing. After the last sum nothing limits the size of the "
-                "vectors (section 11)."),
+                "vectors (notebook 07, section 11)."),
         Mistake("last-norm-in-the-loop", _silent, "last_norm runs after every layer, so it is on the path of x. It belongs "
                 "once, after the loop."),
         Mistake("first-layer-again", _loud, "Every round uses the parts of layers[0]. Each layer has weights of its own."),
         Mistake("no-mask", lambda case: f"when the padding changes, real words move by up to {case.moved.item():.3f}.",
                 "The mask does not reach attention. Pass it to attention in every layer."),
         Mistake("no-feed-forward", _loud, "The feed-forward layers are missing: a word collects, but draws no conclusion "
-                "(section 1)."),
+                "(notebook 07, section 1)."),
         Mistake("feed-forward-first", _loud, "The feed-forward layer comes before attention. Attention first, as in the "
                 "bare block."),
         Mistake("side-by-side", _loud, "Both sublayers read the same x, and their changes are added together. The "

@@ -1,4 +1,4 @@
-"""What attention is compared with: majority, naive Bayes, n-grams, TF-IDF, and recurrent networks.
+"""Baselines on reviews: majority, naive Bayes, n-grams, TF-IDF, and a recurrent classifier.
 
 Does: small, ordinary models with one interface each: the text models are scikit-learn estimators
 (`fit(texts, labels)`, `predict(texts)`), the recurrent ones take (token_ids, attention_mask) and train with

@@ -1,0 +1,144 @@
+"""Where a text is cut for the model, and what counts as the next word of it.
+
+Does: find the word at the end, the tokens that what follows can't change any more, and the tokens that agree with given
+bytes; say where the next word ends. Does not: run a model.
+
+What follows can change the last chunk that the tokenizer makes ('val' is another token than the beginning of 'value'). So
+that chunk is taken back, and the tokens that come instead must agree with the characters in it. Others call this token
+healing. The chunks before it stay as they are, whatever is typed.
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from course_utils.completion.reading import SEPARATOR
+from course_utils.tokenization import BPETokenizer
+
+CHARACTERS = 12                                         # of a long text, for each token that the model can read
+TAKEN_BACK = 8                                          # tokens of the last chunk, at most
+ROOM = 32                                               # tokens of the model's length that are kept for what follows
+SHORTEST = 8                                            # tokens a model must be able to read
+
+
+def of_a_word(letter: str) -> bool:
+    """Whether a Python name can go on with this character: letters, digits, '_', of any script."""
+    return letter == "_" or letter.isalnum() and letter.isascii() or f"a{letter}".isidentifier()
+
+
+def last_word(text: str) -> str:
+    """The characters at the end that a name can hold; '' after a space, a dot or a bracket."""
+    start = len(text)
+    while start and of_a_word(text[start - 1]):
+        start -= 1
+    return text[start:]
+
+
+def next_item(text: str, within: bool) -> tuple[str, bool]:
+    """(the next word of `text`, whether it ends there), or what there is of it so far.
+
+    `within`: a word has begun before `text`. Otherwise blanks come first, and what isn't part of a word is an item by
+    itself, a character long: next_item(" is not", False) -> (" is", True), next_item("(a", False) -> ("(", True).
+    """
+    end = 0
+    if not within:
+        while end < len(text) and text[end] in " \t":
+            end += 1
+        if end == len(text):
+            return text, False
+        if not of_a_word(text[end]):
+            return text[: end + 1], True
+    while end < len(text) and of_a_word(text[end]):
+        end += 1
+    return text[:end], end < len(text)
+
+
+def decoded(data: bytes) -> str | None:
+    """The text of some bytes without a character that isn't whole yet at the end; None if it can't become a text."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return data[: error.start].decode()
+        return None
+
+
+class Prompt(NamedTuple):
+    """A text as the model gets it: `ids` that stay, and `chain`, the last ids, whose bytes are `typed`, to be healed."""
+
+    ids: list[int]
+    chain: list[int]
+    typed: bytes
+
+
+def _end_of(text: str, characters: int) -> str:
+    """The end of a long text, from the start of a line if there is one. The cut moves in large steps, as typing goes on."""
+    if len(text) <= characters:
+        return text
+    step = max(1, characters // 4)
+    cut = -(-(len(text) - characters) // step) * step
+    newline = text.find("\n", cut, cut + step)
+    return text[newline + 1 if newline >= 0 else cut :]
+
+
+def room(max_len: int) -> int:
+    """How many tokens of the `max_len` that a model reads are kept for what follows the prompt."""
+    return max(4, min(ROOM, max_len // 4))
+
+
+def make_prompt(text: str, tokenizer: BPETokenizer, max_len: int) -> Prompt:
+    """The ids of a text, with the separator in front; of a text that is too long, its end and no separator.
+
+    At most `max_len` less `room(max_len)` ids. Carriage returns before newlines are left out, as in training.
+    """
+    text = text.replace("\r\n", "\n")
+    end = _end_of(text, CHARACTERS * max_len)
+    chunks = tokenizer.pattern.findall(end)
+    last = "".join(chunks[-1:])
+    if last in ("l", "r", "v") and chunks[-2:-1] == ["'"]:  # may become 'll, 're or 've, which are chunks
+        last = f"'{last}"
+    ids = tokenizer.encode(end)
+    most = max_len - room(max_len)
+    number = min(len(tokenizer.encode(last)), TAKEN_BACK, most - 1)
+    ids = ids if len(end) < len(text) else [SEPARATOR, *ids]
+    if len(ids) > most:
+        step = max(1, most // 4)
+        ids = ids[-(-(len(ids) - most) // step) * step :]
+    if len(ids) <= number:                              # a long text of a single chunk
+        number = len(ids) - 1
+    chain = ids[len(ids) - number :]
+    return Prompt(ids[: len(ids) - number], chain, b"".join(tokenizer.tokens[i] for i in chain))
+
+
+class Agreeing(NamedTuple):
+    """The tokens that agree with given bytes: `beyond` (n,), ids that hold all of them; `within`, ids that hold some."""
+
+    beyond: Tensor
+    within: list[int]
+
+
+class TokenTable:
+    """A vocabulary of byte pairs, ready to be asked which tokens agree with some bytes.
+
+    `ends` (vocab,) is True for tokens that end a word at once: they begin with a character of ASCII that no name holds.
+    """
+
+    def __init__(self, tokenizer: BPETokenizer):
+        self.tokens = tokenizer.tokens
+        order = sorted(range(1, len(self.tokens)), key=lambda i: self.tokens[i])
+        self._sorted = [self.tokens[i] for i in order]
+        self._ids = torch.tensor(order)
+        self._with_bytes: dict[bytes, list[int]] = {}
+        for i in order:
+            self._with_bytes.setdefault(self.tokens[i], []).append(i)
+        self.ends = torch.tensor([bool(t) and t[0] < 128 and not of_a_word(chr(t[0])) for t in self.tokens])
+
+    def agreeing(self, data: bytes) -> Agreeing:
+        """The tokens that begin with `data`, and those that `data` begins with, all but the whole of it."""
+        after = data.rstrip(b"\xff")
+        low = bisect_left(self._sorted, data)
+        high = bisect_left(self._sorted, after[:-1] + bytes([after[-1] + 1])) if after else len(self._sorted)
+        within = [i for k in range(1, len(data)) for i in self._with_bytes.get(data[:k], ())]
+        return Agreeing(self._ids[low:high], within)

@@ -1,0 +1,83 @@
+"""How fast the code language model writes and completes, on one thread: a result set.
+
+Writes data/results/completion_speed.json. 'writing': from 1 token to 512, one text at a time, with the key/value cache and
+without it, in turn; the ratio of their processor times, its median and its middle half. 'Tab': milliseconds by the clock of
+what the Tab key asks for (five names and a line) at 256 tokens of context, warm after one or two more characters, and cold,
+the first time. Run it on a machine that does nothing else. The text is this repository's.
+
+    python -m course_utils results completion_speed --seeds 0 --jobs 1
+"""
+
+import random
+import statistics
+import time
+
+import torch
+
+from course_utils.completion import CodeCompleter
+from course_utils.experiments.results import fingerprint
+from course_utils.experiments.runner import ResultSet
+from course_utils.experiments.timing import interleaved, machine
+from course_utils.experiments.timing import row as compared
+from course_utils.files.paths import ROOT
+
+CONTEXT, PLACES, TURNS = 256, 40, 5
+
+
+def settings() -> str:
+    """What the figures depend on, the machine aside."""
+    return fingerprint(CONTEXT, PLACES, TURNS)
+
+
+def wanted(seeds: list[int]) -> list[tuple[str, int]]:
+    """One run; it draws no numbers but places in a text."""
+    return [(row, 0) for row in ROWS]
+
+
+def describe(model: str) -> dict:
+    """Nothing is changed."""
+    return {}
+
+
+def writing() -> dict:
+    """The whole generation with the cache against the same without it."""
+    model = CodeCompleter.load().model
+    start, length = torch.zeros(1, 1, dtype=torch.long), model.config.max_len
+
+    def write(cached: bool):
+        return lambda: model.generate(start, length - 1, temperature=0, use_cache=cached)
+
+    measured = interleaved({"ours": write(True), "other": write(False)}, TURNS)
+    return compared("writing", f"{length - 1} tokens after the first, with the cache", "without it", measured)
+
+
+def tab() -> dict:
+    """Milliseconds of `suggest`, warm and cold."""
+    loaded = CodeCompleter.load()
+    source = (ROOT / "course_utils" / "training" / "saved_models.py").read_text(encoding="utf-8")
+    times: dict[str, list[float]] = {"cold": [], "warm": []}
+    for at in sorted(random.Random(0).sample(range(2000, len(source) - 2), PLACES)):
+        before = loaded.tokenizer.decode(loaded.tokenizer.encode(source[at - 2000 : at])[-CONTEXT:])
+        completer = CodeCompleter(loaded.model, loaded.tokenizer)
+        for more, kind in (("", "cold"), (source[at], "warm"), (source[at : at + 2], "warm")):
+            begun = time.perf_counter()
+            completer.suggest(before + more)
+            times[kind].append(1000 * (time.perf_counter() - begun))
+    return {kind: {"median": round(statistics.median(found), 1), "p95": round(statistics.quantiles(found, n=20)[-1], 1),
+                   "calls": len(found)} for kind, found in times.items()}
+
+
+ROWS = {"writing": writing, "Tab": tab}
+
+
+def run(model: str, seed: int, state) -> dict:
+    """Measure one row."""
+    return {"parameters": 0, "seconds": 0, "machine": machine(), "measured": ROWS[model]()}
+
+
+def line(runs: list[dict]) -> str:
+    """What was measured."""
+    return str(runs[0]["measured"])
+
+
+SET = ResultSet("completion_speed", settings, wanted, describe, run, line=line)

@@ -1,0 +1,164 @@
+"""Checkpoints in Hugging Face's format: a folder with config.json and model.safetensors, or a name on their hub.
+
+Does: find the folder (a path; a name in the folder that COURSE_MODELS names; else a copy that an earlier download left;
+else the hub, asked once), read both files, fill a model, and refuse what isn't one model of the expected kind. Does not:
+know what the weights mean; `load_gpt2` and the like do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import safetensors
+import safetensors.torch
+from torch import Tensor, nn
+
+from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
+from course_utils.files.switches import is_on
+
+__all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "read_checkpoint"]
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+# what the child process of `fetch` does
+_ASK = """
+there = [file.rfilename for file in huggingface_hub.HfApi().model_info(TASK[0], token=False).siblings]
+missing = [name for name in TASK[1:3] if name not in there]
+if missing:
+    refuse("has no " + " and no ".join(missing) + " for that name" + (
+        ", only weights in several files, which the course doesn't read" if TASK[3] in there else ""))
+"""
+_STORE = "huggingface_hub.snapshot_download(TASK[0], allow_patterns=TASK[1:3] + TASK[4:], token=False)"
+
+
+class ModelNotAvailable(RuntimeError):
+    """A model that is neither on this machine nor to be fetched. The message names the ways out."""
+
+
+class Checkpoint(NamedTuple):
+    """The `folder` that was read, its `config` as a dict, and its `weights`, tensors by their names in the file."""
+
+    folder: Path
+    config: dict
+    weights: dict[str, Tensor]
+
+
+def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) -> Path:
+    """The folder of a checkpoint: 'gpt2', 'openai-community/gpt2', or a folder's path.
+
+    A name is looked up in the folder that the variable COURSE_MODELS names, if it's set, and nowhere else then. Raises
+    ModelNotAvailable with three lines for a name that leads to nothing, within 20 seconds; ValueError for what is neither.
+    """
+    name = os.fspath(folder_or_name)
+    path = Path(name).expanduser()
+    if name and path.is_dir():
+        return path
+    if path.is_file():
+        raise ValueError(f"{name} is a file; give the folder that has {CONFIG} and {WEIGHTS}")
+    if not NAME.fullmatch(name):
+        raise ValueError(f"there is no folder {name!r}, and it can't be a name on the hub either; such a name looks like "
+                         "'gpt2' or 'openai-community/gpt2'")
+    if models := os.environ.get("COURSE_MODELS"):
+        for part in (name, name.rpartition("/")[2]):
+            if (found := Path(models).expanduser() / part).is_dir():
+                return found
+        tried = f"COURSE_MODELS names {models}, which has no folder {name}"
+    else:
+        found = _in_cache(name)
+        why = None if found else _fetch(name, timeout)
+        found = found or (None if why else _in_cache(name))
+        if found:
+            return found
+        tried = f"COURSE_MODELS is not set, the hub's cache has no copy, and {why or f'{hub_name()} gave no whole copy'}"
+    raise ModelNotAvailable(
+        f"{name} could not be loaded: {tried}.\n"
+        f"Set COURSE_MODELS to a folder that has {name}/{CONFIG} and {name}/{WEIGHTS}, or give the path of such a folder,\n"
+        "or connect to the internet and try again; the rest of the notebook works without it.")
+
+
+def _in_cache(name: str) -> Path | None:
+    """What an earlier download left, without a question to the network."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = [try_to_load_from_cache(name, file) for file in (CONFIG, WEIGHTS)]
+    return Path(found[0]).parent if all(isinstance(one, str) for one in found) else None
+
+
+def _fetch(name: str, timeout: float) -> str | None:
+    """Downloads a checkpoint and its tokenizer into the hub's cache. Returns None, or why it could not."""
+    if is_on("HF_HUB_OFFLINE"):
+        return f"{hub_name()} was not asked, since HF_HUB_OFFLINE is on"
+    settings = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
+    return fetch(name, "the hub's cache", _ASK, _STORE, [name, CONFIG, WEIGHTS, INDEX, *TOKENIZERS], settings, timeout,
+                 stall=timeout)
+
+
+def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float = HUB_TIMEOUT) -> Checkpoint:
+    """Find a checkpoint and read it; `model_type` is what config.json must say, such as 'gpt2'.
+
+    Raises what `find_checkpoint` raises, and ValueError that names the file for one that is missing, damaged, in several
+    parts, or of another kind.
+    """
+    folder = find_checkpoint(folder_or_name, timeout)
+    if not (folder / CONFIG).is_file():
+        raise ValueError(f"{folder} has no {CONFIG}; expected a folder that `save_pretrained` wrote")
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        found = config["model_type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / CONFIG} is not a model's configuration ({type(error).__name__}: {str(error)[:80]}); "
+                         "download it again") from None
+    if found != model_type:
+        raise ValueError(f"{folder} holds a model of the type {found!r}; expected {model_type!r}, since the weights of "
+                         "another kind have other names and another meaning")
+    if not (folder / WEIGHTS).is_file():
+        more = (", only a list of several files; load it with transformers and write it in one with "
+                "save_pretrained(folder, max_shard_size='100GB')") if (folder / INDEX).is_file() else ""
+        raise ValueError(f"{folder} has no {WEIGHTS}{more or '; expected the weights in that format'}")
+    try:
+        weights = safetensors.torch.load_file(folder / WEIGHTS)
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{folder / WEIGHTS} can't be read ({str(error)[:80]}); download it again") from None
+    return Checkpoint(folder, config, weights)
+
+
+def check_settings(config: dict, needed: list[str], only: dict[str, object]) -> None:
+    """Refuse a configuration that lacks one of `needed`, or sets one of `only` to anything but the value there, or None.
+
+    Raises ValueError that names the setting.
+    """
+    for name in needed:
+        if config.get(name) is None:
+            raise ValueError(f"the configuration has no {name!r}; expected one that `save_pretrained` wrote")
+    for name, value in only.items():
+        if config.get(name) not in (None, value):
+            raise ValueError(f"the configuration says {name}={config[name]!r:.60}; the course's class computes what "
+                             f"{name}={value!r} asks for, and would give other numbers here")
+
+
+def fill(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
+    """Copy weights, under the model's own names, into its parameters and buffers; all must be there, and no others.
+
+    Raises ValueError that names the file `source` for a weight that is missing, unknown, of another shape, or not finite.
+    """
+    own, where = model.state_dict(), f"{source / WEIGHTS}, renamed"
+    for name in sorted(own.keys() | weights.keys()):
+        if name not in weights:
+            raise ValueError(f"{where}, has no {name}; expected it, of shape {tuple(own[name].shape)}: the file doesn't fit "
+                             "its configuration")
+        if name not in own:
+            raise ValueError(f"{where}, has {name}, and the model has no such weight: the file doesn't fit its "
+                             "configuration, or is of a model with another head")
+        if own[name].shape != weights[name].shape:
+            raise ValueError(f"{where}: {name} has shape {tuple(weights[name].shape)}; expected {tuple(own[name].shape)}, "
+                             "by the configuration")
+        if not weights[name].isfinite().all():
+            raise ValueError(f"{where}: {name} holds numbers that aren't finite; download the file again")
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})

@@ -1,0 +1,118 @@
+"""`python -m course_utils complete`: places in files, what it prints, and what it refuses without a traceback."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_code_models import counted
+
+from course_utils.completion.command import Place, main, place_of, shown
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model")
+    counted().save(path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["python -m course_utils complete"])
+    (tmp_path / "code.py").write_bytes(b"import os\r\n\r\n\r\nfor value in values:\r\n    print(val\r\n")
+    (tmp_path / "empty.py").write_bytes(b"")
+
+
+def run(arguments, capsys):
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        status = ended.code
+    return status, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("text, place", [
+    ("x.py:3", ("x.py", 3, None)), ("x.py:3:14", ("x.py", 3, 14)), (r"C:\x.py:3", (r"C:\x.py", 3, None)),
+    (r"C:\x.py:3:2", (r"C:\x.py", 3, 2)), ("a:b:1:2", ("a:b", 1, 2)), ("1:2:3:4", ("1:2", 3, 4)),
+    ("a b.py:007", ("a b.py", 7, None)),
+])
+def test_a_place_is_read_from_the_right(text, place):
+    assert place_of(text) == Place(*place)
+
+
+@given(st.text("aé:\\/. 0", min_size=1).filter(lambda name: not name.rpartition(":")[2].isdigit()), st.integers(1, 10**9),
+       st.none() | st.integers(1, 10**9))
+def test_every_place_is_found_again(file, line, column):
+    assert place_of(f"{file}:{line}" + (f":{column}" if column else "")) == (file, line, column)
+
+
+def test_it_prints_ranked_names_with_their_probabilities_and_the_rest_of_the_line(capsys, folder):
+    status, printed, complaint = run(["code.py:4:8", "--model", folder, "--number", 3], capsys)
+    first, *others, line = printed.splitlines()
+    assert (status, complaint) == (0, "") and first.split()[1] == "value" and len(others) <= 2
+    assert float(first.split()[0].rstrip("%")) == 74.6
+    chances = [float(one.split()[0].rstrip("%")) for one in (first, *others)]
+    assert chances == sorted(chances, reverse=True)
+    assert line == "   line  value=None):"
+
+
+def test_the_cursor_stands_before_the_character_in_that_column(capsys, folder):
+    def printed(place):
+        return run([place, "--model", folder], capsys)[1]
+
+    assert printed("code.py:1") == printed("code.py:1:10") != printed("code.py:1:9")
+    assert "import" in printed("code.py:1:3") and "os" in printed("code.py:1:9")
+    assert printed("code.py:6") and printed("empty.py:1:1") and printed("code.py:5:10")
+
+
+@pytest.mark.parametrize("place, says", [
+    ("no.py:3", "no.py: No such file or directory"), (".:3", ". is a folder; give a file of code"),
+    ("code.py:7", "code.py has 6 lines, so there is no line 7"), ("empty.py:2", "empty.py has 1 line, so"),
+    ("code.py:1:11", "line 1 of code.py has 9 characters, so its last column is 10"), ("code.py:0", "line 0 in 'code.py:0'"),
+    ("code.py:1:0", "column 0 in"), ("code.py", "'code.py' is no place in a file; write FILE:LINE"),
+    (":3", "no place in a file"),
+    ("code.py:x", "no place in a file"), ("code.py:-1", "no place in a file"), ("", "no place in a file"),
+    ("code.py:1:", "no place in a file"), ("code.py:²", "no place in a file"),
+    ("code.py:" + "9" * 5000, "no place in a file"), ("no\0.py:1", "null"), (os.devnull + ":1", "device"),
+    ("latin.py:1", "isn't text in UTF-8"), ("zero.bin:1", "isn't text: it holds zero bytes"),
+    ("cookie.py:1", "isn't text in UTF-8, or in the encoding that it names"),
+])
+def test_what_cannot_be_done_is_said_in_a_line_and_ends_with_2(place, says, capsys, folder, tmp_path):
+    (tmp_path / "latin.py").write_bytes("é = 1".encode("latin-1"))
+    (tmp_path / "zero.bin").write_bytes(b"a\0b")
+    (tmp_path / "cookie.py").write_bytes(b"# coding: klingon\nx")
+    status, printed, complaint = run([place, "--model", folder], capsys)
+    assert (status, printed) == (2, "")
+    assert says in complaint and complaint.splitlines()[-1].startswith("python -m course_utils complete: error: ")
+
+
+def test_a_file_may_name_its_encoding_and_begin_with_a_mark(capsys, folder, tmp_path):
+    (tmp_path / "latin.py").write_bytes("# coding: latin-1\né = 1\nfor val".encode("latin-1"))
+    (tmp_path / "mark.py").write_bytes("\ufefffor val".encode())
+    assert "value" in run(["latin.py:3", "--model", folder], capsys)[1]
+    (tmp_path / "plain.py").write_bytes(b"for val")
+    assert run(["mark.py:1:8", "--model", folder], capsys) == run(["plain.py:1:8", "--model", folder], capsys)
+
+
+@pytest.mark.parametrize("more, says", [(["--model", "no"], "there is no model in no; give a folder that CodeComp"),
+                                        (["--model", "code.py"], "there is no model in code.py"),
+                                        (["--number", "0"], "--number is 0"), (["--number", "x"], "invalid int")])
+def test_a_missing_model_and_a_wrong_number_are_named(more, says, capsys):
+    status, printed, complaint = run(["code.py:1", *more], capsys)
+    assert (status, printed) == (2, "") and says in complaint
+
+
+def test_blanks_and_ends_of_lines_are_shown_in_quotes():
+    assert (shown("value"), shown(" x"), shown("\n"), shown("größe")) == ("value", "' x'", r"'\n'", "größe")
+
+
+def test_it_runs_as_a_command_on_a_terminal_that_shows_only_ascii(folder, root, tmp_path):
+    (tmp_path / "größe.py").write_text("größe = 3\nprint(grö", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "course_utils", "complete", "größe.py:2", "--model", str(folder)],
+                          capture_output=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(root), "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and done.stderr == b"" and b"gr\\xf6" in done.stdout

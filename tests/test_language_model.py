@@ -1,0 +1,245 @@
+"""The language model: no look ahead, one loss, honest sampling, a cache that changes nothing."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from course_utils.language_model import (
+    CausalDecoder,
+    KeyValueCache,
+    LanguageModel,
+    LanguageModelConfig,
+    bits_per_byte,
+    next_token_loss,
+    sample,
+    sampling_probabilities,
+)
+from course_utils.positional_encoding import POSITIONS
+from course_utils.tokenization import BPETokenizer
+from course_utils.training.saved_models import read_model, write_model
+
+VOCAB = 37
+
+
+def model_with(positions: str = "rotary", **options) -> LanguageModel:
+    torch.manual_seed(0)
+    sizes = dict(d_model=24, num_heads=3, d_ff=40, num_layers=3, max_len=32) | options
+    model = LanguageModel(LanguageModelConfig(VOCAB, positions=positions, **sizes)).eval()
+    with torch.no_grad():
+        model.embedding.weight.mul_(20)                 # large enough for differences to show
+    return model
+
+
+@pytest.fixture
+def ids() -> torch.Tensor:
+    return torch.randint(1, VOCAB, (2, 13), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("positions", list(POSITIONS))
+@torch.no_grad()
+def test_no_position_sees_what_comes_later(positions, ids):
+    model = model_with(positions)
+    whole = model(ids).logits
+    for length in (1, 5, 12):
+        assert torch.allclose(model(ids[:, :length]).logits, whole[:, :length], atol=1e-5)
+    changed = ids.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % VOCAB
+    moved = (model(changed).logits - whole).abs().amax(dim=(0, 2))
+    assert moved[:7].max() < 1e-5 and moved[7] > 1e-3
+
+
+@pytest.mark.parametrize("positions", list(POSITIONS))
+@pytest.mark.parametrize("sizes", [[1] * 13, [5, 1, 1, 6], [12, 1]])
+@torch.no_grad()
+def test_the_cache_changes_no_logit_however_the_text_is_cut(positions, sizes, ids):
+    model, done, parts = model_with(positions), 0, []
+    caches = model.new_caches()
+    for size in sizes:
+        parts.append(model(ids[:, done : done + size], caches=caches).logits)
+        done += size
+        assert [len(cache) for cache in caches] == [done] * 3
+    assert torch.allclose(torch.cat(parts, dim=1), model(ids).logits, atol=1e-5)
+
+
+def test_a_cache_keeps_the_order_and_begins_empty():
+    cache = KeyValueCache()
+    first, second = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 1, 8)
+    assert len(cache) == 0
+    cache.append(first, -first)
+    key, value = cache.append(second, -second)
+    assert len(cache) == 5 and torch.equal(key, torch.cat([first, second], dim=2)) and torch.equal(value, -key)
+
+
+@torch.no_grad()
+def test_padding_behind_a_text_changes_none_of_its_logits(ids):
+    model = model_with()
+    padded = F.pad(ids, (0, 6))
+    assert torch.allclose(model(padded).logits[:, :13], model(ids).logits, atol=1e-5)
+
+
+@torch.no_grad()
+def test_weights_come_on_request_and_are_causal(ids):
+    result = model_with()(ids, need_weights=True)
+    assert len(result.attentions) == 3 and result.attentions[0].shape == (2, 3, 13, 13)
+    assert all(weights.triu(1).abs().max() == 0 for weights in result.attentions)
+    assert all(torch.allclose(weights.sum(-1), torch.ones(2, 3, 13)) for weights in result.attentions)
+    assert torch.allclose(result.logits, model_with()(ids).logits, atol=1e-5) and model_with()(ids).attentions is None
+
+
+@torch.no_grad()
+def test_tied_means_that_an_untied_model_with_the_same_matrix_gives_the_same(ids):
+    tied, untied = model_with(), model_with(tied=False)
+    assert "output.weight" not in tied.state_dict()
+    weights = tied.state_dict() | {"output.weight": tied.embedding.weight}
+    untied.load_state_dict(weights)
+    assert torch.equal(tied(ids).logits, untied(ids).logits)
+
+
+def test_the_loss_is_the_mean_over_all_answers_that_are_not_padding(ids):
+    model = model_with()
+    ids = ids.clone()
+    ids[1, 9:] = 0
+    loss, count = next_token_loss(model, ids)
+    p = model(ids).logits.detach().softmax(dim=-1)
+    slow = [-math.log(p[row, i, ids[row, i + 1]]) for row in range(2) for i in range(12) if ids[row, i + 1] != 0]
+    assert count == len(slow) == 20 and loss.item() == pytest.approx(sum(slow) / 20, abs=1e-5)
+
+
+def test_a_few_steps_on_one_text_learn_it(ids):
+    model = model_with()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    model.train()
+    for _ in range(80):
+        loss, _ = next_token_loss(model, ids[:1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.1
+    assert torch.equal(model.generate(ids[:1, :1], 12, temperature=0), ids[:1])
+
+
+@pytest.mark.parametrize("wrong, words", [(torch.ones(3, dtype=torch.long), r"\(3,\).*\(batch, seq_len\)"),
+                                          (torch.ones(3, 1, dtype=torch.long), r"\(3, 1\).*two tokens or more")])
+def test_a_loss_needs_two_tokens(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        next_token_loss(model_with(), wrong)
+
+
+def test_a_text_that_is_too_long_is_refused_with_the_way_out(ids):
+    model = model_with()
+    with pytest.raises(ValueError, match=r"33 tokens.*max_len=32.*token_ids\[:, -32:\]"):
+        model(torch.ones(1, 33, dtype=torch.long))
+    caches = model.new_caches()
+    model(torch.ones(1, 32, dtype=torch.long), caches=caches)
+    with pytest.raises(ValueError, match="33 tokens"):
+        model(torch.ones(1, 1, dtype=torch.long), caches=caches)
+    with pytest.raises(ValueError, match=r"token_ids\[None\]"):
+        model(ids[0])
+
+
+@pytest.mark.parametrize("options, words", [({"num_heads": 5}, "not divisible"), ({"positions": "Rotary"}, "positions="),
+                                            ({"activation": "silu"}, "activation="), ({"max_len": 0}, "max_len=0")])
+def test_a_configuration_that_cannot_be_names_the_option(options, words):
+    with pytest.raises(ValueError, match=words):
+        LanguageModelConfig(VOCAB, **options)
+
+
+# ---------------------------------------------------------------- sampling
+
+distributions = st.lists(st.integers(-80, 80).map(lambda tenths: tenths / 10), min_size=1, max_size=30)  # ties, too
+
+
+@settings(deadline=None)
+@given(distributions, st.floats(0, 5), st.none() | st.integers(1, 40), st.none() | st.floats(0.01, 1.0))
+def test_what_is_drawn_from_is_always_a_distribution_over_the_best(row, temperature, top_k, top_p):
+    logits = torch.tensor(row, dtype=torch.float64)
+    p = sampling_probabilities(logits, temperature, top_k, top_p)
+    assert p.shape == logits.shape and p.sum().item() == pytest.approx(1) and (p >= 0).all()
+    assert p[logits == logits.max()].max() > 0
+    kept = p > 0
+    if kept.any() and not kept.all():
+        assert logits[kept].min() >= logits[~kept].max() - 1e-9        # nothing better was thrown away
+    if top_k is not None:
+        assert kept.sum() <= top_k
+
+
+@settings(deadline=None)
+@given(distributions, st.floats(0.01, 1.0))
+def test_top_p_keeps_the_fewest_that_reach_p(row, top_p):
+    logits = torch.tensor(row, dtype=torch.float64)
+    p, kept = logits.softmax(-1), sampling_probabilities(logits, top_p=top_p) > 0
+    mass, smallest = p[kept].sum().item(), p[kept].min().item()
+    assert mass >= top_p - 1e-9 and mass - smallest < top_p + 1e-9
+
+
+def test_top_p_by_hand():
+    logits = torch.tensor([0.1, 0.5, 0.15, 0.25]).log()
+    assert sampling_probabilities(logits, top_p=0.5).tolist() == pytest.approx([0, 1, 0, 0])
+    assert sampling_probabilities(logits, top_p=0.51).tolist() == pytest.approx([0, 2 / 3, 0, 1 / 3])
+    assert sampling_probabilities(logits, top_k=3).tolist() == pytest.approx([0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9])
+    assert sampling_probabilities(logits, temperature=0).tolist() == [0, 1, 0, 0]
+    assert sampling_probabilities(torch.zeros(4), temperature=0).tolist() == [1, 0, 0, 0]
+    sharper = sampling_probabilities(logits, temperature=0.5)
+    assert sharper[1].item() == pytest.approx(0.25 / (0.01 + 0.25 + 0.0225 + 0.0625))
+
+
+def test_draws_come_in_the_shape_of_the_rows_and_as_often_as_they_should():
+    logits = torch.tensor([0.1, 0.6, 0.3]).log().expand(2, 5000, 3)
+    drawn = sample(logits, generator=torch.Generator().manual_seed(0))
+    assert drawn.shape == (2, 5000)
+    assert [(drawn == i).double().mean().item() for i in range(3)] == pytest.approx([0.1, 0.6, 0.3], abs=0.02)
+    again = sample(logits, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(drawn, again) and sample(logits[0, 0]).shape == ()
+
+
+@pytest.mark.parametrize("setting", [{"temperature": -1}, {"temperature": "hot"}, {"temperature": math.nan}, {"top_k": 0},
+                                     {"top_k": 2.5}, {"top_p": 0}, {"top_p": 1.5}, {"top_p": math.nan}])
+def test_a_setting_that_cannot_be_is_named(setting):
+    with pytest.raises(ValueError, match=next(iter(setting))):
+        sampling_probabilities(torch.zeros(4), **setting)
+
+
+# ---------------------------------------------------------------- writing
+
+@pytest.mark.parametrize("positions", list(POSITIONS))
+def test_writing_with_and_without_the_cache_gives_the_same_text(positions, ids):
+    model = model_with(positions)
+    texts = [model.generate(ids, 15, temperature=0, use_cache=cached) for cached in (True, False)]
+    assert torch.equal(*texts) and texts[0].shape == (2, 28) and torch.equal(texts[0][:, :13], ids)
+    drawn = [model.generate(ids, 15, top_p=0.9, generator=torch.Generator().manual_seed(3), use_cache=cached)
+             for cached in (True, False)]
+    assert torch.equal(*drawn)
+
+
+def test_writing_goes_on_beyond_what_the_model_reads(ids):
+    model = model_with(max_len=16)
+    texts = model.generate(ids, 60, temperature=0)
+    assert texts.shape == (2, 73)
+    assert torch.equal(texts, model.generate(ids, 60, temperature=0, use_cache=False))
+    window = texts[:, :18]                              # with 17 tokens, more than 16, the last 8 are read anew
+    with torch.no_grad():
+        assert torch.equal(model(window[:, -9:-1]).logits[:, -1].argmax(-1), window[:, -1])
+    assert model.generate(torch.ones(1, 40, dtype=torch.long), 1, temperature=0).shape == (1, 41)
+    assert torch.equal(model.generate(ids, 0), ids)
+    with pytest.raises(ValueError, match="max_new_tokens=-1"):
+        model.generate(ids, -1)
+
+
+def test_bits_per_byte_by_hand():
+    assert bits_per_byte(8 * math.log(2), ["abcd"]) == pytest.approx(2)
+    assert bits_per_byte(8 * math.log(2), ["ab", "é"]) == pytest.approx(2)     # é has two bytes
+
+
+def test_a_model_is_saved_and_loaded_with_its_tokenizer(tmp_path):
+    torch.manual_seed(0)
+    model = LanguageModel(LanguageModelConfig(260, d_model=16, num_heads=2, d_ff=16, num_layers=1, max_len=8)).eval()
+    write_model(tmp_path / "kept", model, BPETokenizer([(1, 2), (3, 4), (257, 5)]), {}, LanguageModel)
+    read, tokenizer, _ = read_model(tmp_path / "kept", LanguageModel, LanguageModelConfig)
+    ids = torch.tensor([tokenizer.encode("def f():")])
+    with torch.no_grad():
+        assert torch.equal(read(ids[:, :8]).logits, model(ids[:, :8]).logits)
+    assert isinstance(read, CausalDecoder)

@@ -1,0 +1,153 @@
+"""Models from a hub that doesn't always answer: once, then from the cache; three lines where there is none."""
+
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+
+import huggingface_hub.constants
+import pytest
+
+from course_utils.data.fetching import HUB_TIMEOUT
+from course_utils.training.hugging_face import ModelNotAvailable, find_checkpoint
+
+COMMIT = "c" * 40
+
+
+class ModelHub(http.server.ThreadingHTTPServer):
+    """As much of the hub as `huggingface_hub` needs for one small model; `mode` says how it misbehaves."""
+
+    daemon_threads = True
+
+    def __init__(self, mode, files):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.mode, self.files, self.asked, self.stop = mode, files, 0, threading.Event()
+        self.address = f"http://127.0.0.1:{self.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, *_):
+        """A client that is stopped while it waits is what these tests are about."""
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.server.asked += 1
+        path = self.path.split("?")[0]
+        if self.server.mode == "silent":
+            self.server.stop.wait(60)
+        elif self.server.mode == "error":
+            self.answer(b"", status=500)
+        elif "/resolve/" in path:
+            name = path.split("/resolve/")[1].split("/", 1)[1]
+            self.answer(self.server.files[name], slow=self.server.mode == "stalls" and name.endswith("safetensors"),
+                        ETag=f'"{name}"')
+        else:
+            siblings = [{"rfilename": name} for name in self.server.files]
+            tree = [{"type": "file", "oid": name, "size": len(content), "path": name}
+                    for name, content in self.server.files.items()]
+            content = tree if "/tree/" in path else {"id": "some/model", "sha": COMMIT, "siblings": siblings}
+            self.answer(json.dumps(content).encode(), **{"Content-Type": "application/json"})
+
+    do_HEAD = do_GET
+
+    def answer(self, content, status=200, slow=False, **headers):
+        self.send_response(status)
+        headers = {"Content-Length": len(content), "X-Repo-Commit": COMMIT, "ETag": '"0"'} | headers
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command != "HEAD":
+            if slow:
+                self.server.stop.wait(60)
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        """No request log among the test's output."""
+
+
+FILES = {"config.json": b"{}", "model.safetensors": b"12345678", "vocab.json": b"{}", "README.md": b"words"}
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """`hub(mode, files)` starts one; the cache is empty, and the library asks the loopback address directly."""
+    for name in ("COURSE_MODELS", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache" / "hub"))
+
+    def start(mode, files=FILES):
+        made = ModelHub(mode, files)
+        monkeypatch.setenv("HF_ENDPOINT", made.address)
+        return made
+
+    return start
+
+
+def no_child(*_args, **_settings):
+    raise AssertionError("a child process was started to ask the hub")
+
+
+def refused(name="some/model", **options) -> list[str]:
+    with pytest.raises(ModelNotAvailable) as caught:
+        find_checkpoint(name, **options)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 3 and lines[0].startswith(f"{name} could not be loaded: COURSE_MODELS is not set, the hub's cache")
+    assert f"{name}/model.safetensors" in lines[1] and "connect" in lines[2]
+    return lines
+
+
+def test_a_model_is_fetched_once_and_then_read_from_the_cache(hub, monkeypatch, capfd):
+    with hub("good") as server:
+        folder = find_checkpoint("some/model", timeout=60)
+        assert server.asked > 0
+    assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors", "vocab.json"}
+    assert (folder / "model.safetensors").read_bytes() == b"12345678"
+    assert capfd.readouterr() == ("", "Downloading some/model to the hub's cache …\n")
+    monkeypatch.setattr(subprocess, "Popen", no_child)
+    assert find_checkpoint("some/model") == folder
+
+
+@pytest.mark.parametrize("files, words", [
+    ({"config.json": b"{}", "pytorch_model.bin": b"1"}, "has no model.safetensors for that name."),
+    ({"config.json": b"{}", "model.safetensors.index.json": b"1"}, "in several files, which the course doesn't read"),
+])
+def test_what_the_hub_lacks_is_said_before_anything_is_downloaded(hub, files, words, capfd):
+    with hub("good", files):
+        assert words in refused(timeout=60)[0]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_hub_that_refuses_errs_or_stalls_is_reported(hub, monkeypatch):
+    with hub("error"):
+        assert "answered with status 500" in refused()[0]
+    with hub("stalls"):
+        assert "stopped sending" in refused(timeout=5)[0]
+    with socket.socket() as unused:                                        # bound and not listening: a port that refuses
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{unused.getsockname()[1]}")
+        assert "could not be reached (ConnectError)" in refused()[0]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(subprocess, "Popen", no_child)
+    assert "was not asked, since HF_HUB_OFFLINE is on" in refused()[0]
+
+
+def test_a_silent_hub_is_given_up_within_twenty_seconds(hub):
+    with hub("silent"):
+        start = time.monotonic()
+        assert f"did not answer within {HUB_TIMEOUT:g} seconds" in refused()[0]
+        assert time.monotonic() - start < 20
