@@ -39,6 +39,7 @@ GAP = 9.0  # between panels side by side
 WIDEST_PANEL, LOWEST_PANEL = 230.0, 22.0
 LONGEST_BAR = 260.0
 FLATTEST, TALLEST = 0.75, 1.35  # the height of a panel in widths
+SIDE_BY_SIDE = 4  # panels that a slide, which is low, has in one row, whatever their layers
 NAME = 60  # characters of a panel's name
 TITLE_LINE = 1.35  # height of a line in its type sizes
 
@@ -56,7 +57,7 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
             with one tensor a layer will do. One text, not a batch.
         titles: a name for each panel; 'head 0' or 'layer 0, head 0' by default, counted as in `weights[0, 0]`.
         Others: as in `plot_attention`. Where labels would collide, every second or third is shown. With
-            COURSE_STYLE=present up to four rows of panels fit a slide.
+            COURSE_STYLE=present up to four panels are side by side, and up to four rows of panels fit a slide.
 
     Returns:
         The figure, and the axes in the shape of the heads: (heads,) or (layers, heads).
@@ -81,6 +82,8 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
     scale = Scale.over(views, kind, vmin, vmax)
     numbers.check(views)
     columns = grid[1] if len(grid) == 2 else _columns(grid[0])
+    if size.tallest < float("inf") and len(views) <= SIDE_BY_SIDE:
+        columns = len(views)
     with drawing_style():
         fig, panels, cax, size = _made_to_measure(views, columns, size, title)
         for i, (ax, view, name) in enumerate(zip(panels, views, names, strict=True)):

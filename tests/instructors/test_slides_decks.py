@@ -64,6 +64,11 @@ def test_minutes_add_up_to_those_of_the_sections_shown(deck):
     assert all(slide.minutes >= 0 for slide in deck.slides)
 
 
+def test_a_question_is_asked_without_what_is_only_for_the_notebook():
+    asked = [block.html for slide in Reader(find(["01"])[0]).slides for block in slide.blocks if block.kind == "question"]
+    assert any("Guess the counter" in text for text in asked) and not any("next cell" in text for text in asked)
+
+
 def test_a_measured_value_is_a_step_after_its_question(deck):
     for slide in deck.slides:
         kinds = [block.kind for block in slide.blocks]

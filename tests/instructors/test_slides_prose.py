@@ -64,6 +64,12 @@ def test_a_stretch_begins_with_a_capital_but_a_name_of_code_does_not():
         ["Then the step.", "**zero_grad, backward.** One call."]
 
 
+def test_a_sentence_that_runs_on_ends_in_a_colon_where_the_pointer_says_so():
+    cell = "So the odds are\n\n$$x$$\n\nFour conditions hold:\n\n- one"
+    assert [part.text for part in pointed(["the odds", "So the :", "Four :", "Four"], cell)] == \
+        ["The odds are.", "So the odds are:", "Four conditions hold:", "Four conditions hold."]
+
+
 def test_a_pointer_may_name_the_rest_of_the_section():
     assert pointed(["Elsewhere"], CELL, "Not here. Elsewhere it is.")[0].text == "Elsewhere it is."
 

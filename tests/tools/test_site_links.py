@@ -33,6 +33,12 @@ def test_a_link_to_another_file_leads_to_the_repository_or_becomes_code():
 def test_code_is_not_read_for_links():
     code = "```\n[a](START.ipynb)\n```\nand `x[0](START.ipynb)`"
     assert led(START, code) == code
+    assert led(START, "``a ` [b](START.ipynb)`` and [`b`](START.ipynb)") == "``a ` [b](START.ipynb)`` and [`b`](index)"
+
+
+def test_a_link_between_two_pieces_of_code_is_one():
+    assert led(START, "`a` (in [04](04_attention.ipynb)) or `b`") == "`a` (in [04](04_attention)) or `b`"
+    assert led(START, "`a`, see [models.py](../course_utils/attention.py), `b`") == "`a`, see `models.py`, `b`"
 
 
 def test_an_anchor_is_found_as_jupyter_and_as_github_write_it(tmp_path):

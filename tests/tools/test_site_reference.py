@@ -149,6 +149,7 @@ def test_a_docstring_says_where_a_thing_is_taught_and_not_where_its_module_comes
      '<a class="reference internal" href="x">04 A</a><details><summary aria-label="Pages below 04 A"><i></i></summary>'),
     ('<head></head><div class="output text_html"><style>a{}</style>\n<p>', '<head><style>a{}</style></head>'
                                                                           '<div class="output text_html"><p>'),
+    ('<button title="Color mode">', '<button title="Colour mode">'),
 ])
 def test_a_finished_page_is_corrected(written, correct):
     assert corrected(written) == correct

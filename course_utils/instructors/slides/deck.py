@@ -3,10 +3,12 @@
 A cell tagged `slide` begins a slide, `fragment` adds a step to the one before, and `notes` is only for the speaker. A cell's
 metadata may point at what to show, under "slide":
 
-    show      sentences by their first words, in this cell or its section; "A … b": from the words A to the words b
+    show      sentences by their first words, in this cell or its section; "A … b": from the words A to the words b;
+              "A :": the sentence ends in a colon, before a formula or a list
     title     the sentence that stands above the slide, pointed at in the same way; otherwise its section's heading
     hide      what not to show: kinds of parts or outputs, or parts and lines by their first words
     context   sentences that stand above the question of a prediction
+    ask       the sentences of that question that are shown, by their first words; otherwise all
     code      true: the cell's code; or a list of first words: those lines
     rows      the rows of a table that are shown, by their first words
     also      ["claims"]: the statements that a cell with a picture checks, otherwise left to the notes
@@ -35,7 +37,7 @@ from course_utils.instructors.slides.blocks import Block
 from course_utils.instructors.slides.pictures import present_pictures
 from course_utils.instructors.slides.prose import ASKED, Part, names, parts, plain, pointed, sentences, shown
 
-OPTIONS = {"show", "title", "hide", "context", "code", "rows", "also", "people", "steps", "table"}
+OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "people", "steps", "table"}
 WRITE_IT_DOWN = "Let everybody write down a number before you go on."
 
 
@@ -195,7 +197,10 @@ class Reader:
 
     def _ask(self, cell, questions: list[Part], options: dict, small: bool) -> None:
         """The question of a prediction: on the slide of its cell if that is short, else on one of its own."""
-        question = made.of_part(questions[0])
+        asked = questions[0]
+        if "ask" in options:
+            asked = asked._replace(text=" ".join(part.text for part in pointed(options["ask"], asked.text)))
+        question = made.of_part(asked)
         last = self.slides[-1]
         if not (small and last.blocks and sum(block.height for block in last.blocks) + question.height <= 330):
             last = self._begin(cell, {key: value for key, value in options.items() if key == "people"})

@@ -13,6 +13,7 @@ SHORT = 35                                                # words that a slide s
 ITEM = 18                                                 # words of an item of a list that is shown without cutting
 ASKED = "**Try it first.**"
 TO = " … "                                                # in a pointer: from these first words to those last ones
+RUNS_ON = " :"                                            # at its end: the sentence runs on, into a formula or a list
 GAPS = re.compile(r"\$[^$]+\$|`[^`]+`|\[[^\]]*\]\([^)]*\)|\b(?:e\.g|i\.e|p|pp|vs|al)\.|\bno\.(?= \d)")
 ENDS = re.compile(r"[.?!][\"'”’)*]*(?=\s+[\"'“‘(*`$\[]*[A-Z0-9√$`\[\x00]|\s+['\"“‘][a-z])|[.?!][\"'”’)*]*$")
 MARKS = re.compile(r"\]\([^)]*\)|[*`\[\]|>#]|\$[^$]*\$")
@@ -162,6 +163,7 @@ def pointed(show: list[str], source: str, around: str = "") -> list[Part]:
 
 def _find(pointer: str, source: str) -> Part | None:
     """The sentence that begins with the pointer, or the stretch from its first to its last words."""
+    pointer, runs_on = pointer.removesuffix(RUNS_ON), pointer.endswith(RUNS_ON)
     first, to, last = pointer.partition(TO)
     found = []
     for part in parts(source):
@@ -180,7 +182,7 @@ def _find(pointer: str, source: str) -> Part | None:
                 else:
                     stretch = sentences(text[begin.start():])[0]
                 if stretch:
-                    found.append(Part(kind, mark + _closed(stretch)))
+                    found.append(Part(kind, mark + _closed(stretch, ":" if runs_on else ".")))
     if len(found) > 1:
         raise ValueError(f"the pointer {pointer!r} matches {len(found)} places; add words until it matches one")
     return found[0] if found else None
@@ -191,15 +193,15 @@ def names(pointer: str, source: str) -> bool:
     return _find(pointer, source) is not None
 
 
-def _closed(text: str) -> str:
-    """A stretch of a sentence as one of its own: a capital first (not in a name of code), no comma last, no half of a bold
-    phrase."""
+def _closed(text: str, end: str) -> str:
+    """A stretch of a sentence as one of its own: a capital first (not in a name of code), `end` last and no comma before it,
+    no half of a bold phrase."""
     text = text.rstrip(",;: ")
     for mark in ("**", "`", "$"):
         if text.count(mark) % 2:
             text = text.replace(mark, "") if mark == "**" else text
     text = re.sub(r"^([*]*)([a-z])(?![a-z]*_)", lambda found: found[1] + found[2].upper(), text)
-    return text if re.search(r"[.?!:…][*'\"”’)]*$", text) else f"{text}."
+    return text if re.search(r"[.?!:…][*'\"”’)]*$", text) else f"{text}{end}"
 
 
 def plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What Sphinx, its theme and pandas write that isn't correct HTML or can't be read aloud, set right.
+"""What Sphinx, its theme and pandas write that isn't correct HTML, can't be read aloud or is spelled differently, set right.
 
 Does: correct the text of a finished page, so that the HTML checker and axe, run by `make test-browser`, find nothing. Does
 not: change how a page looks.
@@ -26,6 +26,7 @@ def corrected(page: str) -> str:
     page = LIST_IN_LIST.sub(r"\n\1</li>\n", page)                      # viewcode: its list of all modules
     page = FOLDED_PAGES.sub(r'\1\2\3<summary aria-label="Pages below \2">', page)      # the sidebar: an arrow without a name
     page = ICONS.sub("", page)                                         # the theme's icons also come as a font
+    page = page.replace('"Color mode"', '"Colour mode"')               # the theme's button for light and dark
     return _styles_in_head(page)
 
 

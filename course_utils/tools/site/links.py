@@ -16,7 +16,9 @@ from course_utils.files.paths import ROOT
 from course_utils.tools.address import file_link
 from course_utils.tools.site.pages import Page
 
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+LINK = r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)"
+CODE = r"^```.*?^```|(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\3(?!`)"             # \3: it ends with as many as it begins with
+LINK_OR_CODE = re.compile(f"{LINK}|{CODE}", re.M | re.S)                    # whichever begins first: one may hold the other
 HREF = re.compile(r'<a href="([^"]+)">(.*?)</a>', re.S)
 HEADING = re.compile(r"^#{1,6} (.+?)\s*$", re.M)
 ELSEWHERE = re.compile(r"[a-z]+:")
@@ -77,8 +79,7 @@ class Links:
 
     def in_markdown(self, text: str) -> str:
         """Markdown with its links led to pages; a link that leads nowhere becomes its words. Code is left as it is."""
-        parts = re.split(r"(^```.*?^```|`[^`\n]*\]\([^`\n]*`)", text, flags=re.M | re.S)
-        return "".join(part if i % 2 else LINK.sub(self._markdown, part) for i, part in enumerate(parts))
+        return LINK_OR_CODE.sub(lambda found: self._markdown(found) if found[2] else found[0], text)
 
     def _markdown(self, found: re.Match) -> str:
         target = self.target(found[2])
