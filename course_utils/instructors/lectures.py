@@ -17,13 +17,14 @@ SESSION = 90                                              # minutes
 
 class Stretch(NamedTuple):
     """Part of a lecture: a notebook's number, some `sections` (None: all), exercises in class, and `minutes` (None: those
-    of its sections). `how` says what to do."""
+    of its sections). `how` says what to do; `first`, for the speaker's notes, what people need from sections left out."""
 
     notebook: str
     sections: tuple[int, ...] | None = None
     exercises: tuple[str, ...] = ()
     minutes: int | None = None
     how: str = ""
+    first: str = ""
 
 
 class Lecture(NamedTuple):
@@ -42,12 +43,22 @@ HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15),
 
 NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
     Stretch("01", (1, 2), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
-    Stretch("01", (10,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart"),
+    Stretch("01", (10,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart",
+            "The simplest program that can label reviews counts words. From 8,000 labelled reviews it learns how much more "
+            "often each word occurs in positive ones, and takes the logarithm: above zero speaks for the film, below zero "
+            "against it. For a new review it adds these numbers up, and a sum above zero means positive."),
     Stretch("04", (2, 3), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
     Stretch("04", (), ("4.1",), 10, "alone first, then compare"),
     Stretch("04", (4,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
-    Stretch("06", (1, 2), (), 15, "shuffle a review in front of them; have them predict the logits first"),
-    Stretch("09", (7, 8), (), 10, "show the shuffled real reviews, ask what follows, then show the control"),
+    Stretch("06", (1, 2), (), 15, "shuffle a review in front of them; have them predict the logits first",
+            "Here attention also divides each score by the square root of the vectors' width, √3, so that wide vectors "
+            "don't make the weights too sharp; that's why 'dull' gets −0.28 where it had −0.46. Later you'll need the word "
+            "*logits*: a classifier's two scores, one for negative and one for positive, before softmax."),
+    Stretch("09", (7, 8), (), 10, "ask what shuffling does to real reviews, show the table, ask what follows, then show the "
+            "control",
+            "We leave the four words. The course builds a whole classifier from what you've seen, with positions, and trains "
+            "it on 22,500 film reviews from IMDb. TF-IDF, in the table, is a weighted count of words or pairs of words. Of "
+            "the settings on the next slides people need two: how positions enter, and that several others differ."),
 ), remember=(
     "A word counter gives two opposite reviews the same score.",
     "Attention lets each word look at all the others and take home a weighted mean of their values.",

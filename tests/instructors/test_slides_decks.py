@@ -107,6 +107,17 @@ def test_a_route_ends_with_what_to_remember_a_sentence_at_a_time():
     assert [block.step for block in last.blocks] == [True] * len(lectures.NINETY.remember)
 
 
+def test_the_notes_of_ninety_minutes_say_what_was_left_out_and_nothing_for_readers_alone():
+    deck, _ = command.route_deck(lectures.NINETY)
+    said = {slide.id: notes.notes(slide, 0, deck.extra.get(slide.id, "")) for slide in deck.slides}
+    assert "Say first:" in said["01-twin-figure-before"] and "counts words" in said["01-twin-figure-before"]
+    assert "logits" in said["06-set-words"] and "IMDb" in said["09-why-heading"]
+    assert "You labelled both halves" in html.unescape(said["01-twin-claims"])
+    assert "solution()" in said["04-exercise-4-1"]
+    for only_reading in ("run the cell", "First an exercise", "is the interface", "Now run the same counter"):
+        assert not [name for name, text in said.items() if only_reading in html.unescape(text)], only_reading
+
+
 def test_an_exercise_in_class_shows_the_table_it_needs_and_follows_what_it_practises():
     slides = command.route_deck(lectures.NINETY)[0].slides
     at = next(k for k, slide in enumerate(slides) if slide.exercise == "4.1")

@@ -91,6 +91,8 @@ def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
         share(chosen, minutes)
         if stretch.how:
             extra[chosen[0].id] = f"*{stretch.minutes} minutes for this part:* {stretch.how}."
+            if stretch.first:
+                extra[chosen[0].id] += f"\n\n**Say first:** {stretch.first}"
         agenda.append(f"| {round(minutes)} | {_topics(stretch, chosen)} |")
         names.append(lectures.named(stretch))
         slides += chosen

@@ -14,6 +14,8 @@ metadata may point at what to show, under "slide":
     also      ["claims"]: the statements that a cell with a picture checks, otherwise left to the notes
     steps     true: what follows the first part comes step by step, a table row by row
     table     for an exercise: the cell whose table stands under the task, by its id
+    say       the sentences of this cell (or section) that the speaker's notes have, by their first words; otherwise, of a
+              cell with prose, all; [] for what only a reader of the notebook needs
     people    the row of 'What people predict, and what happens' that belongs here, by its first words
 
 Does: make slides of pictures, tables and prose, with one idea each, a prediction before its result. Does not: render a page
@@ -37,7 +39,7 @@ from course_utils.instructors.slides.blocks import Block
 from course_utils.instructors.slides.pictures import present_pictures
 from course_utils.instructors.slides.prose import ASKED, Part, names, parts, plain, pointed, sentences, shown
 
-OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "people", "steps", "table"}
+OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "say", "people", "steps", "table"}
 WRITE_IT_DOWN = "Let everybody write down a number before you go on."
 
 
@@ -170,12 +172,12 @@ class Reader:
             block, later = made.of_part(part), bool(options.get("steps")) and part is not rest[0]
             self._put(made.row_by_row(block) if options.get("steps") else block, later or not begins, cell)
         if rest:
-            self.slides[-1].say += [*self.waiting, _spoken(cell.source)]
+            self.slides[-1].say += [*self.waiting, _spoken(cell.source, options)]
             self.waiting = []
         if questions:
             self._ask(cell, questions, options, small=bool(rest) and "context" not in options)
         if not rest:                                      # what isn't shown is said all the same
-            spoken, self.waiting = [*self.waiting, _spoken(cell.source)], []
+            spoken, self.waiting = [*self.waiting, _spoken(cell.source, options)], []
             if questions:
                 self.slides[-1].say[:0] = spoken
             else:
@@ -183,12 +185,12 @@ class Reader:
 
     def _untagged(self, cell, options: dict) -> None:
         questions = [part for part in parts(cell.source) if part.kind == "question"]
-        about, _, rest = _spoken(cell.source).partition("\n\n")
+        about, _, rest = _spoken(cell.source, options).partition("\n\n")
         if cell.id.endswith("-after") and self._shows_section() and not self.waiting and not questions:
             self.slides[-1].say.append(about)             # about what was just shown; then comes the next step
             self.waiting += [rest] if rest else []
         else:
-            self.waiting.append(_spoken(cell.source))
+            self.waiting.append(_spoken(cell.source, options))
         if questions and self._shows_section():
             self._ask(cell, questions, options, small=False)
 
@@ -217,7 +219,7 @@ class Reader:
         if "slide" not in tags and number not in self.wanted:
             return
         slide = Slide(self._free(f"{self.number}-{cell.id}"), f"Exercise {number}: {title}", self.section, "exercise",
-                      exercise=number, say=[_spoken(cell.source)])
+                      exercise=number, say=[_spoken(cell.source, options)])
         hide = tuple(options.get("hide", ()))
         task = shown(cell.source, options["show"], hide, self.prose) if "show" in options else _task(cell.source, hide)
         slide.blocks = [made.of_part(part) for part in task]
@@ -294,7 +296,8 @@ class Reader:
         self.slides[-1].checked += [block.html for block in checked]
         if options.get("people"):
             self.slides[-1].people = options["people"]
-        self.slides[-1].say = [*self.waiting, *self.slides[-1].say]
+        said = [part.text for part in pointed(options.get("say", []), "", self.prose)]
+        self.slides[-1].say = [*self.waiting, *self.slides[-1].say, " ".join(said)]
         self.waiting = []
 
 
@@ -310,6 +313,8 @@ def _by_heading(cell, options: dict) -> list[tuple]:
         chosen = {key: value for key, value in options.items() if key not in ("title", "people") or k + 1 == len(sources)}
         if "show" in options:
             chosen["show"] = mine
+        if "say" in options:
+            chosen["say"] = [one for one in options["say"] if names(one, source)]
         if "hide" in options:
             chosen["hide"] = [one for one in options["hide"]
                               if any(one == part.kind or part.text.startswith(one) for part in parts(source))]
@@ -317,8 +322,10 @@ def _by_heading(cell, options: dict) -> list[tuple]:
     return found
 
 
-def _spoken(source: str) -> str:
-    """A cell's prose for the notes: without its heading."""
+def _spoken(source: str, options: dict) -> str:
+    """A cell's prose for the notes: without its heading, or the sentences to say."""
+    if "say" in options:
+        return " ".join(part.text for part in pointed(options["say"], source))
     return re.sub(r"^#+ .*\n*", "", source).replace(ASKED, "").strip()
 
 

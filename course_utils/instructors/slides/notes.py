@@ -84,7 +84,7 @@ def notes(slide: Slide, until: float, extra: str = "") -> str:
     time = clock(slide.minutes) or "in passing"
     found = [f'<p class="clock"><b>{time[0].upper()}{time[1:]}</b> · by minute {int(until + 0.5)}</p>']
     if extra:
-        found.append(f"<p>{inline(extra)}</p>")
+        found.append(rendered(extra))
     found += [rendered(text) for text in slide.say if text.strip()]
     if not any(text.strip() for text in slide.say):
         found += _about(slide)
@@ -112,7 +112,8 @@ def _about(slide: Slide) -> list[str]:
 
 
 def usual_mistakes(number: str) -> str:
-    """An exercise's known mistakes, with what to say about each."""
+    """An exercise's known mistakes, with what to say about each, and where its answer is."""
     rows = [f"<li><b>{html.escape(one.name.replace('-', ' '))}:</b> {html.escape(one.why)}</li>"
             for one in find_exercise(number).mistakes]
-    return f"<p><b>Usual mistakes:</b></p><ul>{''.join(rows)}</ul>"
+    where = f'<code>exercise("{number}").solution()</code> prints it, and <code>make solutions</code> writes all of them.'
+    return f"<p><b>Usual mistakes:</b></p><ul>{''.join(rows)}</ul><p><b>The answer:</b> {where}</p>"
