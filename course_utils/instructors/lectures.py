@@ -56,8 +56,8 @@ NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
             "*logits*: a classifier's two scores, one for negative and one for positive, before softmax."),
     Stretch("09", (7, 8), (), 10, "ask what shuffling does to real reviews, show the table, ask what follows, then show the "
             "control",
-            "We leave the four words. The course builds a whole classifier from what you've seen, with positions, and trains "
-            "it on 22,500 film reviews from IMDb. TF-IDF, in the table, is a weighted count of words or pairs of words. Of "
+            "We leave the four words. The course builds a classifier from what you've seen, with positions, and trains it "
+            "on 22,500 film reviews from IMDb. TF-IDF, in the table, is a weighted count of words or pairs of words. Of "
             "the settings on the next slides people need two: how positions enter, and that several others differ."),
 ), remember=(
     "A word counter gives two opposite reviews the same score.",

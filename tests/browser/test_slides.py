@@ -16,7 +16,8 @@ from course_utils.instructors.slides.command import HOUR, write_slides
 
 SECONDS = 240           # for measuring all slides, on two quiet cores
 WITH_PIECES = [HOUR, "04_attention", "05_multi_head_attention", "06_positional_encoding", "08_classifier",
-               "10_attention_maps"]
+               "10_attention_maps", "13_language_model"]
+WITH_MAPS = [(HOUR, "hour-yours-code"), ("08_classifier", "08-figure-yours"), ("13_language_model", "13-view")]
 SHOWN = """var inside = arguments[0].shadowRoot, input = inside.querySelector("input");
 return inside.querySelector(".piece").innerHTML + (input ? input.value : "");"""
 VALUE = "return arguments[0].shadowRoot.querySelector('input[type=range]').value"
@@ -55,16 +56,22 @@ def test_every_slide_can_be_read_from_the_last_row(browser, decks):
 
 SPOILED = """<section id="spoiled" style="font-size:30px"><h2>Spoiled</h2><p style="font-size:17px">small</p><p>fine</p>
 <img src="pictures/no/x.png" width="30"><div class="host"></div><canvas width="90" height="20"></canvas>
+<canvas class="slanted" width="90" height="90"></canvas>
 <div style="height:900px">too much</div><math style="font-size:20px"><mi style="font-size:12px">x</mi></math>
 <math style="font-size:24px"><mi style="font-size:12px">y</mi></math><script>
 document.querySelector(".host").attachShadow({mode: "open"}).innerHTML = '<b style="font-size:10px">in a piece</b>';
 var pen = document.querySelector("canvas").getContext("2d");
 pen.font = "11px sans-serif";
-pen.fillText("drawn", 0, 15);</script></section>"""
+pen.fillText("drawn", 0, 15);
+pen = document.querySelector(".slanted").getContext("2d");
+pen.font = "19px sans-serif";
+pen.rotate(Math.PI / 4);
+pen.fillText("large enough", 0, 15);</script></section>"""
 
 
 def test_what_is_wrong_with_a_slide_is_found(browser, decks):
-    """Too much text; small type on the slide, in a piece, on a canvas and in a small formula; a stray picture."""
+    """Too much text; small type on the slide, in a piece, on a canvas and in a small formula; a stray picture. Slanted type
+    counts by its size."""
     watch_canvases(browser)
     page = (decks[0] / "04_attention.html").read_text(encoding="utf-8")
     path = decks[0] / "spoiled.html"
@@ -145,6 +152,14 @@ def test_every_live_piece_on_a_slide_answers(browser, opened_deck, name):
         else:
             piece.shadow_root.find_element(By.CSS_SELECTOR, "[role=switch], .token:last-child").click()
         browser.wait(lambda piece=piece, before=before: driver.execute_script(SHOWN, piece) != before)
+
+
+@pytest.mark.parametrize("name, slide", WITH_MAPS)
+def test_an_attention_view_opens_on_its_map(browser, opened_deck, name, slide):
+    driver = opened_deck(name)
+    maps = live(browser, slide).shadow_root.find_elements(By.CSS_SELECTOR, ".map canvas:not(.top)")
+    boxes = [driver.execute_script("return arguments[0].getBoundingClientRect().toJSON()", one) for one in maps]
+    assert boxes and all(box["width"] > 320 and box["height"] > 300 and box["bottom"] <= 720 for box in boxes), boxes
 
 
 @pytest.mark.parametrize("name", ["04_attention", "ninety_minutes"])

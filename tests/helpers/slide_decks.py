@@ -20,7 +20,7 @@ MEASURE = Path(__file__).with_name("slide_measures.js").read_text(encoding="utf-
 WATCH_CANVAS = """(function () {
   var write = CanvasRenderingContext2D.prototype.fillText;
   CanvasRenderingContext2D.prototype.fillText = function (text) {
-    var size = parseFloat(this.font.match(/([\\d.]+)px/)[1]) * Math.abs(this.getTransform().d || this.getTransform().b);
+    var turned = this.getTransform(), size = parseFloat(this.font.match(/([\\d.]+)px/)[1]) * Math.hypot(turned.b, turned.d);
     if (String(text).trim()) this.canvas.smallestType = Math.min(this.canvas.smallestType || 1000, size);
     return write.apply(this, arguments);
   };

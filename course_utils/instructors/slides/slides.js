@@ -3,9 +3,6 @@ Reveal.initialize({
   width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true, slideNumber: "c/t", transition: "none",
   backgroundTransition: "none", controls: false, pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, viewDistance: 3, plugins: [RevealNotes]
 });
-// Slides are magnified, so what draws on a canvas draws more finely.
-var pixels = window.devicePixelRatio || 1;
-Object.defineProperty(window, "devicePixelRatio", { get: function () { return 2 * pixels; } });
 // Live pieces keep the page's style out, so that for slides goes into each of them.
 document.querySelectorAll(".course-piece[data-live]").forEach(function (piece) {
   var style = document.createElement("link");
