@@ -24,9 +24,9 @@ def from_page(piece):
 
 
 def test_the_page_holds_the_reviews_and_their_words_alone(trained):
-    data = from_page(gates_view(trained, TEXTS, [0, 1, 0], names=["plain", "turned", "none"], head=(0, 1)))
+    data = from_page(gates_view(trained, TEXTS, [0, 1, 0], names=["plain", "flipped", "none"], head=(0, 1)))
     assert data["reviews"] == [{"text": text, "label": label, "name": name}
-                               for text, label, name in zip(TEXTS, [0, 1, 0], ["plain", "turned", "none"])]
+                               for text, label, name in zip(TEXTS, [0, 1, 0], ["plain", "flipped", "none"])]
     assert data["head"] == [0, 1] and data["model"] == model_data(trained, TEXTS)
     words = {"a", "dull", "film", ".", "not", ":", "moving", ",", "!"}
     assert set(data["model"]["words"]) == {"<pad>", "<unk>"} | words
