@@ -1,7 +1,7 @@
 """`python -m course_utils complete FILE:LINE[:COLUMN]`: how the word at a place in a file may go on, ranked.
 
-Does: find the place, print completions with their probabilities, and the line that begins with the best of them. Does not:
-change the file, or run anything in it.
+Does: find the place, print completions with their probabilities, and the line that begins with the best of them; where a
+name is asked for, only those that look like one. Does not: change the file, or run anything in it.
 """
 
 import argparse
@@ -11,9 +11,10 @@ import sys
 import tokenize
 from typing import NamedTuple
 
-from course_utils.completion.completer import DEFAULT_FOLDER, CodeCompleter
+from course_utils.completion import DEFAULT_FOLDER
 from course_utils.files import other_than_a_file
 
+LEAST = 0.01                                            # a less probable completion is printed if the best is hardly more so
 PLACE = re.compile(r"(.+?):([0-9]+)(?::([0-9]+))?", re.S)
 
 
@@ -71,8 +72,13 @@ def before(place: Place) -> str:
 
 
 def shown(text: str) -> str:
-    """A completion on one line: as it is, or in quotes where blanks or invisible characters would hide it."""
-    return text if text.isprintable() and text == text.strip() and text else repr(text)
+    """A completion as it is printed: a word as it is, anything else in quotes, so that a bracket or a blank can be seen."""
+    return text if re.fullmatch(r"\w+", text) else repr(text)
+
+
+def shown_line(text: str) -> str:
+    """The line as it is, or in quotes where blanks or invisible characters would hide some of it."""
+    return text if text.isprintable() and text == text.strip() else repr(text)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -91,15 +97,19 @@ def main(arguments: list[str] | None = None) -> int:
     if not 1 <= chosen.number <= 100:
         parser.error(f"--number is {chosen.number}; use a whole number from 1 to 100")
     try:
-        text = before(place_of(chosen.place))
+        text = before(place_of(chosen.place))           # first of all: what comes next takes seconds
+        from course_utils.completion.completer import CodeCompleter
         completer = CodeCompleter.load(chosen.model)
     except (OSError, ValueError) as error:
         parser.error(_reason(error))
     found, line = completer.suggest(text, chosen.number)
+    found = [one for one in found if one.probability >= min(LEAST, found[0].probability / 10)]
+    if not found and not line:
+        print("no suggestion: nothing that the model makes of this looks like a name")
     for item, probability in found:
         print(_printable(f"{probability:7.1%}  {shown(item)}"))
     if line and line not in (one.text for one in found):
-        print(_printable(f"   line  {shown(line)}"))
+        print(_printable(f"   line  {shown_line(line)}"))
     return 0
 
 

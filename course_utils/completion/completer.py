@@ -8,16 +8,17 @@ import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, last_word, make_prompt
+from course_utils.completion import DEFAULT_FOLDER
+from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, last_word, make_prompt, of_a_word
 from course_utils.completion.reading import Reader
 from course_utils.completion.search import search
-from course_utils.files.paths import CHECKPOINTS
+from course_utils.completion.useful import Useful
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, whole
 from course_utils.tokenization import BPETokenizer
 from course_utils.training.saved_models import holds_model, read_model, write_model
 
-DEFAULT_FOLDER = CHECKPOINTS / "code"
+SPARE = 4                                               # for each suggestion so many are made, since some are no names
 
 
 class Completion(NamedTuple):
@@ -112,15 +113,19 @@ class CodeCompleter:
         rest = data[len(prompt.typed) :].replace(b"\r", b"\n").split(b"\n")[0]
         return _valid_start(rest).rstrip()
 
-
     def suggest(self, text: str, number: int = 5, max_tokens: int = 32) -> tuple[list[Completion], str]:
-        """(what `complete` gives, the line that begins with the best of them), for an editor to show.
+        """(the most probable of what `complete` gives, the line that begins with the best of them), for an editor to show.
 
-        The line is given from the beginning of the word at the end of `text` on; '' where there is nothing to add.
+        Where a name is asked for, what doesn't look like one is left out (see `Useful`). The line is given from the
+        beginning of the word at the end of `text` on; '' where there is nothing to add.
         """
-        found, word = self.complete(text, number), last_word(text)
+        useful, word = Useful(text, self.tokenizer.tokens), last_word(text)
+        found = [one for one in self.complete(text, min(100, SPARE * number)) if useful(one.text)][:number]
         best = found[0].text if found and found[0].text.strip("\n") else word
-        line = best + self.continue_line(text + best[len(word) :], max_tokens)
+        rest = self.continue_line(text + best[len(word) :], max_tokens)
+        if found and best and of_a_word(best[-1]) and rest and of_a_word(rest[0]):
+            return found, ""                            # the model would go on with the word that it has just ended
+        line = best + rest
         return found, line if line.strip() and line != word else ""
 
 

@@ -11,7 +11,8 @@ only guess words. Inside the braces of an f-string is code.
 import sys
 from pathlib import Path
 
-from course_utils.completion.completer import DEFAULT_FOLDER, CodeCompleter
+from course_utils.completion import DEFAULT_FOLDER
+from course_utils.completion.completer import CodeCompleter
 from course_utils.completion.names import CHARACTERS, last_word, of_a_word
 from course_utils.completion.places import in_python
 from course_utils.options import check_options, whole
@@ -71,8 +72,9 @@ def activate(folder: str | Path = DEFAULT_FOLDER, *, shell=None, number: int = 5
     """Let Tab show what the model in `folder` suggests, too, marked with its probability: 'model 43 %'.
 
     `number` is how many names are suggested at most; the rest of the line comes last. `shell` is the session of IPython, by
-    default the one that runs. Calling it again replaces the model. Without a model, or outside IPython, it prints one
-    sentence and changes nothing. Raises ValueError for a number outside 1 to 100.
+    default the one that runs. It prints one line, and nothing if the model was there already: calling it again replaces the
+    model. Without a model, or outside IPython, the line says so, and nothing changes. Raises ValueError for a number outside
+    1 to 100.
     """
     check_options({"number": number}, {"number": whole(1, 100)})
     shell = shell or _running_shell()
@@ -86,16 +88,28 @@ def activate(folder: str | Path = DEFAULT_FOLDER, *, shell=None, number: int = 5
     except Exception as error:                          # a folder that can't be read has many ways to say so
         print(f"Tab stays as it is, without the model: {' '.join(str(error).split())}.")
     else:
-        deactivate(shell=shell)
+        was_there = _take_out(shell)
         shell.Completer.custom_matchers.append(matcher)
+        if not was_there:
+            print("Tab now shows the model's suggestions, too, marked 'model'; deactivate() takes them out again.")
 
 
 def deactivate(*, shell=None) -> None:
-    """Take the model out of Tab again; what else was added to IPython's completer stays. Without `activate`, do nothing."""
+    """Take the model out of Tab again, and print one line; what else was added to IPython's completer stays.
+
+    Where the model isn't there, it does nothing and prints nothing.
+    """
     shell = shell or _running_shell()
-    if shell is not None:
-        matchers = shell.Completer.custom_matchers
-        matchers[:] = [one for one in matchers if getattr(one, "matcher_identifier", None) != IDENTIFIER]
+    if shell is not None and _take_out(shell):
+        print("Tab no longer asks the model; activate() adds it again.")
+
+
+def _take_out(shell) -> bool:
+    """Take our matcher out of the shell's completer; whether it was there."""
+    matchers = shell.Completer.custom_matchers
+    others = [one for one in matchers if getattr(one, "matcher_identifier", None) != IDENTIFIER]
+    was_there, matchers[:] = len(others) < len(matchers), others
+    return was_there
 
 
 def _running_shell():

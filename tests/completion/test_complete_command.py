@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_code_models import counted
 
-from course_utils.completion.command import Place, main, place_of, shown
+from course_utils.completion import CodeCompleter, Completion
+from course_utils.completion.command import Place, main, place_of, shown, shown_line
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_the_cursor_stands_before_the_character_in_that_column(capsys, folder):
     def printed(place):
         return run([place, "--model", folder], capsys)[1]
 
-    assert printed("code.py:1") == printed("code.py:1:10") != printed("code.py:1:9")
+    assert printed("code.py:1") == printed("code.py:1:10") != printed("code.py:1:8")
     assert "import" in printed("code.py:1:3") and "os" in printed("code.py:1:9")
     assert printed("code.py:6") and printed("empty.py:1:1") and printed("code.py:5:10")
 
@@ -106,8 +107,29 @@ def test_a_missing_model_and_a_wrong_number_are_named(more, says, capsys):
     assert (status, printed) == (2, "") and says in complaint
 
 
-def test_blanks_and_ends_of_lines_are_shown_in_quotes():
-    assert (shown("value"), shown(" x"), shown("\n"), shown("größe")) == ("value", "' x'", r"'\n'", "größe")
+def test_a_word_is_shown_as_it_is_and_anything_else_in_quotes():
+    assert (shown("value"), shown("_größe2")) == ("value", "_größe2")
+    assert [shown(text) for text in (" x", "\n", ")", '"', "'", " ")] == ["' x'", r"'\n'", "')'", "'\"'", '"\'"', "' '"]
+    assert (shown_line("f(x, y)"), shown_line(" f(x)"), shown_line("a\tb")) == ("f(x, y)", "' f(x)'", r"'a\tb'")
+
+
+def test_a_place_is_refused_before_the_slow_libraries_are_imported(root, tmp_path):
+    code = ("import sys\nfrom course_utils.__main__ import complete\n"
+            "try:\n    complete()(['code.py:99'])\nexcept SystemExit as ended:\n"
+            "    print(ended.code, {'torch', 'numpy', 'scipy', 'IPython'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(root)})
+    assert done.stdout == "2 set()\n" and "so there is no line 99" in done.stderr
+
+
+def test_a_suggestion_that_is_much_less_probable_than_the_best_is_left_out(capsys, folder, monkeypatch):
+    def given(*chances):
+        found = [Completion(name, chance) for name, chance in zip("abc", chances)]
+        monkeypatch.setattr(CodeCompleter, "suggest", lambda *_: (found, ""))
+        return [line.split()[1] for line in run(["code.py:1", "--model", folder], capsys)[1].splitlines()]
+
+    assert given(0.99, 0.011, 0.009) == ["a", "b"] and given(0.01, 0.004, 0.0011) == ["a", "b", "c"]
+    assert given(0.02, 0.003, 0.001) == ["a", "b"] and given() == ["suggestion:"]
 
 
 def test_it_runs_as_a_command_on_a_terminal_that_shows_only_ascii(folder, root, tmp_path):

@@ -95,6 +95,17 @@ def test_deactivate_restores_exactly_what_was_there(shell, folder):
     assert of_model(pressed(shell, "val")) == []
 
 
+def test_both_say_what_they_did_in_a_line_and_nothing_where_nothing_changes(shell, folder, capsys):
+    def said(call):
+        call()
+        return capsys.readouterr().out
+
+    on, again = (said(lambda: activate(folder, shell=shell)) for _ in range(2))
+    off, twice = (said(lambda: deactivate(shell=shell)) for _ in range(2))
+    assert on == "Tab now shows the model's suggestions, too, marked 'model'; deactivate() takes them out again.\n"
+    assert off == "Tab no longer asks the model; activate() adds it again.\n" and again == twice == ""
+
+
 @pytest.mark.parametrize("cell", ["'val", "# val", "!val", "%%bash\nval", "%cd val", "f'{x} val"])
 def test_in_strings_comments_and_commands_the_model_says_nothing(shell, folder, cell):
     activate(folder, shell=shell)
@@ -108,6 +119,7 @@ def test_in_strings_comments_and_commands_the_model_says_nothing(shell, folder, 
 def test_everywhere_else_tab_works(shell, folder, cell, jedi, capsys):
     shell.Completer.use_jedi = jedi
     activate(folder, shell=shell)
+    capsys.readouterr()
     found = of_model(pressed(shell, cell))
     assert all(text.startswith(last_word(cell)) and cell[start:end] == last_word(cell) for start, end, text, _ in found)
     if cell.endswith("val") and len(cell) < 100:
@@ -122,6 +134,7 @@ def test_no_error_of_the_model_reaches_the_session(shell, folder, error, monkeyp
 
     usual = pressed(shell, "pri")
     activate(folder, shell=shell)
+    capsys.readouterr()
     monkeypatch.setattr(CodeCompleter, "complete", broken)
     assert pressed(shell, "pri") == usual
     assert capsys.readouterr() == ("", "")
@@ -147,6 +160,7 @@ def test_a_damaged_model_leaves_the_one_that_was_there(shell, folder, tmp_path, 
     transformer().save(tmp_path)
     next(tmp_path.glob("weights-*")).write_bytes(b"no")
     activate(folder, shell=shell)
+    capsys.readouterr()
     activate(tmp_path, shell=shell)
     assert "has changed since it was saved" in capsys.readouterr().out
     assert of_model(pressed(shell, "val"))
