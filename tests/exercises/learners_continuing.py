@@ -1,7 +1,6 @@
-"""Answers that learners may write to the exercises of notebook 13, right ones and wrong ones."""
+"""Answers that learners may write to exercises 13.1 to 13.3, right ones and wrong ones."""
 
 import math
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,6 +56,18 @@ def straight_in(logits, token_ids, pad_id):
     return F.cross_entropy(logits[:, :-1], token_ids[:, 1:], ignore_index=pad_id)
 
 
+def straight_in_whole(logits, token_ids, pad_id):
+    return F.cross_entropy(logits, token_ids, ignore_index=pad_id)
+
+
+def nll_straight_in(logits, token_ids, pad_id):
+    return F.nll_loss(logits[:, :-1].log_softmax(dim=-1), token_ids[:, 1:], ignore_index=pad_id)
+
+
+def one_cut_too_few(logits, token_ids, pad_id):
+    return F.cross_entropy(logits[:, :-1].transpose(1, 2), token_ids, ignore_index=pad_id)
+
+
 def viewed(logits, token_ids, pad_id):
     return F.cross_entropy(logits[:, :-1].view(-1, logits.shape[-1]), token_ids[:, 1:].view(-1), ignore_index=pad_id)
 
@@ -89,6 +100,49 @@ def up_to_its_length(logits, token_ids, pad_id):
     for row, ids in zip(each_of(logits, token_ids), token_ids):
         costs.append(row[: max(int((ids != pad_id).sum()) - 1, 0)])
     return torch.cat(costs).mean()
+
+
+def text_by_text(logits, token_ids, pad_id):
+    losses = []
+    for scores, ids in zip(logits, token_ids):
+        losses.append(F.cross_entropy(scores[:-1], ids[1:], ignore_index=pad_id))
+    return torch.stack(losses).mean()
+
+
+def text_by_text_with_answers(logits, token_ids, pad_id):
+    losses = []
+    for scores, ids in zip(logits, token_ids):
+        if (ids[1:] != pad_id).any():
+            losses.append(F.cross_entropy(scores[:-1], ids[1:], ignore_index=pad_id))
+    return sum(losses) / len(losses)
+
+
+def weighted_row_means(logits, token_ids, pad_id):
+    """Text by text, each mean weighted by how many answers are in it."""
+    total, count = 0.0, 0
+    for scores, ids in zip(logits, token_ids):
+        if answers := int((ids[1:] != pad_id).sum()):
+            total = total + answers * F.cross_entropy(scores[:-1], ids[1:], ignore_index=pad_id)
+            count += answers
+    return total / count
+
+
+def batch_first(logits, token_ids, pad_id):
+    real = token_ids[:, 1:] != pad_id
+    return ((each_of(logits, token_ids) * real).sum(dim=0) / real.sum(dim=0)).mean()
+
+
+def batch_first_padding_too(logits, token_ids, pad_id):
+    return each_of(logits, token_ids).mean(dim=0).mean()
+
+
+def smoothed(logits, token_ids, pad_id):
+    return F.cross_entropy(logits[:, :-1].transpose(1, 2), token_ids[:, 1:], ignore_index=pad_id, label_smoothing=0.1)
+
+
+def without_the_first(logits, token_ids, pad_id):
+    costs, real = each_of(logits, token_ids), token_ids[:, 1:] != pad_id
+    return costs[:, 1:][real[:, 1:]].mean() if real[:, 1:].any() else costs[real].mean()
 
 
 def log_of_probability(little=0.0):
@@ -191,6 +245,17 @@ def larger_and_larger(probabilities, p):
     return torch.zeros_like(probabilities).index_copy(0, ids[:k], values[:k] / values[:k].sum())
 
 
+def counted_to_the_last(more):
+    """As many tokens as it takes to stay below p, and `more`."""
+    def answer(probabilities, p):
+        ordered, ids = probabilities.sort(descending=True, stable=True)
+        count = int((ordered.cumsum(0) < p - 1e-9).sum()) + more
+        kept = torch.zeros_like(probabilities)
+        kept[ids[:count]] = ordered[:count]
+        return kept / kept.sum()
+    return answer
+
+
 def by_quantile(probabilities, p):
     kept = probabilities * (probabilities >= probabilities.quantile(1 - p))
     return kept / kept.sum()
@@ -204,133 +269,3 @@ def all_the_same(probabilities, p):
 def only_those_kept(probabilities, p):
     kept = right("13.3")(probabilities, p)
     return kept[kept > 0]
-
-
-# ---------------------------------------------------------------- 13.4
-
-
-def step(offset=lambda past_keys: past_keys.shape[2], query_offset=None, attend=F.scaled_dot_product_attention, dim=2):
-    def answer(query, key, value, past_keys, past_values, rotate):
-        at = offset(past_keys)
-        query = rotate(query, at if query_offset is None else query_offset)
-        keys = torch.cat([past_keys, rotate(key, at)], dim=dim)
-        values = torch.cat([past_values, value], dim=dim)
-        return attend(query, keys, values), keys, values
-    return answer
-
-
-def all_rotated_at_the_end(query, key, value, past_keys, past_values, rotate):
-    keys, values = torch.cat([past_keys, key], 2), torch.cat([past_values, value], 2)
-    query, keys = rotate(query, 0), rotate(keys, 0)
-    return F.scaled_dot_product_attention(query, keys, values), keys, values
-
-
-def raw(query, key, value, past_keys, past_values, rotate):
-    keys, values = torch.cat([past_keys, key], 2), torch.cat([past_values, value], 2)
-    return F.scaled_dot_product_attention(query, keys, values), keys, values
-
-
-def cached_before_rotating(query, key, value, past_keys, past_values, rotate):
-    context, _, values = right("13.4")(query, key, value, past_keys, past_values, rotate)
-    return context, torch.cat([past_keys, key], 2), values
-
-
-def heads_merged(query, key, value, past_keys, past_values, rotate):
-    context, keys, values = right("13.4")(query, key, value, past_keys, past_values, rotate)
-    return context.transpose(1, 2).flatten(2), keys, values
-
-
-def last_eight(query, keys, values):
-    return F.scaled_dot_product_attention(query, keys[:, :, -8:], values[:, :, -8:])
-
-
-def causal(query, keys, values):
-    return F.scaled_dot_product_attention(query, keys, values, is_causal=True)
-
-
-def triangle(query, keys, values):
-    scores = query @ keys.mT / query.shape[-1] ** 0.5
-    mask = torch.tril(torch.ones(scores.shape[-2:], dtype=torch.bool))
-    return scores.masked_fill(~mask, -math.inf).softmax(-1) @ values
-
-
-def past_and_new_apart(query, key, value, past_keys, past_values, rotate):
-    """Two softmaxes joined by their sums."""
-    past = past_keys.shape[2]
-    query, key = rotate(query, past), rotate(key, past)
-    old, new = (query @ part.mT / query.shape[-1] ** 0.5 for part in (past_keys, key))
-    total = torch.logaddexp(old.logsumexp(-1, keepdim=True), new)
-    context = (old - total).exp() @ past_values + (new - total).exp() * value
-    return context, torch.cat([past_keys, key], 2), torch.cat([past_values, value], 2)
-
-
-def no_cache_yet(query, key, value, past_keys, past_values, rotate):
-    if past_keys.numel() == 0:
-        return value, key, value
-    return right("13.4")(query, key, value, past_keys, past_values, rotate)
-
-
-# ---------------------------------------------------------------- 13.5
-
-
-def reach(change, same=torch.equal, result=lambda back: back):
-    def answer(logits_of, token_ids, vocab_size):
-        before, furthest = logits_of(token_ids)[:, -1], 0
-        for back in range(1, token_ids.shape[1] + 1):
-            if not same(logits_of(change(token_ids.clone(), back, vocab_size))[:, -1], before):
-                furthest = result(back)
-        return furthest
-    return answer
-
-
-def one_more(changed, back, vocab_size):
-    changed[:, -back] = (changed[:, -back] + 1) % vocab_size
-    return changed
-
-
-def without_modulo(changed, back, vocab_size):
-    changed[:, -back] += 1
-    return changed
-
-
-def all_up_to_the_end(changed, back, vocab_size):
-    changed[:, -back:] = (changed[:, -back:] + 1) % vocab_size
-    return changed
-
-
-def token_left_out(changed, back, vocab_size):
-    keep = torch.arange(changed.shape[1]) != changed.shape[1] - back
-    return changed[:, keep] if keep.any() else changed
-
-
-def same_probabilities(one, other):
-    return torch.allclose(one.softmax(-1), other.softmax(-1))
-
-
-def everything_before(logits_of, token_ids, vocab_size):
-    before, seq_len = logits_of(token_ids)[:, -1], token_ids.shape[1]
-    for back in range(seq_len):
-        changed = token_ids.clone()
-        changed[:, : seq_len - back] = (changed[:, : seq_len - back] + 1) % vocab_size
-        if torch.equal(logits_of(changed)[:, -1], before):
-            return back
-    return seq_len
-
-
-def up_to_the_second(logits_of, token_ids, vocab_size):
-    before, furthest = logits_of(token_ids)[:, -1], 0
-    for back in range(1, token_ids.shape[1]):
-        if not torch.equal(logits_of(one_more(token_ids.clone(), back, vocab_size))[:, -1], before):
-            furthest = back
-    return furthest
-
-
-# ---------------------------------------------------------------- 13.6
-
-
-def bits(size):
-    return lambda loss, n, text: loss * n / math.log(2) / size(text)
-
-
-def size_of_the_object(text):
-    return sys.getsizeof(text)

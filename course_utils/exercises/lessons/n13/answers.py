@@ -64,6 +64,14 @@ def _reshaped(logits, token_ids, pad_id):
     return F.cross_entropy(logits[:, :-1].reshape(batch, vocab, seq_len - 1), token_ids[:, 1:], ignore_index=pad_id)
 
 
+def _over_texts_with_any(each, counts):
+    return _row_means(each[counts.any(dim=1)], counts[counts.any(dim=1)])
+
+
+def _position_means(each, counts):
+    return ((each * counts).sum(dim=0) / counts.sum(dim=0)).mean()
+
+
 def _over_before(dim):
     """The softmax over another dimension, before the last position is cut off."""
     return lambda logits, ids, pad_id: _loss(lambda already: already)(logits.log_softmax(dim=dim), ids, pad_id)
@@ -83,12 +91,15 @@ CAUSAL_LOSS = Answers(
         "wrapped": _loss(pair=lambda logits, ids: (logits, ids.roll(-1, dims=1))),
         "only-the-last": lambda logits, ids, pad_id: F.cross_entropy(logits[:, -2], ids[:, -1], ignore_index=pad_id),
         "across-texts": _across_texts,
+        "not-transposed": lambda logits, ids, pad_id: F.cross_entropy(logits[:, :-1], ids[:, 1:], ignore_index=pad_id),
         "reshaped": _reshaped,
         "padding-counted": _loss(counted=lambda ids, targets, pad_id: torch.ones_like(targets)),
         "padding-in-the-divisor": _loss(mean=lambda each, counts: (each * counts).mean()),
         "mask-of-the-inputs": _loss(counted=lambda ids, targets, pad_id: ids[:, :-1] != pad_id),
         "pad-is-zero": _loss(counted=lambda ids, targets, pad_id: targets != 0),
         "row-means": _loss(mean=_row_means),
+        "row-means-of-some": _loss(mean=_over_texts_with_any),
+        "position-means": _loss(mean=_position_means),
         "summed": _loss(mean=lambda each, counts: (each * counts).sum()),
         "bits": _loss(mean=lambda each, counts: (each * counts).sum() / counts.sum() / math.log(2)),
         "no-minus": _loss(mean=lambda each, counts: -(each * counts).sum() / counts.sum()),
@@ -223,6 +234,15 @@ def _at_zero(past):
     return 0
 
 
+def _along(dim):
+    return lambda past, new: torch.cat([past, new], dim=dim)
+
+
+def _key_as_it_was(query, key, value, past_keys, past_values, rotate):
+    context, _, values = cached_step(query, key, value, past_keys, past_values, rotate)
+    return context, _joined(past_keys, key), values
+
+
 CACHE = Answers(
     cached_step,
     mutants={
@@ -239,6 +259,10 @@ CACHE = Answers(
         "new-token-in-front": _step(join=lambda past, new: torch.cat([new, past], dim=-2)),
         "past-returned": _step(returns=lambda context, keys, values, past, new: (context, *past)),
         "new-returned": _step(returns=lambda context, keys, values, past, new: (context, *new)),
+        "unrotated-key-returned": _key_as_it_was,
+        "joined-along-the-batch": _step(join=_along(0)),
+        "joined-along-the-heads": _step(join=_along(1)),
+        "joined-along-the-width": _step(join=_along(3)),
         "swapped": _step(returns=lambda context, keys, values, past, new: (context, values, keys)),
         "no-scaling": _step(attend=lambda q, k, v: _attended(q, k, v, scaled=False)),
         "softmax-over-queries": _step(attend=lambda q, k, v: _attended(q, k, v, dim=-2)),

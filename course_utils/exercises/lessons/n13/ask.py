@@ -96,6 +96,11 @@ def _is_level(case: Case) -> bool:
     return case.inputs[0].unique().numel() == 1
 
 
+def _sizes(case: Case) -> str:
+    return (f"cross_entropy takes the second dimension of your logits for the vocabulary. Yours has {case.loss} entries, "
+            f"one for each position, and the vocabulary has {case.inputs[0].shape[-1]}.")
+
+
 def _gradient_seen(case: Case) -> str:
     got, right = (named["gradient for the logits"].abs().max().item() for named in (case.got, case.right))
     return f"the loss is right, but the largest number of its gradient for the logits is {got:.3f}, expected {right:.3f}."
@@ -105,8 +110,9 @@ CAUSAL_LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     forbidden=("course_utils.language_model.next_token_loss",),
     signature="causal_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), pad_id) -> mean loss in nats",
-    not_finite="A very small probability is rounded to 0, and its logarithm is -inf: use log_softmax or cross_entropy on "
-    "the logits. Or you take the mean of each text first, and one of the texts has no token that counts.",
+    not_finite="If it's NaN, you divide 0 by 0: do you take a mean of something in which no answer counts, such as one "
+    "text? If it's infinite, a very small probability was rounded to 0 before its logarithm was taken: use log_softmax or "
+    "cross_entropy on the logits.",
     mistakes=(
         Mistake("not-shifted", _loss_seen, "Position i is compared with token i, which it has read. A model would learn to "
                 "copy. It must be compared with token i + 1."),
@@ -122,6 +128,8 @@ CAUSAL_LOSS = Exercise(
                 "A causal model answers at every position, and all those answers train it."),
         Mistake("across-texts", _loss_seen, "You shift after flattening, so the last position of each text is asked for the "
                 "first token of the next text. Shift first, along the positions."),
+        Mistake("not-transposed", _sizes, "So it stops with an error. Hand over the dimensions as (batch, vocab, position), "
+                "with transpose(1, 2), or flatten logits and targets to one row for each position."),
         Mistake("reshaped", _loss_seen, "cross_entropy wants (batch, vocab, position), and reshape() doesn't get you "
                 "there: it keeps the numbers in order and cuts them elsewhere. Use transpose(1, 2), or flatten to "
                 "(batch · position, vocab)."),
@@ -136,10 +144,14 @@ CAUSAL_LOSS = Exercise(
                 "whatever it is; 0 can be an ordinary token."),
         Mistake("row-means", _loss_seen, "You average each text first, and then the texts. A token in a short text then "
                 "counts for more than one in a long text. Each token counts the same: one sum, divided once."),
+        Mistake("row-means-of-some", _loss_seen, "You average each text first, and then the texts; one without answers does "
+                "no harm. But an answer in a short text counts for more than one in a long text: add up all, divide once."),
+        Mistake("position-means", _loss_seen, "You average over the batch first, at each position, and then the positions. "
+                "Near the end of the texts few answers are left, and each of those then counts for more than the others."),
         Mistake("summed", lambda case: f"{_loss_seen(case)} You add up {_counted(case)} answers.", "A mean is asked for. "
                 "With a sum, a longer batch would take a larger step."),
-        Mistake("bits", _loss_seen, "That is in bits, with the logarithm to base 2. Nats are asked for, with the natural "
-                "logarithm, as cross_entropy gives them."),
+        Mistake("bits", _loss_seen, "Your loss is in bits: you take the logarithm to base 2. In nats it's the natural "
+                "logarithm, as cross_entropy gives it."),
         Mistake("no-minus", _loss_seen, "The logarithm of a probability is negative, and the loss is minus that. Trained "
                 "with this sign, the model would learn to avoid the right token."),
         Mistake("perplexity", _loss_seen, "That is the perplexity, e to the power of the loss. Return the loss itself."),
@@ -161,6 +173,8 @@ CAUSAL_LOSS = Exercise(
                 "couldn't be trained. Return a tensor; call item() where you print it."),
     ),
     properties=(
+        Property(lambda case: isinstance(case.loss, str), _sizes, "It stops with an error there. Bring the vocabulary to "
+                 "the second dimension with transpose(1, 2), or flatten; and cut both sides as in exercise 13.1."),
         Property(lambda case: case.loss < -1e-6, _loss_seen, "It's below 0. Minus the logarithm of a probability never is."),
         Property(lambda case: _is_level(case) and gap(case, "loss") > 1e-3, _loss_seen, "All logits are 0 here, so each of "
                  "the nine tokens has probability 1/9, and every answer costs ln 9. Is it a mean, with the natural "
@@ -221,8 +235,10 @@ BITS = Exercise(
     mistakes=(
         Mistake("per-character", _bits, "You divide by the number of characters. 'ö' takes two bytes in UTF-8, and '🙂' "
                 "four: count text.encode(\"utf-8\")."),
-        Mistake("nats", _bits, "That is in nats, with the natural logarithm. One bit is ln 2 = 0.693 nats."),
-        Mistake("nats-per-character", _bits, "Two things: that is in nats, not bits, and per character, not per byte."),
+        Mistake("nats", _bits, "You return the nats for each byte. The bytes are right; what's missing is the change of "
+                "unit: one bit is ln 2 = 0.693 nats."),
+        Mistake("nats-per-character", _bits, "You return the nats for each character, so two steps are missing: from nats "
+                "to bits (one bit is ln 2 nats), and from characters to bytes."),
         Mistake("per-token", _bits, "That is bits per token, which doesn't compare tokenizers: longer tokens are harder to "
                 "guess, but fewer of them are needed. Bytes are the same for everybody."),
         Mistake("mean-per-character", _bits, "Two things: you spread the cost of a single token over the whole text, and "

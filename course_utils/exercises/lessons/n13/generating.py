@@ -172,6 +172,10 @@ def _returned(case: Case) -> str:
             f"{_past(case) + 1} of each.")
 
 
+def _axis(case: Case) -> str:
+    return f"torch.cat joins past and new along dimension {case.keys}, counted from 0, and stops: the other sizes differ."
+
+
 def _gap(part: str):
     return lambda case: gap(case, part) > 1e-4
 
@@ -213,11 +217,19 @@ CACHE = Exercise(
         Mistake("only-itself-seen", _context_off, "The query sees only the new token. The cache was extended, but isn't "
                 "attended to."),
         Mistake("new-token-in-front", _first_key_off, "The new token stands in front. Attention alone wouldn't notice, but "
-                "the cache is in order of time, and whoever asks it for the last 100 tokens gets the wrong ones."),
+                "the cache is in order of time: cut it down to its last 100 tokens, and you'd keep the oldest ones."),
         Mistake("past-returned", _returned, "The context is right, but the cache comes back as it was, so the next "
                 "token won't see this one. Return the extended one."),
         Mistake("new-returned", _returned, "The context is right, but only the new key and value come back, so all "
                 "earlier tokens are forgotten. Return past and new together."),
+        Mistake("unrotated-key-returned", _key_off, "Your context is right, so the query met a rotated key. But the one "
+                "that you return for the cache isn't rotated, and the next token will meet it at position 0."),
+        Mistake("joined-along-the-batch", _axis, "That dimension counts the texts, so the new token would become another "
+                "text. Tokens follow one another along the third dimension, dim=2 or -2."),
+        Mistake("joined-along-the-heads", _axis, "That dimension counts the heads, so the new token would become another "
+                "head. Tokens follow one another along the third dimension, dim=2 or -2."),
+        Mistake("joined-along-the-width", _axis, "That dimension holds the numbers of one vector, so the key would get "
+                "longer. Tokens follow one another along the third dimension, dim=2 or -2."),
         Mistake("swapped", _first_key_off, "Keys and values have changed places: return context, keys, values."),
         Mistake("no-scaling", _context_off, "The cache is right. The scores aren't divided by √d_head (notebook 04, "
                 "section 6)."),

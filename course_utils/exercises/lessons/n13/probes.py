@@ -1,5 +1,7 @@
 """What the exercises of notebook 13 try an answer on, and what they look at. `ask` and `generating` have what they say."""
 
+import re
+
 import torch
 from torch.nn import functional as F
 
@@ -44,16 +46,25 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_loss(function, logits, token_ids, pad_id):
-    """The loss, and the gradient that it sends to the logits; zeros if none."""
+    """The loss, and the gradient that it sends to the logits; zeros if none, and if the loss isn't finite.
+
+    Where cross_entropy stops because the logits aren't transposed, the loss is a text: how many targets each row has.
+    """
     logits = logits.detach().clone().requires_grad_()
-    output = function(logits, token_ids, pad_id)
+    try:
+        output = function(logits, token_ids, pad_id)
+    except RuntimeError as error:
+        found = re.match(r"Expected target size \[\d+, (\d+)\], got \[\d+, (\d+)\]", str(error))
+        if not found or int(found[1]) != logits.shape[-1]:
+            raise
+        return {"loss": found[2], "gradient for the logits": torch.zeros_like(logits)}
     if output is None:
         return None
     if isinstance(output, (tuple, list)):
         raise TypeError(f"expected one number, the mean loss; got {len(output)} results")
     loss = output.reshape(()) if isinstance(output, torch.Tensor) and output.numel() == 1 else output
     gradient = torch.zeros_like(logits)
-    if isinstance(loss, torch.Tensor) and loss.requires_grad:
+    if isinstance(loss, torch.Tensor) and loss.requires_grad and loss.isfinite().all():
         found = torch.autograd.grad(loss.sum(), logits, allow_unused=True)[0]
         gradient = gradient if found is None else found
     return {"loss": loss, "gradient for the logits": gradient}
@@ -74,9 +85,9 @@ def nucleus_probes(generator: torch.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- 13.4 a step with the cache
 
 def step_probes(generator: torch.Generator) -> list[tuple]:
-    """(query, key, value (2, 3, 1, 4), five cached tokens); one cached token; none yet; a long cache, in float64."""
+    """(query, key, value (2, 3, 1, 4), five cached tokens); two cached tokens; none yet; a long cache, in float64."""
     probes = []
-    for batch, heads, past, d_head, dtype in ((2, 3, 5, 4, torch.float32), (1, 2, 1, 6, torch.float32),
+    for batch, heads, past, d_head, dtype in ((2, 3, 5, 4, torch.float32), (1, 2, 2, 6, torch.float32),
                                               (2, 1, 0, 4, torch.float32), (1, 3, 11, 2, torch.float64)):
         rotate = RotaryPositions(d_head).rotate
         query, key, value = (1.5 * torch.randn(batch, heads, 1, d_head, generator=generator).to(dtype) for _ in range(3))
@@ -86,11 +97,17 @@ def step_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_step(function, query, key, value, past_keys, past_values, rotate):
-    """Context, keys and values as three tensors."""
-    output = function(query, key, value, past_keys, past_values, rotate)
+    """Context, keys and values as three tensors; as texts, the axis, where torch.cat stops because it's a wrong one."""
+    names = ("context", "keys", "values")
+    try:
+        output = function(query, key, value, past_keys, past_values, rotate)
+    except RuntimeError as error:
+        found = re.match(r"Sizes of tensors must match except in dimension (\d)", str(error))
+        if not found:
+            raise
+        return dict.fromkeys(names, found[1])
     if output is None:
         return None
-    names = ("context", "keys", "values")
     if not isinstance(output, (tuple, list)) or len(output) != 3:
         got = f"one tensor, {tuple(output.shape)}" if isinstance(output, torch.Tensor) else what(output)
         if isinstance(output, (tuple, list)):
