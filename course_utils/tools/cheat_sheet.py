@@ -29,6 +29,7 @@ from course_utils.experiments.results import difference, interval
 from course_utils.explain import comprehensiveness, integrated_gradients, occlusion, rollout
 from course_utils.files import write_text
 from course_utils.files.paths import CHECKPOINTS, output_folder
+from course_utils.language_model import KeyValueCache, LanguageModel, LanguageModelConfig, bits_per_byte, next_token_loss
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import AlibiPositions, LearnedPositions, RotaryPositions, SinusoidalPositions
 from course_utils.tokenization import WordTokenizer, pad_batch
@@ -142,18 +143,18 @@ def block_rows(model: SelfAttentionClassifier) -> list[Row]:
     ones = torch.ones(SIZES["d_model"])
     feed_forward = FeedForward(SIZES["d_model"], SIZES["d_ff"])
     result = model(token_ids, mask, need_weights=True)
-    stack, attentions = model.run_encoder(token_ids, mask, need_weights=True)
+    stack, _ = model.run_encoder(token_ids, mask, need_weights=True)
     pooled, weights = model.pooling(stack, mask)
     block = model.encoder.blocks[0]
     return [
         Row("layer norm", f"LN(*x*) = (*x* − *μ*) / {root('*σ*² + *ε*')} ⊙ *γ* + *β*;&ensp; *μ*, *σ*² of each vector",
             {"": layer_norm(x, ones, ones)}, layer_norm),
         Row("feed-forward", "FFN(*x*) = relu(*x W*_{1} + *b*_{1}) *W*_{2} + *b*_{2};&ensp; by default gelu, not relu",
-            {"inside": feed_forward.expand(x), "": feed_forward(x)}, FeedForward),
+            {"": feed_forward(x)}, FeedForward),
         Row("residual", "pre-norm *x* ← *x* + *f*(LN(*x*));&ensp; post-norm *x* ← LN(*x* + *f*(*x*))",
             {"": block(x).x}, EncoderBlock),
         Row("stack", "in a block, *f* is attention, then FFN; after num_layers blocks, LN",
-            {"": stack, "weights": attentions[0]}, Encoder),
+            {"": stack}, Encoder),
         Row("pooling", f"*w* = softmax(*q x*<sup>⊤</sup> / {root('*d*')}), pooled = *w x*;&ensp; *q* is learned",
             {"<i>w</i>": weights, "pooled": pooled}, AttentionPooling),
         Row("logits", "*z* = pooled *W* + *b*;&ensp; *p* = softmax(*z*)", {"<i>z</i>": result.logits},
@@ -162,6 +163,23 @@ def block_rows(model: SelfAttentionClassifier) -> list[Row]:
             "∂loss/∂*z* = *p* − *y*",
             {"mean:": F.cross_entropy(result.logits, torch.tensor([0, 4]))}, F.cross_entropy,
             taught=("00", "7. Cross-entropy: the price of being surprised")),
+    ]
+
+
+def language_rows() -> list[Row]:
+    """The loss of a language model, its cache, and how models with different tokenizers are compared."""
+    sizes = {name: SIZES[name] for name in ("vocab_size", "d_model", "d_ff", "max_len")}
+    model = LanguageModel(LanguageModelConfig(**sizes, num_heads=SIZES["heads"], num_layers=2)).eval()
+    token_ids, _ = small_batch()
+    caches = model.new_caches()
+    for new in (token_ids[:, :-1], token_ids[:, -1:]):                         # what was read before, and one more token
+        model(new, caches=caches)
+    return [
+        Row("next token", "mean of −ln *p*(ids[:, 1:]), by softmax(logits[:, :−1])",
+            {"": model(token_ids).logits}, next_token_loss),
+        Row("cache", "a new token is at position len(cache); append its *K*_{*h*}, *V*_{*h*}",
+            {"": alike(caches[0].key, caches[0].value)}, KeyValueCache, "append"),
+        Row("bits per byte", "Σ −ln *p* / (ln 2 · bytes of UTF-8), for any tokenizer", {}, bits_per_byte),
     ]
 
 
@@ -302,7 +320,7 @@ def cheat_sheet() -> str:
         saved = ReviewClassifier.load(CHECKPOINTS / "reviews").model
         flow = [(title, [row.cells() for row in rows]) for title, rows in (
             ("Text to vectors", input_rows(model)), ("Attention", attention_rows()), ("The classifier", block_rows(model)),
-            ("Measuring", measuring_rows(model)))]
+            ("The language model", language_rows()), ("Measuring", measuring_rows(model)))]
         sizes = formula(f"*d* = {saved.config.d_model}, *d*_{{ff}} = {saved.config.d_ff}")
         boxes = [
             Box(f"Parameters; in 08: {sizes}, {saved.config.vocab_size:,} ids",

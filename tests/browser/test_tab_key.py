@@ -56,7 +56,7 @@ def run(browser, code: str) -> str:
 
 
 def tab(browser, picture: Path) -> dict[str, str]:
-    """Type into the empty cell, press Tab once, take a picture: the mark of each suggestion. The cell is empty afterwards."""
+    """Type into the empty cell, press Tab once, take a picture, empty the cell: each suggestion's mark."""
     editor = browser.driver.find_element(By.CSS_SELECTOR, ".jp-Notebook .jp-Cell .cm-content")
     editor.click()
     editor.send_keys(TYPED)
