@@ -7,21 +7,22 @@
 Does: rank the ways in which a name or a line goes on. Does not: run code, look into objects, or train (see notebook 13).
 """
 
-import importlib
-
 from course_utils.files.paths import CHECKPOINTS
 
 __all__ = ["DEFAULT_FOLDER", "CodeCompleter", "Completion", "activate", "deactivate"]
 
 DEFAULT_FOLDER = CHECKPOINTS / "code"
-_WHERE = {"CodeCompleter": "completer", "Completion": "completer", "activate": "tab", "deactivate": "tab"}
 
 
 def __getattr__(name: str):
     """What the package offers, imported when it's first asked for: so the command refuses a wrong place at once."""
-    if name not in _WHERE:
+    if name in ("CodeCompleter", "Completion"):
+        from course_utils.completion import completer as part
+    elif name in ("activate", "deactivate"):
+        from course_utils.completion import tab as part
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(part, name)
 
 
 def __dir__() -> list[str]:

@@ -24,7 +24,7 @@ MODEL = cheat_sheet.small_model()
 def every_row() -> dict[str, cheat_sheet.Row]:
     """The rows of the sheet by their first cell."""
     rows = [*cheat_sheet.input_rows(MODEL), *cheat_sheet.attention_rows(), *cheat_sheet.block_rows(MODEL),
-            *cheat_sheet.measuring_rows(MODEL)]
+            *cheat_sheet.language_rows(), *cheat_sheet.measuring_rows(MODEL)]
     assert len({row.what for row in rows}) == len(rows)
     return {row.what: row for row in rows}
 
