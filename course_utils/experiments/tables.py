@@ -89,6 +89,16 @@ def code_table(runs: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def language_models_table(runs: list[dict]) -> str:
+    """Bits per byte of the networks trained on code as a Markdown table, seed by seed, with what they cost."""
+    lines = ["| model | standard library, seed by seed | mean | parameters | million tokens read | minutes |", "|---" * 6 + "|"]
+    for model, same in by_model(runs).items():
+        each = [run["test"]["overall"] for run in same]
+        lines.append(f"| {model} | {', '.join(f'{bits:.3f}' for bits in each)} | {sum(each) / len(each):.3f} | "
+                     f"{same[0]['parameters']:,} | {same[0]['tokens'] / 1e6:.1f} | {_quickest(same) / 60:.0f} |")
+    return "\n".join(lines)
+
+
 def _bits(runs: list[dict], split: str) -> str:
     scored = [run[split] for run in runs if split in run]
     if not scored:
@@ -193,6 +203,9 @@ def results_page(folder: Path = FOLDER) -> str:
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]
+    networks = read_runs("language_model", folder)
+    if networks:
+        parts += ["## Code, with a neural network", NETWORKS, language_models_table(networks)]
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]
@@ -221,6 +234,12 @@ AFTER_CODE = """\
 And this is how often an editor without a model has the right name first, or among its first five, after one character and
 after two: 2,000 names of four characters or more, drawn at random, everything before the cursor known. It suggests the
 file's own words, then Python's. In per cent; the last column has only names that the file doesn't contain before."""
+
+NETWORKS = """\
+The same modules, read by networks that were trained on the training modules for the same number of steps, on one processor
+core, in windows of 512 tokens: the language model of notebook [13](13_language_model.ipynb), and others of the same size. The
+LSTM's state goes through a whole module; attention sees at most 512 tokens. What a seed changes here is larger than what
+many a published table calls an improvement."""
 
 BETTER = """\
 What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds
