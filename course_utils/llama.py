@@ -99,7 +99,9 @@ class GroupedQueryAttention(MultiHeadAttention):
 
 @dataclasses.dataclass(frozen=True)
 class LlamaConfig(LanguageModelConfig):
-    """The options of `LanguageModelConfig` and of the changes: a Llama 2 (Touvron et al. 2023, section 2.2) has all four.
+    """The options of `LanguageModelConfig` and of the changes.
+
+    Llama 2's 70B model has all four (Touvron et al. 2023, arXiv:2307.09288, section 2.2); 7B and 13B don't group queries.
 
     `rms_norm` and `swiglu` replace layer norm and the feed-forward layer. `num_kv_heads` puts in grouped queries; None keeps
     attention as it is, with biases. Rotary positions are `positions="rotary"`, turned by position / rotary_base^(2i/d_head).
@@ -152,7 +154,7 @@ LLAMA_NAMES = {
 def llama_weights(theirs: dict[str, Tensor], d_head: int) -> dict[str, Tensor]:
     """The weights of a Hugging Face Llama under the names of `Llama`, queries and keys with neighbouring pairs.
 
-    Taught in extras/llama, "6. A real Llama's weights in your class".
+    Taught in extras/llama, "6. The library's Llama in your class".
     """
     ours = {}
     for name, tensor in theirs.items():
@@ -171,7 +173,7 @@ def llama_config(config: dict) -> LlamaConfig:
 
     Raises ValueError that names the setting for one that `Llama` doesn't compute, such as scaled rotary angles.
 
-    Taught in extras/llama, "6. A real Llama's weights in your class".
+    Taught in extras/llama, "6. The library's Llama in your class".
     """
     check_settings(config, needed=["vocab_size", "hidden_size", "intermediate_size", "num_attention_heads", "rms_norm_eps",
                                    "num_hidden_layers", "max_position_embeddings"], only={})
@@ -195,7 +197,7 @@ def load_llama(folder_or_name: str) -> Llama:
 
     Raises ModelNotAvailable where there is no such model to be had, ValueError for a damaged file or one of another kind.
 
-    Taught in extras/llama, "6. A real Llama's weights in your class".
+    Taught in extras/llama, "6. The library's Llama in your class".
     """
     checkpoint = read_checkpoint(folder_or_name, "llama")
     model = Llama(llama_config(checkpoint.config))

@@ -2,9 +2,10 @@
 
 Writes data/results/induction.json. A sequence is a random run of 2 to 20 different tokens, repeated until there are 40. The
 second time, every token can be found by looking back, and in no other way. Each run says, every 20 steps, how much weight
-each head gives to the token after the previous occurrence (the definition of Olsson et al. 2022) and to the token before, on
-sequences of 2 · 20 tokens. Rows: two layers, the first of which starts with heads that look nearby (see
-`small_language_models`); the same with one layer; two layers with the usual start.
+each head gives to the token after the previous occurrence (the prefix-matching score of Olsson et al. 2022) and to the token
+before, on sequences of 2 · 20 tokens. Rows: two layers, the first of which starts with heads that look nearby (see
+`small_language_models`); the same with one layer; two layers with the usual initialisation; one layer with as many heads and
+nearly as many parameters as the two layers have.
 
     python -m course_utils results induction --seeds 0 1 2 3 4
 """
@@ -42,6 +43,7 @@ ROWS = {
     "two layers": {"num_layers": 2, "local": True},
     "one layer": {"num_layers": 1, "local": True},
     "two layers, usual start": {"num_layers": 2, "local": False},
+    "one layer, four heads": {"num_layers": 1, "local": True, "num_heads": 4, "d_ff": 387},
 }
 KEPT = "two layers"
 
@@ -106,13 +108,13 @@ def describe(model: str) -> dict:
     return ROWS[model]
 
 
-def new_model(seed: int, num_layers: int, local: bool) -> LanguageModel:
-    """An untrained model."""
+def new_model(seed: int, num_layers: int, local: bool, **changes: int) -> LanguageModel:
+    """An untrained model; `changes` replace numbers of MODEL."""
     seed_everything(seed)
-    model = LanguageModel(LanguageModelConfig(word_tokenizer().vocab_size, num_layers=num_layers, **MODEL))
+    model = LanguageModel(LanguageModelConfig(word_tokenizer().vocab_size, num_layers=num_layers, **MODEL | changes))
     nn.init.normal_(model.embedding.weight, std=EMBEDDING_STD)
     if local:
-        start_local(model, [2.5] * MODEL["num_heads"])
+        start_local(model, [2.5] * model.config.num_heads)
     return model
 
 
