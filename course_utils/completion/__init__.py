@@ -7,16 +7,12 @@
 Does: rank the ways in which a name or a line goes on. Does not: run code, look into objects, or train (see notebook 13).
 """
 
-from course_utils.files.paths import CHECKPOINTS
-
 __all__ = ["DEFAULT_FOLDER", "CodeCompleter", "Completion", "activate", "deactivate"]
-
-DEFAULT_FOLDER = CHECKPOINTS / "code"
 
 
 def __getattr__(name: str):
     """What the package offers, imported when it's first asked for: so the command refuses a wrong place at once."""
-    if name in ("CodeCompleter", "Completion"):
+    if name in ("DEFAULT_FOLDER", "CodeCompleter", "Completion"):
         from course_utils.completion import completer as part
     elif name in ("activate", "deactivate"):
         from course_utils.completion import tab as part

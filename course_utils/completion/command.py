@@ -11,7 +11,6 @@ import sys
 import tokenize
 from typing import NamedTuple
 
-from course_utils.completion import DEFAULT_FOLDER
 from course_utils.files import other_than_a_file
 
 LEAST = 0.01                                            # a less probable completion is printed if the best is hardly more so
@@ -91,15 +90,15 @@ def main(arguments: list[str] | None = None) -> int:
                         help="lines and columns count from 1; the cursor stands before the character in that column, or at "
                              "the end of the line if there is no column")
     parser.add_argument("--number", type=int, default=5, metavar="N", help="how many completions (default: 5)")
-    parser.add_argument("--model", default=str(DEFAULT_FOLDER), metavar="FOLDER",
+    parser.add_argument("--model", metavar="FOLDER",
                         help="a folder that CodeCompleter.save wrote (default: the course's, data/checkpoints/code)")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.number <= 100:
         parser.error(f"--number is {chosen.number}; use a whole number from 1 to 100")
     try:
         text = before(place_of(chosen.place))           # first of all: what comes next takes seconds
-        from course_utils.completion.completer import CodeCompleter
-        completer = CodeCompleter.load(chosen.model)
+        from course_utils.completion.completer import DEFAULT_FOLDER, CodeCompleter
+        completer = CodeCompleter.load(chosen.model or DEFAULT_FOLDER)
     except (OSError, ValueError) as error:
         parser.error(_reason(error))
     found, line = completer.suggest(text, chosen.number)

@@ -8,16 +8,17 @@ import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from course_utils.completion import DEFAULT_FOLDER
 from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, last_word, make_prompt, of_a_word
 from course_utils.completion.reading import Reader
 from course_utils.completion.search import search
 from course_utils.completion.useful import Useful
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, whole
 from course_utils.tokenization import BPETokenizer
 from course_utils.training.saved_models import holds_model, read_model, write_model
 
+DEFAULT_FOLDER = CHECKPOINTS / "code"
 SPARE = 4                                               # for each suggestion so many are made, since some are no names
 
 

@@ -11,8 +11,7 @@ only guess words. Inside the braces of an f-string is code.
 import sys
 from pathlib import Path
 
-from course_utils.completion import DEFAULT_FOLDER
-from course_utils.completion.completer import CodeCompleter
+from course_utils.completion.completer import DEFAULT_FOLDER, CodeCompleter
 from course_utils.completion.names import CHARACTERS, last_word, of_a_word
 from course_utils.completion.places import in_python
 from course_utils.options import check_options, whole
