@@ -1,0 +1,159 @@
+"""A classifier on a pretrained encoder, and what of it is trained: some layers, all at their own rates, or adapters.
+
+Exported from notebooks/14_pretraining.ipynb: edit it there.
+"""
+
+import copy
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_utils.embeddings import masked_mean
+from course_utils.options import check_options, fraction, one_of, positive, whole
+from course_utils.pretraining.bert import BertEncoder
+
+__all__ = [
+    "BERT_POOLINGS",
+    "BertClassifierResult",
+    "BertClassifier",
+    "layers_of",
+    "freeze",
+    "layer_rates",
+    "LowRankAdapter",
+    "ADAPTED",
+    "add_adapters",
+    "merge_adapters",
+]
+
+
+BERT_POOLINGS = ("mean", "first", "pooler")
+
+
+class BertClassifierResult(NamedTuple):
+    """`logits` (batch, num_classes); `attentions`, one (batch, heads, query, key) for each layer, or None.
+
+    Taught in 14_pretraining, ''.
+    """
+
+    logits: Tensor
+    attentions: list[Tensor] | None
+
+
+class BertClassifier(nn.Module):
+    """A linear layer on what a `BertEncoder` makes of a text.
+
+    (token_ids (batch, seq_len), attention_mask, need_weights) -> BertClassifierResult. `pooling`: the 'mean' of all tokens,
+    the 'first' token's vector, or the encoder's 'pooler' (Devlin et al. 2019). Padding never changes a logit.
+
+    Taught in 14_pretraining, ''.
+    """
+
+    def __init__(self, encoder: BertEncoder, num_classes: int = 2, pooling: str = "mean", dropout: float = 0.1):
+        super().__init__()
+        check_options({"pooling": pooling, "dropout": dropout, "num_classes": num_classes},
+                      {"pooling": one_of(*BERT_POOLINGS), "dropout": fraction(), "num_classes": whole(2, 100_000)})
+        if pooling == "pooler" and encoder.pooler is None:
+            raise ValueError("this encoder's file has no pooler; use pooling='mean' or 'first'")
+        self.config, self.encoder, self.pooling = encoder.config, encoder, pooling
+        self.dropout, self.output = nn.Dropout(dropout), nn.Linear(encoder.config.d_model, num_classes)
+
+    def forward(
+        self, token_ids: Tensor, attention_mask: Tensor | None = None, need_weights: bool = False
+    ) -> BertClassifierResult:
+        attention_mask = token_ids != self.config.pad_id if attention_mask is None else attention_mask
+        result = self.encoder(token_ids, attention_mask, need_weights=need_weights)
+        pooled = (masked_mean(result.x, attention_mask) if self.pooling == "mean" else
+                  result.x[:, 0] if self.pooling == "first" else result.pooled)            # (batch, d_model)
+        return BertClassifierResult(self.output(self.dropout(pooled)), result.attentions)
+
+
+def layers_of(model: BertClassifier) -> list[list[nn.Parameter]]:
+    """The parameters from the input to the output: embeddings, each block, and what is above the blocks.
+
+    Taught in 14_pretraining, ''.
+    """
+    blocks = [list(block.parameters()) for block in model.encoder.encoder.blocks]
+    above = [*model.output.parameters(), *([] if model.encoder.pooler is None else model.encoder.pooler.parameters())]
+    known = {id(parameter) for part in (*blocks, above) for parameter in part}
+    return [[parameter for parameter in model.parameters() if id(parameter) not in known], *blocks, above]
+
+
+def freeze(model: BertClassifier, num_layers: int | None = None) -> BertClassifier:
+    """Train neither the embeddings nor the first `num_layers` blocks; None: only what is above the blocks is trained.
+
+    Taught in 14_pretraining, ''.
+    """
+    depth = model.config.num_layers
+    check_options({"num_layers": depth if num_layers is None else num_layers}, {"num_layers": whole(0, depth)})
+    for part in layers_of(model)[: 1 + (depth if num_layers is None else num_layers)]:
+        for parameter in part:
+            parameter.requires_grad_(False)
+    return model
+
+
+def layer_rates(model: BertClassifier, decay: float = 0.9) -> list[dict]:
+    """Parameter groups for `fit` (its `groups`), each layer's learning rate `decay` times that of the layer above it.
+
+    Taught in 14_pretraining, ''.
+    """
+    check_options({"decay": decay}, {"decay": positive(1)})
+    layers = layers_of(model)
+    return [{"params": part, "scale": decay ** (len(layers) - 1 - i)} for i, part in enumerate(layers) if part]
+
+
+class LowRankAdapter(nn.Module):
+    """A frozen linear layer plus a trained product of two thin matrices: x Wᵀ + b + (alpha / rank) x Dᵀ Uᵀ.
+
+    LoRA (Hu et al. 2021, section 4.1): (..., in) -> (..., out). U starts at zero, so at first nothing changes.
+
+    Taught in 14_pretraining, ''.
+    """
+
+    def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
+        super().__init__()
+        check_options({"rank": rank, "alpha": alpha}, {"rank": whole(1, min(linear.weight.shape)), "alpha": positive(1e6)})
+        self.linear, self.scale = linear.requires_grad_(False), alpha / rank
+        self.down = nn.Parameter(torch.randn(rank, linear.in_features) / math.sqrt(linear.in_features))
+        self.up = nn.Parameter(torch.zeros(linear.out_features, rank))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x) + self.scale * F.linear(F.linear(x, self.down), self.up)
+
+    def merged(self) -> nn.Linear:
+        """One linear layer that computes the same."""
+        linear = copy.deepcopy(self.linear).requires_grad_(True)
+        linear.weight.data += self.scale * self.up.detach() @ self.down.detach()
+        return linear
+
+
+ADAPTED = ("query_projection", "value_projection")
+
+
+def add_adapters(
+    model: BertClassifier, rank: int = 8, alpha: float = 16.0, names: Iterable[str] = ADAPTED
+) -> BertClassifier:
+    """Freeze the encoder and put an adapter on those layers of its attention; the output layer is trained, too.
+
+    Taught in 14_pretraining, ''.
+    """
+    model.encoder.requires_grad_(False)
+    for block in model.encoder.encoder.blocks:
+        for name in names:
+            setattr(block.attention, name, LowRankAdapter(getattr(block.attention, name), rank, alpha))
+    return model
+
+
+def merge_adapters(model: BertClassifier) -> BertClassifier:
+    """Put every adapter into its matrix: the model has the layers it began with, computes the same, and costs no more.
+
+    Taught in 14_pretraining, ''.
+    """
+    for block in model.encoder.encoder.blocks:
+        for name, layer in list(block.attention.named_children()):
+            if isinstance(layer, LowRankAdapter):
+                setattr(block.attention, name, layer.merged())
+    return model
