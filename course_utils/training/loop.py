@@ -9,6 +9,7 @@ import itertools
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import NamedTuple, Protocol
@@ -120,12 +121,15 @@ def learning_rate_at(step: int, total_steps: int, peak: float, warmup: float) ->
 def train_epoch(
     model: nn.Module, optimizer: Optimizer, batches: Iterable, loss_of: LossOf, rates: list[float], clip: float
 ) -> float:
-    """Make one step for each batch, with its learning rate from `rates`; return the mean loss over all items."""
+    """Make one step for each batch, with its learning rate from `rates`; return the mean loss over all items.
+
+    A parameter group of the optimizer that has a `scale` takes that part of the rate.
+    """
     model.train()
     loss_sum, items_seen = 0.0, 0
     for batch, rate in zip(batches, rates):
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group.get("scale", 1.0)
         loss, items = loss_of(model, batch)             # forward: how wrong, on average over so many items
         optimizer.zero_grad()
         loss.backward()
@@ -152,6 +156,7 @@ def fit(
     loss_of: LossOf = classification_loss,
     best: str | None = None,
     options: BatchOptions = BatchOptions(),
+    groups: Callable[[nn.Module], list[dict]] | None = None,
     checkpoint=None,
     progress: bool = True,
     **settings,
@@ -162,6 +167,9 @@ def fit(
     `EncodedReviews`, `options` says how they become batches. The validation is called with the model in evaluation mode,
     without gradients; `best` says which of its numbers chooses the epoch, such as "lowest validation_loss" (for reviews
     "highest validation_accuracy").
+
+    `groups(model)` gives parts of the model learning rates of their own: [{"params": […], "scale": 0.5}, …], each parameter
+    in one of them; `scale` times the learning rate is theirs. What has requires_grad False isn't trained.
 
     Trains on a GPU or Apple's chip if there is one (see `devices`) and brings the model back to its own device; batches
     come to `loss_of` on the device that trains (bring a teacher there, too). With precision "bf16", `loss_of` runs under
@@ -175,11 +183,11 @@ def fit(
     how, data, validate = _settings(settings), _training_data(train, options), _validation(validation, options)
     best = best or getattr(validate, "best", None)
     sign, chosen_by = _choice(best)
-    made_with = _made_with(model, how, data, loss_of, validate, best) if checkpoint else {}
+    made_with = _made_with(model, how, data, loss_of, validate, best, groups) if checkpoint else {}
     home, device, steps = next(model.parameters()).device, training_device(model), len(data)
     say_device(device)
     model.to(device)
-    state = _first_state(model, how)
+    state = _first_state(model, how, groups)
     if checkpoint:
         load_checkpoint(checkpoint, made_with, state)
     bar = bars.bar(total=how.epochs * steps, initial=len(state.history) * steps, unit="step", shown=progress)
@@ -204,8 +212,13 @@ def fit(
     return FitResult(state.history, state.best_epoch, state.seconds)
 
 
-def _first_state(model: nn.Module, how: FitSettings) -> TrainingState:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=how.learning_rate, weight_decay=how.weight_decay, fused=True)
+def _first_state(model: nn.Module, how: FitSettings, groups: Callable[[nn.Module], list[dict]] | None) -> TrainingState:
+    parts = [{"params": list(model.parameters())}] if groups is None else groups(model)
+    given = Counter(id(parameter) for part in parts for parameter in part["params"])
+    if groups is not None and given != Counter(map(id, model.parameters())):
+        raise ValueError(f"groups gives {given.total()} parameters, and the model has {len(list(model.parameters()))}; each "
+                         "must be in one group, and in no other")
+    optimizer = torch.optim.AdamW(parts, lr=how.learning_rate, weight_decay=how.weight_decay, fused=True)
     return TrainingState(model, optimizer, training_precision(how.precision, model), weights_of(model))
 
 
@@ -246,13 +259,21 @@ def _choice(best: str | None) -> tuple[int, str]:
     return (1 if which == "highest" else -1), name
 
 
-def _made_with(model: nn.Module, how: FitSettings, data, loss_of, validate, best: str) -> dict:
+def _made_with(model: nn.Module, how: FitSettings, data, loss_of, validate, best: str, groups) -> dict:
     """Everything, by name, that a checkpoint must have been made with for its training to go on."""
     return asdict(how) | {
         "data": _known_by(data), "loss": _known_by(loss_of), "validation": _known_by(validate), "best": best,
         "model": str(model), "config": str(getattr(model, "config", "")),
         "shapes": {name: list(parameter.shape) for name, parameter in model.named_parameters()},
+        **_trained(model, groups),
     }
+
+
+def _trained(model: nn.Module, groups) -> dict:
+    """What a checkpoint knows of what is trained: nothing where all of it is, at one rate."""
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    scales = [] if groups is None else [[part.get("scale", 1.0), len(part["params"])] for part in groups(model)]
+    return ({"frozen": frozen} if frozen else {}) | ({"groups": scales} if scales else {})
 
 
 def _known_by(part) -> str:
