@@ -102,7 +102,7 @@ class BertEncoder(nn.Module):
     def embed(self, token_ids: Tensor, token_types: Tensor | None = None) -> Tensor:
         """The sum of three vectors, normalised: (batch, seq_len) -> (batch, seq_len, d_model)."""
         token_types = torch.zeros_like(token_ids) if token_types is None else token_types
-        x = self.positions.add(self.embedding(token_ids)) + self.token_types(token_types)
+        x = self.positions.add(self.embedding(token_ids) + self.token_types(token_types))
         return self.dropout(self.embedding_norm(x))
 
     def forward(

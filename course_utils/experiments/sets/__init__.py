@@ -13,6 +13,7 @@ from course_utils.experiments.sets import (
     language_model,
     learning_curves,
     llama_changes,
+    pretrained,
     scoreboard,
     sentiment_axis,
     token_range,
@@ -21,7 +22,8 @@ from course_utils.experiments.sets import (
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
-                   language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction)
+                   language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
+                   pretrained)
 }
 
 

@@ -1,0 +1,93 @@
+"""IMDb in word pieces, and training on it in parts of a pass: what the sets `pretrained` and `small_encoder` share.
+
+Does: encode the reviews once and keep them in outputs/pretrained, draw fewer of them, cut a pass over them into parts, so
+that an interrupted training has to repeat little. Does not: load or train a model.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from course_utils import files
+from course_utils.data import load_reviews, split_reviews
+from course_utils.files.paths import output_folder
+from course_utils.tokenization import truncate
+from course_utils.training import Batch, BatchOptions, EncodedReviews, batches
+
+__all__ = ["PartsOfAPass", "encoded_reviews", "first_of", "kept", "reviews", "tokens_in"]
+
+LINE_BREAK = re.compile(r"<br\s*/?>")
+
+
+@functools.cache
+def reviews(unsupervised: bool = False) -> dict:
+    """IMDb's splits, with the validation split of data/results/imdb.json."""
+    return split_reviews(load_reviews("imdb", unsupervised=unsupervised), validation=0.1, seed=0)
+
+
+def kept(name: str) -> Path:
+    """A file in outputs/pretrained."""
+    return output_folder() / "pretrained" / name
+
+
+def encoded_reviews(
+    data: dict, encode: Callable[[str], list[int]], name: str, max_len: int | None
+) -> dict[str, EncodedReviews]:
+    """Each split's ids and labels, cut to `max_len`, head and tail. `name` is that of the tokenizer, for the file."""
+    texts = files.fingerprint([(split, len(data[split]), data[split][0]["text"]) for split in data])
+    path = kept(f"{name}-{max_len}-{texts}.npz")
+    if not path.exists():
+        flat = {}
+        for split in data:
+            rows = [np.array(truncate(encode(LINE_BREAK.sub(" ", text)), max_len, "head_tail"), dtype=np.int32)
+                    for text in data[split]["text"]]
+            flat |= {f"{split}_ids": np.concatenate(rows), f"{split}_ends": np.cumsum([len(row) for row in rows])}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with files.replacing(path) as partial, open(partial, "wb") as file:
+            np.savez(file, **flat)
+    with np.load(path) as flat:
+        rows = {split: np.split(flat[f"{split}_ids"], flat[f"{split}_ends"][:-1]) for split in data}
+    return {split: EncodedReviews([ids.tolist() for ids in rows[split]], list(data[split]["label"])) for split in data}
+
+
+def first_of(split: EncodedReviews, number: int, seed: int) -> EncodedReviews:
+    """So many reviews, other ones for another seed."""
+    chosen = np.random.default_rng(seed).permutation(len(split.ids))[:number].tolist()
+    return EncodedReviews([split.ids[i] for i in chosen], [split.labels[i] for i in chosen])
+
+
+def tokens_in(split: EncodedReviews) -> int:
+    """How many tokens a pass reads, padding left out."""
+    return sum(len(ids) for ids in split.ids)
+
+
+@dataclass(frozen=True)
+class PartsOfAPass:
+    """Reviews as `TrainingData`, a pass over them in `parts`: what `fit` calls an epoch is one part.
+
+    `fit` writes its checkpoint and looks at the validation after every part. A pass leaves out what doesn't fill all parts.
+    """
+
+    reviews: EncodedReviews
+    options: BatchOptions
+    parts: int = 1
+
+    def __len__(self) -> int:
+        return -(-len(self.reviews.ids) // self.options.batch_size) // self.parts
+
+    def batches(self, seed: int | None) -> Iterator[Batch]:
+        run, epoch = divmod(seed or 1, 1000)               # fit's seed of an epoch is 1000 times the run's, plus the epoch
+        number, part = divmod(epoch - 1, self.parts)
+        whole = batches(self.reviews, self.options, 1000 * run + number)
+        return itertools.islice(whole, part * len(self), (part + 1) * len(self))
+
+    @property
+    def fingerprint(self) -> str:
+        return files.fingerprint(self.reviews, self.options, self.parts)

@@ -1,0 +1,140 @@
+"""A pretrained encoder, fine-tuned on IMDb in five ways: a set of runs for course_utils/experiments/command.py.
+
+Writes data/results/pretrained.json, which notebook 14 shows. The encoder is MiniLM with 6 layers and 22 million parameters
+(Wang et al. 2020), in the folder `minilm` of the one that COURSE_MODELS names. IMDb comes from the hub, or from the folder
+that COURSE_DATA names. Reviews are cut to 192 word pieces, head and tail. The settings of a row were
+chosen on the 2,500 validation reviews; the part of a pass whose weights are kept is chosen on 1,000 of these, and each run
+looks at the test reviews once. `tokens` are those read in training, `seconds` the time for them with the validation.
+
+    COURSE_MODELS=folder python -m course_utils results pretrained --jobs 1 [--only adapters] [--seeds 0 1 2]
+
+A run writes its state after every part (half a pass of all reviews) and goes on from there when it's started again. It
+takes an hour or more for a row on one processor core. COURSE_PRECISION=bf16 trains in bf16, which is faster where the
+processor has instructions for it; a run says which precision it was made with.
+"""
+
+import functools
+import os
+import time
+from typing import NamedTuple
+
+from course_utils.experiments.pretrained_reviews import PartsOfAPass, encoded_reviews, first_of, reviews, tokens_in
+from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.runner import ResultSet
+from course_utils.pretraining import BertClassifier, WordPieceTokenizer, add_adapters, freeze, layer_rates, load_bert
+from course_utils.training import BatchOptions, EncodedReviews, classification_loss, evaluate, fit, seed_everything
+
+NAME = "minilm"                                         # a folder in that of COURSE_MODELS
+MAX_LEN = 192
+OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
+FIT = {"weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
+FAILURE = "failure: "                                   # rows that show what goes wrong, made with the first seed alone
+
+
+class Row(NamedTuple):
+    """What is trained, how fast, on how many reviews, in how many passes, each in so many parts."""
+
+    learning_rate: float
+    frozen: int | None = 0                              # so many layers and the embeddings; None: all of the encoder
+    decay: float = 1.0                                  # of the learning rate from a layer to the one below it
+    rank: int = 0                                       # of adapters; 0: none
+    number: int = 22500                                 # training reviews; 2,500 of the 25,000 are for validation
+    passes: int = 2
+    parts: int = 2
+    masked: bool = True                                 # False: padding is read like words
+
+
+ROWS = {
+    "head only": Row(2e-3, frozen=None),
+    "adapters": Row(5e-4, rank=8),
+    "upper two layers": Row(1e-4, frozen=4),
+    "layer-wise rates": Row(1e-4, decay=0.8),
+    "all layers": Row(5e-5),
+    "head only, 1,000 reviews": Row(5e-3, frozen=None, number=1000, passes=8, parts=1),
+    "adapters, 1,000 reviews": Row(1e-3, rank=8, number=1000, passes=8, parts=1),
+    "all layers, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1),
+    f"{FAILURE}no attention mask, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1, masked=False),
+    f"{FAILURE}ten times the rate, 1,000 reviews": Row(1e-3, number=1000, passes=6, parts=1),
+}
+
+
+def precision() -> str:
+    """The precision that COURSE_PRECISION asks for: 'fp32', or 'bf16'."""
+    return os.environ.get("COURSE_PRECISION", "fp32")
+
+
+@functools.cache
+def base() -> tuple[BertClassifier, WordPieceTokenizer]:
+    """The pretrained encoder, without dropout in its attention, and its tokenizer."""
+    encoder, tokenizer = load_bert(NAME, attention_dropout=0.0)
+    if tokenizer is None:
+        raise ValueError(f"the folder of {NAME} has no tokenizer of word pieces")
+    return encoder, tokenizer
+
+
+@functools.cache
+def encoded() -> dict[str, EncodedReviews]:
+    """All splits in word pieces."""
+    tokenizer = base()[1]
+    return encoded_reviews(reviews(), tokenizer.encode, f"{NAME}-{fingerprint(tokenizer.vocabulary)}", MAX_LEN)
+
+
+@functools.cache
+def settings() -> str:
+    """What every run depends on: the encoder's sizes, and the texts and labels of all splits."""
+    return fingerprint(str(base()[0].config), list(OPTIONS), FIT, split_fingerprints(reviews()))
+
+
+def wanted(seeds: list[int]) -> list[tuple[str, int]]:
+    """Every row on every seed; what goes wrong, once."""
+    return [(name, seed) for name in ROWS for seed in (seeds[:1] if name.startswith(FAILURE) else seeds)]
+
+
+def describe(model: str) -> dict:
+    """What the row changes."""
+    return ROWS[model]._asdict()
+
+
+class Unmasked(BertClassifier):
+    """The failure that nobody notices at once: padding is read, and pooled, like words."""
+
+    def forward(self, token_ids, attention_mask=None, need_weights=False):
+        return super().forward(token_ids, (token_ids == token_ids), need_weights)
+
+
+def classifier(row: Row) -> BertClassifier:
+    """An untrained classifier on a new copy of the encoder, with the parts frozen that the row freezes."""
+    encoder, _ = load_bert(NAME, attention_dropout=0.0)
+    model = (BertClassifier if row.masked else Unmasked)(encoder)
+    return add_adapters(model, row.rank) if row.rank else freeze(model, row.frozen) if row.frozen != 0 else model
+
+
+def run(model: str, seed: int, state) -> dict:
+    """Fine-tune and score one row."""
+    row, data = ROWS[model], encoded()
+    seed_everything(seed)
+    net = classifier(row)
+    few = data["train"] if row.number >= len(data["train"].ids) else first_of(data["train"], row.number, seed)
+    train = PartsOfAPass(few, OPTIONS, row.parts)
+    validation = first_of(data["validation"], 1000, 0)  # after each part; all of it is scored at the end
+    groups = (lambda net: layer_rates(net, row.decay)) if row.decay < 1 else None
+    begun = time.process_time()
+    result = fit(
+        net, train, validation, loss_of=classification_loss, options=OPTIONS, groups=groups, seed=seed,
+        checkpoint=state, progress=False, precision=precision(), epochs=row.passes * row.parts,
+        learning_rate=row.learning_rate, **FIT,
+    )
+    cpu_seconds = time.process_time() - begun           # of this start; the whole training's only if it wasn't interrupted
+    scored = {split: scores(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
+              for split in ("validation", "test")}
+    return {
+        "data": {split: len(data[split].ids) for split in data}, "precision": precision(),
+        "parameters": sum(p.numel() for p in net.parameters()),
+        "trained": sum(p.numel() for p in net.parameters() if p.requires_grad),
+        "tokens": tokens_in(few) * row.passes, "seconds": round(result.seconds, 1), "cpu_seconds": round(cpu_seconds, 1),
+        "best_epoch": result.best_epoch,
+        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored,
+    }
+
+
+SET = ResultSet("pretrained", settings, wanted, describe, run)
