@@ -41,7 +41,7 @@ class BertConfig:
 
     Raises ValueError that names the option for a value outside its range.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     vocab_size: int
@@ -67,7 +67,7 @@ class BertResult(NamedTuple):
     """`x` (batch, seq_len, d_model), after the last layer; `pooled` (batch, d_model), or None without a pooler;
     `hidden_states`, num_layers + 1 tensors like x, the embeddings first; `attentions`, one for each layer, or None.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     x: Tensor
@@ -82,7 +82,7 @@ class BertEncoder(nn.Module):
     (token_ids (batch, seq_len), attention_mask bool or None, token_types or None, need_weights) -> BertResult.
     Without a mask every id but `config.pad_id` counts as real; without token types, all are 0.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     def __init__(self, config: BertConfig):
@@ -132,7 +132,7 @@ class MaskedLanguageModel(nn.Module):
     (token_ids, attention_mask, token_types, chosen) -> logits (batch, seq_len, vocab); with `chosen` (batch, seq_len) bool
     only for those positions, (chosen, vocab), which costs less.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '4. The loss on hidden words'.
     """
 
     def __init__(self, config: BertConfig):
@@ -159,7 +159,7 @@ class MaskedTokenLoss:
     A batch is token_ids (batch, seq_len). Ids in `never` ([PAD], [CLS], [SEP] …) are never chosen. In training each call
     hides other tokens; in evaluation mode the same ones every time, so that losses can be compared.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '4. The loss on hidden words'.
     """
 
     mask_id: int
@@ -198,7 +198,7 @@ def bert_config(config: dict) -> BertConfig:
 
     Raises ValueError that names the setting for one that `BertEncoder` doesn't compute.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, "5. Somebody else's weights".
     """
     check_settings(config, needed=["vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
                                    "intermediate_size", "max_position_embeddings"],
@@ -219,7 +219,7 @@ def bert_config(config: dict) -> BertConfig:
 def bert_weights(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a Hugging Face BERT under the names of `MaskedLanguageModel`; heads for other tasks are left out.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, "5. Somebody else's weights".
     """
     ours = {}
     for name, tensor in theirs.items():
@@ -246,7 +246,7 @@ def load_bert(
     that no weight depends on, such as dropout=0.0. The tokenizer is None where the folder has none of word pieces. Raises
     ModelNotAvailable where there is no such model to be had, ValueError for a damaged file or one of another kind.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, "5. Somebody else's weights".
     """
     checkpoint = read_checkpoint(folder_or_name, "bert")
     weights = bert_weights(checkpoint.weights)

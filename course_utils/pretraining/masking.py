@@ -19,7 +19,7 @@ __all__ = [
 class MaskedTokens(NamedTuple):
     """`inputs` (batch, seq_len): what the model reads; `chosen` (batch, seq_len) bool: the positions that it's asked for.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '1. Hide a word'.
     """
 
     inputs: Tensor
@@ -36,7 +36,7 @@ def mask_tokens(
     hidden is chosen with probability `rate`. Of the chosen, 80 % become `mask_id`, 10 % a random id below `vocab_size`, and
     10 % stay. Raises ValueError for a rate that isn't a fraction, or shapes that differ.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '1. Hide a word'.
     """
     check_options({"rate": rate}, {"rate": fraction()})
     if token_ids.shape != can_hide.shape:
@@ -46,4 +46,4 @@ def mask_tokens(
     fate = torch.rand(where, generator=generator, device=device)           # of each token, if it's chosen
     others = torch.randint(vocab_size, where, generator=generator, device=device)
     inputs = token_ids.masked_fill(chosen & (fate < 0.8), mask_id)
-    return MaskedTokens(torch.where(chosen & (fate >= 0.9), others, inputs), chosen)
+    return MaskedTokens(torch.where(chosen & (fate >= 0.8) & (fate < 0.9), others, inputs), chosen)

@@ -23,7 +23,7 @@ def longest_pieces(word: str, vocabulary) -> list[str] | None:
 
     All pieces but the first begin with '##'. None if some part of the word is in no piece, or it has over 100 characters.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '2. Pieces of words'.
     """
     pieces, start = [], 0
     while start < len(word) <= 100:
@@ -44,7 +44,7 @@ class TextCleaning:
     Control characters go; punctuation and Chinese characters become words of their own; `lower_case` and `strip_accents`
     do what their names say. `strip_accents=None` follows `lower_case`.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '2. Pieces of words'.
     """
 
     lower_case: bool = True
@@ -78,7 +78,7 @@ class WordPieceTokenizer:
     `vocabulary` lists the tokens in the order of their ids, the special ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among
     them; a special token in a text is itself. `cleaning` are the options of `TextCleaning`.
 
-    Taught in 14_pretraining, ''.
+    Taught in 14_pretraining, '2. Pieces of words'.
     """
 
     def __init__(self, vocabulary: Iterable[str], **cleaning):

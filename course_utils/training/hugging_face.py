@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
 from course_utils.files.switches import is_on
 
-__all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "read_checkpoint"]
+__all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "first_there", "read_checkpoint"]
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
@@ -81,6 +81,12 @@ def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) ->
         f"{name} could not be loaded: {tried}.\n"
         f"Set COURSE_MODELS to a folder that has {name}/{CONFIG} and {name}/{WEIGHTS}, or give the path of such a folder,\n"
         "or connect to the internet and try again; the rest of the notebook works without it.")
+
+
+def first_there(*names: str) -> str:
+    """The first of these names that has a folder in the one that COURSE_MODELS names; the last if none has."""
+    models = os.environ.get("COURSE_MODELS")
+    return next((name for name in names if models and (Path(models).expanduser() / name).is_dir()), names[-1])
 
 
 def _in_cache(name: str) -> Path | None:

@@ -1,10 +1,11 @@
 """A pretrained encoder, fine-tuned on IMDb in five ways: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/pretrained.json, which notebook 14 shows. The encoder is MiniLM with 6 layers and 22 million parameters
-(Wang et al. 2020), in the folder `minilm` of the one that COURSE_MODELS names. IMDb comes from the hub, or from the folder
-that COURSE_DATA names. Reviews are cut to 192 word pieces, head and tail. The settings of a row were
-chosen on the 2,500 validation reviews; the part of a pass whose weights are kept is chosen on 1,000 of these, and each run
-looks at the test reviews once. `tokens` are those read in training, `seconds` the time for them with the validation.
+Writes data/results/pretrained.json, which notebook 14 shows. The encoder is all-MiniLM-L6-v2, with 6 layers and 22 million
+parameters (Wang et al. 2020; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or
+the hub's. IMDb comes from the hub, or from the folder that COURSE_DATA names. Reviews are cut to 192 word pieces, head and
+tail. The rates are common ones; none was searched for on these reviews. The part of a pass whose weights are kept is chosen
+on 1,000 validation reviews, and each run looks at the test reviews once. `tokens` are those read in training, `seconds` the
+time for them with the validation.
 
     COURSE_MODELS=folder python -m course_utils results pretrained --jobs 1 [--only adapters] [--seeds 0 1 2]
 
@@ -21,10 +22,12 @@ from typing import NamedTuple
 from course_utils.experiments.pretrained_reviews import PartsOfAPass, encoded_reviews, first_of, reviews, tokens_in
 from course_utils.experiments.results import fingerprint, scores, split_fingerprints
 from course_utils.experiments.runner import ResultSet
+from course_utils.files import sha256
 from course_utils.pretraining import BertClassifier, WordPieceTokenizer, add_adapters, freeze, layer_rates, load_bert
 from course_utils.training import BatchOptions, EncodedReviews, classification_loss, evaluate, fit, seed_everything
+from course_utils.training.hugging_face import first_there
 
-NAME = "minilm"                                         # a folder in that of COURSE_MODELS
+NAME = first_there("minilm", "sentence-transformers/all-MiniLM-L6-v2")
 MAX_LEN = 192
 OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
 FIT = {"weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
@@ -81,8 +84,10 @@ def encoded() -> dict[str, EncodedReviews]:
 
 @functools.cache
 def settings() -> str:
-    """What every run depends on: the encoder's sizes, and the texts and labels of all splits."""
-    return fingerprint(str(base()[0].config), list(OPTIONS), FIT, split_fingerprints(reviews()))
+    """What every run depends on: the encoder, its tokenizer, and the texts and labels of all splits."""
+    encoder, tokenizer = base()
+    weights = sha256(encoder.embedding.weight.detach().numpy().tobytes())
+    return fingerprint(str(encoder.config), weights, tokenizer.vocabulary, list(OPTIONS), FIT, split_fingerprints(reviews()))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:

@@ -1,47 +1,268 @@
-"""Solutions of the exercises of notebook 14, and the answers that known mistakes give."""
+"""The course's answers to the exercises of notebook 14, and what each known mistake would write."""
+
+import math
+
+import torch
+from torch.nn import functional as F
 
 from course_utils.exercises.definitions import Answers
-
+from course_utils.transformer_blocks import layer_norm
 
 # ---------------------------------------------------------------- 14.1
 
 
-def answer_14_1(x):
-    return x - x.mean()
+def hide_words(token_ids, chosen, fate, others, mask_id):
+    inputs = token_ids.masked_fill(chosen & (fate < 0.8), mask_id)         # a new tensor
+    swapped = chosen & (fate >= 0.8) & (fate < 0.9)
+    return torch.where(swapped, others, inputs)
 
 
-EXERCISE_14_1 = Answers(
-    answer_14_1,
-    # what each known mistake would write; on some input each must differ from the right answer and from the others
-    mutants={"nothing-taken-off": lambda x: x + 0, "sum-taken-off": lambda x: x - x.sum()},
+def _hidden(hide=lambda fate: fate < 0.8, swap=lambda fate: (fate >= 0.8) & (fate < 0.9), only_chosen=True, put_mask=True,
+            put_others=True):
+    """Hiding with one of its parts changed."""
+    def answer(token_ids, chosen, fate, others, mask_id):
+        chosen = chosen if only_chosen else torch.ones_like(chosen)
+        inputs = token_ids.masked_fill(chosen & hide(fate), mask_id) if put_mask else token_ids
+        return torch.where(chosen & swap(fate), others, inputs) if put_others else inputs
+    return answer
+
+
+HIDE = Answers(
+    hide_words,
+    mutants={
+        "mask-never-put-in": _hidden(put_mask=False),
+        "always-the-mask": _hidden(hide=lambda fate: fate < 2, put_others=False),
+        "never-swapped": _hidden(put_others=False),
+        "swapped-for-good": _hidden(swap=lambda fate: fate >= 0.8),
+        "swapped-at-the-end": _hidden(swap=lambda fate: fate >= 0.9),
+        "swapped-below-nine-tenths": _hidden(swap=lambda fate: fate < 0.9),
+        "all-tokens": _hidden(only_chosen=False),
+        "not-the-chosen": lambda ids, chosen, fate, others, mask_id: hide_words(ids, ~chosen, fate, others, mask_id),
+        "wrong-way-round": _hidden(hide=lambda fate: fate >= 0.2, swap=lambda fate: (fate >= 0.1) & (fate < 0.2)),
+        "fifteen-per-cent-again": _hidden(hide=lambda fate: fate < 0.15, swap=lambda fate: (fate >= 0.8) & (fate < 0.9)),
+        "zero-for-the-mask": lambda ids, chosen, fate, others, mask_id: hide_words(ids, chosen, fate, others, 0),
+    },
 )
-
 
 # ---------------------------------------------------------------- 14.2
 
 
-def answer_14_2(x):
-    return x - x.mean()
+def cut_into_pieces(word, vocabulary):
+    pieces, start = [], 0
+    while start < len(word):
+        for end in range(len(word), start, -1):                            # the longest first
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocabulary:
+                break
+        else:
+            return ["[UNK]"]
+        pieces.append(piece)
+        start = end
+    return pieces
 
 
-EXERCISE_14_2 = Answers(
-    answer_14_2,
-    # what each known mistake would write; on some input each must differ from the right answer and from the others
-    mutants={"nothing-taken-off": lambda x: x + 0, "sum-taken-off": lambda x: x - x.sum()},
+def _cut(order=lambda start, size: range(size, start, -1), prefix=lambda start: "##" if start else "",
+         at_dead_end=lambda pieces, word, start: (["[UNK]"], None)):
+    """Cutting with one of its parts changed; `at_dead_end` gives the pieces and where to go on, or None to stop."""
+    def answer(word, vocabulary):
+        pieces, start = [], 0
+        while start is not None and start < len(word):
+            found = next((end for end in order(start, len(word)) if prefix(start) + word[start:end] in vocabulary), None)
+            if found is None:
+                pieces, start = at_dead_end(pieces, word, start)
+            else:
+                pieces, start = [*pieces, prefix(start) + word[start:found]], found
+        return pieces
+    return answer
+
+
+def _with_going_back(word, vocabulary, start=0):
+    for end in range(len(word), start, -1):
+        piece = ("##" if start else "") + word[start:end]
+        if piece in vocabulary:
+            rest = _with_going_back(word, vocabulary, end) if end < len(word) else []
+            if rest != ["[UNK]"]:
+                return [piece, *rest]
+    return ["[UNK]"]
+
+
+def _from_the_right(word, vocabulary):
+    pieces, end = [], len(word)
+    while end > 0:
+        found = next((start for start in range(end) if ("##" if start else "") + word[start:end] in vocabulary), None)
+        if found is None:
+            return ["[UNK]"]
+        pieces.insert(0, ("##" if found else "") + word[found:end])
+        end = found
+    return pieces
+
+
+PIECES = Answers(
+    cut_into_pieces,
+    mutants={
+        "shortest-first": _cut(order=lambda start, size: range(start + 1, size + 1)),
+        "no-signs": _cut(prefix=lambda start: ""),
+        "signs-looked-up-and-lost": lambda word, vocabulary: [
+            piece.removeprefix("##") for piece in cut_into_pieces(word, vocabulary)],
+        "signs-always": _cut(prefix=lambda start: "##"),
+        "the-rest-is-unknown": _cut(at_dead_end=lambda pieces, word, start: ([*pieces, "[UNK]"], None)),
+        "letter-by-letter-unknown": _cut(at_dead_end=lambda pieces, word, start: ([*pieces, "[UNK]"], start + 1)),
+        "beginning-kept": _cut(at_dead_end=lambda pieces, word, start: (pieces or ["[UNK]"], None)),
+        "nothing-for-unknown": _cut(at_dead_end=lambda pieces, word, start: ([], None)),
+        "goes-back": _with_going_back,
+        "from-the-right": _from_the_right,
+        "last-letter-left-out": _cut(order=lambda start, size: range(size - 1 if size - start > 1 else size, start, -1)),
+    },
 )
-
 
 # ---------------------------------------------------------------- 14.3
 
 
-def answer_14_3(x):
-    return x - x.mean()
+def hidden_word_loss(logits, token_ids, chosen):
+    if not chosen.any():
+        return logits.sum() * 0.0
+    return F.cross_entropy(logits[chosen], token_ids[chosen])
 
 
-EXERCISE_14_3 = Answers(
-    answer_14_3,
-    # what each known mistake would write; on some input each must differ from the right answer and from the others
-    mutants={"nothing-taken-off": lambda x: x + 0, "sum-taken-off": lambda x: x - x.sum()},
+def _each(logits, token_ids):
+    return -logits.log_softmax(-1).gather(-1, token_ids[..., None])[..., 0]
+
+
+def _row_means(logits, token_ids, chosen):
+    each = _each(logits, token_ids)
+    rows = [row[picked].mean() for row, picked in zip(each, chosen) if picked.any()]
+    return torch.stack(rows).mean() if rows else logits.sum() * 0
+
+
+def _shifted(logits, token_ids, chosen):
+    picked = chosen[:, 1:]
+    return F.cross_entropy(logits[:, :-1][picked], token_ids[:, 1:][picked]) if picked.any() else logits.sum() * 0
+
+
+LOSS = Answers(
+    hidden_word_loss,
+    mutants={
+        "all-positions": lambda logits, ids, chosen: _each(logits, ids).mean(),
+        "the-visible": lambda logits, ids, chosen: hidden_word_loss(logits, ids, ~chosen),
+        "divided-by-all": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / chosen.numel(),
+        "visible-as-zero-logits": lambda logits, ids, chosen: _each(logits * chosen[..., None], ids).mean(),
+        "row-means": _row_means,
+        "summed": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum(),
+        "shifted": _shifted,
+        "no-minus": lambda logits, ids, chosen: -hidden_word_loss(logits, ids, chosen),
+        "softmax-first": lambda logits, ids, chosen: hidden_word_loss(logits.softmax(-1), ids, chosen),
+        "over-positions": lambda logits, ids, chosen: hidden_word_loss(logits.log_softmax(1), ids, chosen),
+        "nll-of-probabilities": lambda logits, ids, chosen: (
+            -(logits.softmax(-1).gather(-1, ids[..., None])[..., 0][chosen].mean()) if chosen.any() else logits.sum() * 0),
+        "perplexity": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen).exp(),
+        "bits": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen) / math.log(2),
+        "cut-off": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen).item(),
+    },
 )
 
-ANSWERS = (EXERCISE_14_1, EXERCISE_14_2, EXERCISE_14_3)
+# ---------------------------------------------------------------- 14.4
+
+
+def second_half(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
+    inner = F.gelu(F.linear(x, expand, expand_bias))
+    return layer_norm(x + F.linear(inner, contract, contract_bias), gain, shift, eps)
+
+
+def _half(before=lambda x, norm: x, activation=F.gelu, after=lambda x, made, norm: norm(x + made), eps_is=None,
+          norm_of=layer_norm):
+    """The half of a block with one of its parts changed."""
+    def answer(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
+        def norm(y):
+            return norm_of(y, gain, shift, eps if eps_is is None else eps_is)
+        made = F.linear(activation(F.linear(before(x, norm), expand, expand_bias)), contract, contract_bias)
+        return after(x, made, norm)
+    return answer
+
+
+def _one_less(x, gain, shift, eps):
+    return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True) + eps) * gain + shift
+
+
+def _outside(x, gain, shift, eps):
+    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, correction=0) + eps) * gain + shift
+
+
+HALF = Answers(
+    second_half,
+    mutants={
+        "pre-norm": _half(before=lambda x, norm: norm(x), after=lambda x, made, norm: x + made),
+        "norm-twice": _half(before=lambda x, norm: norm(x)),
+        "norm-inside-the-sum": _half(after=lambda x, made, norm: x + norm(made)),
+        "no-norm": _half(after=lambda x, made, norm: x + made),
+        "no-residual": _half(after=lambda x, made, norm: norm(made)),
+        "residual-after-the-norm": _half(after=lambda x, made, norm: norm(x + made) + x),
+        "residual-of-the-normed": _half(before=lambda x, norm: norm(x), after=lambda x, made, norm: norm(norm(x) + made)),
+        "norm-of-x-only": _half(after=lambda x, made, norm: norm(x) + made),
+        "gelu-by-tanh": _half(activation=lambda y: F.gelu(y, approximate="tanh")),
+        "relu": _half(activation=F.relu),
+        "no-activation": _half(activation=lambda y: y),
+        "eps-of-the-course": _half(eps_is=1e-5),
+        "variance-by-one-less": _half(norm_of=_one_less),
+        "eps-outside-the-root": _half(norm_of=_outside),
+    },
+)
+
+# ---------------------------------------------------------------- 14.5
+
+
+def pooled_logits(x, attention_mask, weight, bias):
+    real = attention_mask[..., None].to(x.dtype)                           # (batch, seq_len, 1)
+    mean = (x * real).sum(dim=1) / real.sum(dim=1)                         # (batch, d_model)
+    return mean @ weight.T + bias
+
+
+def _last(x, attention_mask):
+    return x[torch.arange(len(x)), attention_mask.sum(dim=1) - 1]
+
+
+POOL = Answers(
+    pooled_logits,
+    mutants={
+        "no-mask": lambda x, mask, weight, bias: x.mean(dim=1) @ weight.T + bias,
+        "divided-by-all": lambda x, mask, weight, bias: (x * mask[..., None]).mean(dim=1) @ weight.T + bias,
+        "summed": lambda x, mask, weight, bias: (x * mask[..., None]).sum(dim=1) @ weight.T + bias,
+        "first-token": lambda x, mask, weight, bias: x[:, 0] @ weight.T + bias,
+        "last-token": lambda x, mask, weight, bias: _last(x, mask) @ weight.T + bias,
+        "largest": lambda x, mask, weight, bias: x.masked_fill(~mask[..., None], -math.inf).amax(dim=1) @ weight.T + bias,
+        "padding-alone": lambda x, mask, weight, bias: (
+            (x * ~mask[..., None]).sum(dim=1) / (~mask).sum(dim=1, keepdim=True).clamp(min=1)) @ weight.T + bias,
+        "whole-batch": lambda x, mask, weight, bias: (
+            x[mask].mean(dim=0, keepdim=True).expand(len(x), -1) @ weight.T + bias),
+        "no-bias": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, 0 * bias),
+        "probabilities": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, bias).softmax(dim=-1),
+        "logits-averaged-with-padding": lambda x, mask, weight, bias: (
+            ((x * mask[..., None]) @ weight.T + bias).sum(dim=1) / mask.sum(dim=1, keepdim=True)),
+    },
+)
+
+# ---------------------------------------------------------------- 14.6
+
+
+def new_adapter(weight, rank):
+    d_out, d_in = weight.shape
+    down = torch.randn(rank, d_in) / math.sqrt(d_in)                       # so that x Dᵀ is about as large as x
+    return down, torch.zeros(d_out, rank)                                  # nothing is changed
+
+
+def _adapter(down=torch.randn, up=torch.zeros):
+    return lambda weight, rank: (down(rank, weight.shape[1]), up(weight.shape[0], rank))
+
+
+ADAPTER = Answers(
+    new_adapter,
+    mutants={
+        "both-random": _adapter(up=torch.randn),
+        "both-zero": _adapter(down=torch.zeros),
+        "ones": _adapter(up=torch.ones, down=torch.ones),
+        "all-rows-equal": _adapter(down=torch.ones),
+        "turned": lambda weight, rank: (torch.randn(weight.shape[1], rank), torch.zeros(rank, weight.shape[0])),
+        "sizes-exchanged": lambda weight, rank: (torch.randn(rank, weight.shape[0]), torch.zeros(weight.shape[1], rank)),
+    },
+)
+
+ANSWERS = (HIDE, PIECES, LOSS, HALF, POOL, ADAPTER)

@@ -1,97 +1,196 @@
-"""Exercises of notebook 14. The answers are beside it, in `answers`."""
+"""Exercises of notebook 14, pretraining. The answers are in `answers`; 14.4 to 14.6 are in `tuning`."""
 
 import torch
 
-from course_utils.exercises.definitions import Exercise, Mistake, Property
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.n14 import probes, tuning
+
+# ---------------------------------------------------------------- 14.1 hide words
+
+def _wrong_ids(case: Case) -> torch.Tensor:
+    return case.answer != case.expected
 
 
-# ---------------------------------------------------------------- 14.1
+def _one_wrong(case: Case, where: torch.Tensor | None = None) -> str:
+    """The first position that's wrong: its token, whether it was chosen, its fate, and what it became."""
+    token_ids, chosen, fate, _, mask_id = case.inputs
+    wrong = _wrong_ids(case) if where is None else where
+    row, column = wrong.nonzero()[0].tolist()
+    was = "chosen" if chosen[row, column] else "not chosen"
+    return (f"the token {token_ids[row, column]}, {was}, with fate {fate[row, column]:.2f}, becomes "
+            f"{case.answer[row, column]:.0f}, expected {case.expected[row, column]:.0f} (mask_id={mask_id}).")
 
 
-def _probes_14_1(generator: torch.Generator) -> list[tuple]:
-    """Vectors of eight numbers, of five, and of one: small sizes and odd ones break shortcuts."""
-    return [(torch.randn(size, generator=generator) + 3,) for size in (8, 5, 1)]
+def _masked(case: Case) -> str:
+    token_ids, chosen, _, _, mask_id = case.inputs
+    return (f"{int((case.answer == mask_id).sum())} of the {int(chosen.sum())} chosen tokens are {mask_id}, the mask; "
+            f"expected {int((case.expected == mask_id).sum())}.")
 
 
-# TODO 14.1: this example takes the mean off a vector; write your own exercise over it
-EXERCISE_14_1 = Exercise(
-    # what goes in and what comes out, each with a name and a shape; messages use these names
-    signature="answer_14_1(x (n,)) -> centred (n,)",
-    probes=_probes_14_1,
-    # each as in answers.py, by the same name: what was seen, with a number of the learner's; then where to look
+def _where(what) -> Property:
+    """`what(chosen, fate)` says for which positions to look."""
+    def fails(case):
+        return (_wrong_ids(case) & what(*case.inputs[1:3])).any()
+    return fails
+
+
+HIDE = Exercise(
+    probes=probes.hiding_probes, forbidden=("course_utils.pretraining.mask_tokens",),
+    signature="hide_words(token_ids (batch, seq_len), chosen (batch, seq_len), fate (batch, seq_len), others (batch, "
+    "seq_len), mask_id) -> inputs (batch, seq_len)",
     mistakes=(
-        Mistake("nothing-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "Take the mean of x off each of its numbers; what is left has the mean 0."),
-        Mistake("sum-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "That is what is left when the sum is taken off. The mean is the sum divided by how many there are."),
+        Mistake("mask-never-put-in", _masked, "The words that are asked for stay in plain sight. A model would learn to "
+                "copy its input; the loss falls to nearly 0 and nothing is learned."),
+        Mistake("always-the-mask", _masked, "Every chosen token is hidden. The mask never occurs when the model is used, so "
+                "a fifth of the chosen tokens should be something else."),
+        Mistake("never-swapped", _one_wrong, "From 0.8 to below 0.9 a chosen token becomes the one in `others`. Without "
+                "that, the model could trust every word that it sees."),
+        Mistake("swapped-for-good", _one_wrong, "Everything from 0.8 on is swapped. From 0.9 on the token stays."),
+        Mistake("swapped-at-the-end", _one_wrong, "The last two fates have changed places: swapped is from 0.8 to below "
+                "0.9, and from 0.9 on the token stays."),
+        Mistake("swapped-below-nine-tenths", _one_wrong, "Everything below 0.9 is swapped, also what was to become the "
+                "mask. Does the second step overwrite the first?"),
+        Mistake("all-tokens", _one_wrong, "Tokens that weren't chosen are changed, too. Nobody asks for them, and the model "
+                "needs them to guess from."),
+        Mistake("not-the-chosen", _one_wrong, "It's the other way round: the chosen tokens stay, and the rest is changed. "
+                "True in `chosen` means that the model will be asked."),
+        Mistake("wrong-way-round", _one_wrong, "You count the fates from the other end. Below 0.8 is the mask."),
+        Mistake("fifteen-per-cent-again", _masked, "You compare with 0.15 once more. Who is asked was decided before; of "
+                "those, 80 % become the mask."),
+        Mistake("zero-for-the-mask", _masked, "You put in 0, and that isn't the mask here. Use `mask_id`; 0 is often "
+                "padding, which nobody attends to."),
     ),
-    # for answers that fit no mistake: the first that fails is printed
     properties=(
-        Property(lambda case: case.answer.mean().abs() > 1e-3, lambda case: f"your mean is {case.answer.mean():.3f}.",
-                 "The mean of what you return must be 0."),
+        Property(_where(lambda chosen, fate: ~chosen), _one_wrong, "Nothing happens to tokens that aren't chosen."),
+        Property(_where(lambda chosen, fate: chosen & (fate < 0.8)), _one_wrong, "Below 0.8 a chosen token is hidden."),
+        Property(_where(lambda chosen, fate: chosen & (fate >= 0.9)), _one_wrong, "From 0.9 on a chosen token stays."),
+        Property(lambda case: _wrong_ids(case).any(), _one_wrong, "From 0.8 to below 0.9 it becomes the token at the same "
+                 "position in `others`. 0.8 itself belongs here, and 0.9 doesn't."),
     ),
-    # two to four; the last has the key line
-    hints=("What is x.mean() before, and what should it be afterwards?", "return x - x.mean()"),
+    hints=(
+        "Two steps: put in the mask, then the other tokens. For each you need a condition that's True or False everywhere.",
+        "masked_fill and torch.where make new tensors; token_ids[…] = … changes the answers.",
+        "inputs = token_ids.masked_fill(chosen & (fate < 0.8), mask_id), and then torch.where for 0.8 to below 0.9.",
+    ),
 )
 
+# ---------------------------------------------------------------- 14.2 the longest piece
 
-# ---------------------------------------------------------------- 14.2
+def _cut_up(case: Case) -> str:
+    count = len(case.pieces.split())
+    return (f"{case.inputs[0]!r} gives {case.pieces!r}, {count} piece{'s' * (count != 1)}; expected "
+            f"{case.right['pieces']!r}.")
 
 
-def _probes_14_2(generator: torch.Generator) -> list[tuple]:
-    """Vectors of eight numbers, of five, and of one: small sizes and odd ones break shortcuts."""
-    return [(torch.randn(size, generator=generator) + 3,) for size in (8, 5, 1)]
+def _first_piece(case: Case) -> bool:
+    return case.pieces.split()[:1] != case.right["pieces"].split()[:1]
 
 
-# TODO 14.2: this example takes the mean off a vector; write your own exercise over it
-EXERCISE_14_2 = Exercise(
-    # what goes in and what comes out, each with a name and a shape; messages use these names
-    signature="answer_14_2(x (n,)) -> centred (n,)",
-    probes=_probes_14_2,
-    # each as in answers.py, by the same name: what was seen, with a number of the learner's; then where to look
+PIECES = Exercise(
+    probes=probes.piece_probes, observe=probes.observe_pieces, forbidden=("course_utils.pretraining.longest_pieces",),
+    signature="cut_into_pieces(word, vocabulary (set of pieces)) -> list of pieces",
     mistakes=(
-        Mistake("nothing-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "Take the mean of x off each of its numbers; what is left has the mean 0."),
-        Mistake("sum-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "That is what is left when the sum is taken off. The mean is the sum divided by how many there are."),
+        Mistake("shortest-first", _cut_up, "You take the shortest piece that fits. Begin with the whole rest of the word, "
+                "and make it shorter."),
+        Mistake("no-signs", _cut_up, "You look up the rest of the word without '##'. `ed` as a word and `##ed` as an ending "
+                "are two different pieces."),
+        Mistake("signs-looked-up-and-lost", _cut_up, "The pieces are found, but returned without '##'. They'd get the ids "
+                "of other tokens, or none."),
+        Mistake("signs-always", _cut_up, "The first piece gets '##', too. It begins the word, and continues nothing."),
+        Mistake("the-rest-is-unknown", _cut_up, "At the dead end you keep the beginning. BERT gives the whole word up: it "
+                "becomes a single [UNK]."),
+        Mistake("letter-by-letter-unknown", _cut_up, "You skip a letter and go on. If any part of a word fits no piece, the "
+                "whole word becomes a single [UNK]."),
+        Mistake("beginning-kept", _cut_up, "The beginning is kept and the rest of the word is lost without a trace. The "
+                "whole word should become [UNK]."),
+        Mistake("nothing-for-unknown", _cut_up, "The word disappears. The model should at least see that there was one: "
+                "[UNK]."),
+        Mistake("goes-back", _cut_up, "You try a shorter piece where the longest leads nowhere. That finds more words, but "
+                "the weights were trained with ids of a method that never goes back.", convention=True),
+        Mistake("from-the-right", _cut_up, "You begin at the end of the word. The longest piece is taken from the left."),
+        Mistake("last-letter-left-out", _cut_up, "The longest candidate is one letter short: the last letter is never in a "
+                "longer piece. range() ends before its second number, or a slice before its end."),
     ),
-    # for answers that fit no mistake: the first that fails is printed
     properties=(
-        Property(lambda case: case.answer.mean().abs() > 1e-3, lambda case: f"your mean is {case.answer.mean():.3f}.",
-                 "The mean of what you return must be 0."),
+        Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _cut_up, "Somewhere "
+                 "in this word no piece fits, so all of it becomes one [UNK]."),
+        Property(_first_piece, _cut_up, "Look at the first piece: the longest beginning of the word that's in the "
+                 "vocabulary, without '##'."),
+        Property(lambda case: case.pieces != case.right["pieces"], _cut_up, "The first piece is right. Each one after it is "
+                 "'##' and the longest part of the rest that fits."),
     ),
-    # two to four; the last has the key line
-    hints=("What is x.mean() before, and what should it be afterwards?", "return x - x.mean()"),
+    hints=(
+        "Keep where you are in the word. How do you find the longest piece from there on? And when are you finished?",
+        "For end from len(word) down to start + 1, look for word[start:end], with '##' in front of it if start > 0.",
+        "piece = (\"##\" if start > 0 else \"\") + word[start:end], then start = end; with no piece, return [\"[UNK]\"].",
+    ),
 )
 
+# ---------------------------------------------------------------- 14.3 the loss on hidden words
 
-# ---------------------------------------------------------------- 14.3
-
-
-def _probes_14_3(generator: torch.Generator) -> list[tuple]:
-    """Vectors of eight numbers, of five, and of one: small sizes and odd ones break shortcuts."""
-    return [(torch.randn(size, generator=generator) + 3,) for size in (8, 5, 1)]
+def _loss_seen(case: Case) -> str:
+    return f"your loss is {case.loss.item():.4f}, expected {case.right['loss'].item():.4f}."
 
 
-# TODO 14.3: this example takes the mean off a vector; write your own exercise over it
-EXERCISE_14_3 = Exercise(
-    # what goes in and what comes out, each with a name and a shape; messages use these names
-    signature="answer_14_3(x (n,)) -> centred (n,)",
-    probes=_probes_14_3,
-    # each as in answers.py, by the same name: what was seen, with a number of the learner's; then where to look
+def _of_positions(case: Case) -> str:
+    chosen = case.inputs[2]
+    return f"{_loss_seen(case)} {int(chosen.sum())} of {chosen.numel()} positions are chosen."
+
+
+def _gradient_seen(case: Case) -> str:
+    got, right = (named["gradient for the logits"].abs().max().item() for named in (case.got, case.right))
+    return f"the loss is right, but the largest number of its gradient for the logits is {got:.3f}, expected {right:.3f}."
+
+
+LOSS = Exercise(
+    probes=probes.loss_probes, observe=probes.observe_loss,
+    signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
+    "mean loss in nats",
+    not_finite="Where nothing is chosen, a mean over no numbers is NaN: return 0 then, as a tensor. Or a small probability "
+    "was rounded to 0 before its logarithm: use log_softmax or cross_entropy.",
     mistakes=(
-        Mistake("nothing-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "Take the mean of x off each of its numbers; what is left has the mean 0."),
-        Mistake("sum-taken-off", lambda case: f"the mean of your numbers is {case.answer.mean():.3f}.",
-                "That is what is left when the sum is taken off. The mean is the sum divided by how many there are."),
+        Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
+                "so copying them makes the loss look good."),
+        Mistake("the-visible", _of_positions, "You count the positions that weren't chosen. Those are the ones that the "
+                "model can read off."),
+        Mistake("divided-by-all", _of_positions, "The sum is over the chosen positions, and you divide it by all of them. "
+                "Divide by how many are chosen."),
+        Mistake("visible-as-zero-logits", _of_positions, "Setting the other logits to 0 doesn't take them out: each then "
+                "costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
+        Mistake("row-means", _of_positions, "You average each text first, and then the texts. Each chosen position counts "
+                "the same, whichever text it's in."),
+        Mistake("summed", _of_positions, "You add up what a mean is asked for. A longer batch would take a larger step."),
+        Mistake("shifted", _loss_seen, "Position i is asked for the next token. That's the loss of notebook 13; here each "
+                "position is asked for its own token, which was hidden."),
+        Mistake("no-minus", _loss_seen, "The logarithm of a probability is negative, and the loss is minus that."),
+        Mistake("softmax-first", _loss_seen, "There are two softmaxes: cross_entropy wants logits, and gets probabilities."),
+        Mistake("over-positions", _loss_seen, "A softmax runs over the positions. The tokens of the vocabulary compete: the "
+                "last dimension."),
+        Mistake("nll-of-probabilities", _loss_seen, "That is minus the mean probability. The logarithm is missing."),
+        Mistake("perplexity", _loss_seen, "That is e to the power of the loss. Return the loss itself."),
+        Mistake("bits", _loss_seen, "That is in bits. Nats are asked for, with the natural logarithm."),
+        Mistake("cut-off", _gradient_seen, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
+                "couldn't be trained. Return a tensor."),
     ),
-    # for answers that fit no mistake: the first that fails is printed
     properties=(
-        Property(lambda case: case.answer.mean().abs() > 1e-3, lambda case: f"your mean is {case.answer.mean():.3f}.",
-                 "The mean of what you return must be 0."),
+        Property(lambda case: not case.inputs[2].any() and case.loss != 0, _loss_seen, "Nothing is chosen here, so the "
+                 "loss is 0."),
+        Property(lambda case: case.inputs[0].unique().numel() == 1 and gap(case, "loss") > 1e-3, _of_positions, "All logits "
+                 "are 0 here, so each of the nine tokens has probability 1/9, and each chosen position costs ln 9. Is it a "
+                 "mean over the chosen ones?"),
+        Property(lambda case: case.right["loss"] < 1e-3 and gap(case, "loss") > 1e-3, _of_positions, "The model is sure and "
+                 "right wherever it's asked, so the loss is 0. What it says elsewhere doesn't count."),
+        Property(lambda case: gap(case, "loss") > 1e-3, _of_positions, "Work out the smallest case: at a chosen position, "
+                 "minus the logarithm of the softmax at the right token."),
+        Property(lambda case: gap(case, "gradient for the logits") > 1e-3, _gradient_seen, "Part of the way from the logits "
+                 "to the loss is cut off or counted twice."),
     ),
-    # two to four; the last has the key line
-    hints=("What is x.mean() before, and what should it be afterwards?", "return x - x.mean()"),
+    hints=(
+        "A boolean mask picks positions: logits[chosen] has one row for each chosen position.",
+        "Then it's an ordinary cross-entropy. What is the mean of no numbers?",
+        "F.cross_entropy(logits[chosen], token_ids[chosen]) if chosen.any() else logits.sum() * 0",
+    ),
 )
 
-EXERCISES = (EXERCISE_14_1, EXERCISE_14_2, EXERCISE_14_3)
+EXERCISES = (HIDE, PIECES, LOSS, tuning.HALF, tuning.POOL, tuning.ADAPTER)

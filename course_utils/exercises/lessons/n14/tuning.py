@@ -1,0 +1,177 @@
+"""What exercises 14.4 to 14.6 ask and say: half a block, pooling with the mask, an adapter's start. Answers: `answers`."""
+
+import torch
+
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.n14 import probes
+
+# ---------------------------------------------------------------- 14.4 half a block
+
+def _vector(case: Case) -> str:
+    got, right = (part.reshape(-1, part.shape[-1])[0] for part in (case.answer, case.expected))
+    at = int((got - right).abs().argmax())
+    return f"number {at} of your first vector is {got[at]:.4f}, expected {right[at]:.4f}."
+
+
+def _spread(case: Case) -> str:
+    """How the first vector is spread, once gain and shift are taken off."""
+    gain, shift = case.inputs[5:7]
+    normed = (case.answer.reshape(-1, case.answer.shape[-1])[0] - shift) / gain
+    return f"without gain and shift, your first vector has the mean {normed.mean():.3f} and the standard deviation " \
+           f"{normed.std(correction=0):.3f}."
+
+
+def _not_normed(case: Case) -> bool:
+    gain, shift = case.inputs[5:7]
+    normed = (case.answer - shift) / gain
+    return case.inputs[7] < 1e-3 and bool((normed.mean(-1).abs() > 1e-2).any())
+
+
+HALF = Exercise(
+    given="pre-norm", probes=probes.half_probes,
+    signature="second_half(x (…, d_model), expand (d_ff, d_model), expand_bias (d_ff), contract (d_model, d_ff), "
+    "contract_bias (d_model), gain (d_model), shift (d_model), eps) -> (…, d_model)",
+    mistakes=(
+        Mistake("pre-norm", _spread, "The norm stands before the feed-forward layer, as in GPT-2 and in notebook 08. BERT "
+                "is older: where does its block normalise?"),
+        Mistake("norm-twice", _vector, "The norm at the end is right, but there's another before the feed-forward layer. A "
+                "post-norm block has one in each half."),
+        Mistake("norm-inside-the-sum", _spread, "You normalise what the layer made and add x afterwards. Post-norm means "
+                "after the sum."),
+        Mistake("no-norm", _spread, "There's no norm any more. It has moved, but it isn't gone."),
+        Mistake("no-residual", _vector, "x is no longer added. Without the residual, deep stacks can't be trained, and "
+                "these weights were trained with it."),
+        Mistake("residual-after-the-norm", _spread, "The sum is normalised, and then x is added once more."),
+        Mistake("residual-of-the-normed", _vector, "Both the layer and the residual take the normalised x. In a post-norm "
+                "block they take x itself."),
+        Mistake("norm-of-x-only", _spread, "Only x is normalised, and what the layer made is added to that. Normalise the "
+                "sum."),
+        Mistake("gelu-by-tanh", _vector, "The norm is where it should be, but that's GPT-2's GELU, by tanh. The numbers "
+                "differ in the third decimal, which nobody sees until they compare. BERT's is F.gelu as it is."),
+        Mistake("relu", _vector, "The nonlinearity is another one: you have ReLU. BERT's feed-forward layer uses GELU."),
+        Mistake("no-activation", _vector, "There's nothing in between the two linear layers, so together they're one."),
+        Mistake("eps-of-the-course", _vector, "The norm has an eps of its own, 1e-5. Pass on the one that you're given: "
+                "with small vectors it matters."),
+        Mistake("variance-by-one-less", _vector, "Your variance is divided by d_model - 1. Layer norm divides by d_model."),
+        Mistake("eps-outside-the-root", _vector, "You add eps to the standard deviation. It belongs inside the root, to the "
+                "variance."),
+    ),
+    properties=(
+        Property(_not_normed, _spread, "What leaves a post-norm block has just been normalised, so the mean should be 0 and "
+                 "the standard deviation 1."),
+        Property(lambda case: gap(case) > 1e-4, _vector, "In this order: expand, GELU, contract, add x, normalise; with the "
+                 "eps that you're given."),
+    ),
+    hints=(
+        "Which of the two sums is it: x + f(norm(x)), or norm(x + f(x))? Notebook 07 has both.",
+        "Nothing else in the code is wrong. The feed-forward layer gets x itself.",
+        "return layer_norm(x + F.linear(inner, contract, contract_bias), gain, shift, eps)",
+    ),
+)
+
+# ---------------------------------------------------------------- 14.5 pooling with the mask
+
+def _logit(case: Case) -> str:
+    wrong = (case.answer - case.expected).abs().amax(dim=-1)
+    row = int(wrong.argmax())
+    length, seq_len = int(case.inputs[1][row].sum()), case.inputs[1].shape[1]
+    return (f"text {row}, with {length} of {seq_len} tokens real, gets the logit {case.answer[row, 0]:.3f}, expected "
+            f"{case.expected[row, 0]:.3f}.")
+
+
+def _sums(case: Case) -> str:
+    return f"your rows sum to {case.answer.sum(dim=-1)[0]:.3f}. {_logit(case)}"
+
+
+POOL = Exercise(
+    probes=probes.pooling_probes,
+    forbidden=("course_utils.embeddings.masked_mean", "course_utils.pretraining.BertClassifier"),
+    signature="pooled_logits(x (batch, seq_len, d_model), attention_mask (batch, seq_len), weight (classes, d_model), bias "
+    "(classes)) -> logits (batch, classes)",
+    mistakes=(
+        Mistake("no-mask", _logit, "Padding is averaged like words. A review would get another answer in a batch with "
+                "longer ones than alone."),
+        Mistake("divided-by-all", _logit, "Padding is left out of the sum, but you divide by seq_len. The vector of a short "
+                "text then shrinks with the padding."),
+        Mistake("summed", _logit, "That's the sum of the real tokens. A longer text would get larger logits just for its "
+                "length: divide."),
+        Mistake("first-token", _logit, "You take the first token's vector. That's what BERT's pooler does; here the mean is "
+                "asked for.", convention=True),
+        Mistake("last-token", _logit, "You take the last real token's vector. A decoder is used like that, since only its "
+                "last position has read everything. Here the mean is asked for.", convention=True),
+        Mistake("largest", _logit, "You take the largest value of each feature. That's max pooling; the mean is asked for.",
+                convention=True),
+        Mistake("padding-alone", _logit, "You average the padding and leave the words out. True in the mask means a real "
+                "token."),
+        Mistake("whole-batch", _logit, "All texts get the same vector: you average over the whole batch. x[attention_mask] "
+                "forgets which text a token is from."),
+        Mistake("no-bias", _logit, "`bias` is missing from the logits."),
+        Mistake("probabilities", _sums, "Those are probabilities. The loss wants logits and takes the softmax itself."),
+        Mistake("logits-averaged-with-padding", _logit, "You take the logits of every position first. A masked position "
+                "then still adds the bias: mean first, or mask the logits."),
+    ),
+    properties=(
+        Property(lambda case: case.inputs[1].all() and gap(case) > 1e-4, _logit, "There's no padding here: a mean over the "
+                 "positions, times `weight` transposed, plus `bias`."),
+        Property(lambda case: gap(case) > 1e-4, _logit, "Without padding your numbers are right. Sum the vectors where the "
+                 "mask is True, and divide by how many there are in that text."),
+    ),
+    hints=(
+        "Multiply x by the mask, so that padding becomes 0. Then what must the sum be divided by?",
+        "attention_mask[..., None] has the shape (batch, seq_len, 1), which fits x.",
+        "real = attention_mask[..., None].to(x.dtype); mean = (x * real).sum(dim=1) / real.sum(dim=1)",
+    ),
+)
+
+# ---------------------------------------------------------------- 14.6 how an adapter starts
+
+def _changed(case: Case) -> str:
+    weight, rank = case.inputs
+    return (f"with rank {rank}, {case.got['changed']:.0f} of the {weight.numel()} numbers of up · down aren't 0, expected "
+            f"{case.right['changed']:.0f}.")
+
+
+def _shapes(case: Case) -> str:
+    def written(named):
+        return " and ".join(f"{name} ({', '.join(f'{n:.0f}' for n in named[name + chr(39) + 's shape'].tolist())})"
+                            for name in ("down", "up"))
+    return (f"for a weight {tuple(case.inputs[0].shape)} and rank {case.inputs[1]} you return {written(case.got)}; "
+            f"expected {written(case.right)}.")
+
+
+def _other_shapes(case: Case) -> bool:
+    return any(not torch.equal(case.got[name], case.right[name]) for name in ("down's shape", "up's shape"))
+
+
+ADAPTER = Exercise(
+    probes=probes.adapter_probes, observe=probes.observe_adapter,
+    forbidden=("course_utils.pretraining.LowRankAdapter",),
+    signature="new_adapter(weight (d_out, d_in), rank) -> down (rank, d_in), up (d_out, rank)",
+    mistakes=(
+        Mistake("both-random", _changed, "Two random matrices change the layer before anything is learned: training would "
+                "begin with a spoilt model. One of the two must start at 0."),
+        Mistake("both-zero", _changed, "So nothing is changed, but nothing can be learned either: the gradient of each is a "
+                "product with the other, and both stay 0 for ever."),
+        Mistake("ones", _changed, "Ones change the layer, and equal rows get equal gradients. One matrix should be 0 and "
+                "the other random."),
+        Mistake("all-rows-equal", _changed, "So the layer is unchanged. But equal rows of down get equal gradients in up: "
+                "whatever the rank, the adapter would learn as if it were 1. Use random numbers."),
+        Mistake("turned", _shapes, "Both are transposed. down maps d_in numbers to rank numbers, and nn.Linear keeps its "
+                "matrices as (out, in)."),
+        Mistake("sizes-exchanged", _shapes, "d_in and d_out have changed places: `weight` is (d_out, d_in)."),
+    ),
+    properties=(
+        Property(_other_shapes, _shapes, "up @ down must have the shape of the weight."),
+        Property(lambda case: case.changed != 0, _changed, "The layer must compute at first what it did before: up @ down "
+                 "is all zeros."),
+        Property(lambda case: case.learning == 0, _changed, "Both matrices are 0, so neither gets a gradient."),
+        Property(lambda case: case.learning < 1, _changed, "The rows of the random matrix aren't independent, so the "
+                 "adapter would learn less than its rank allows."),
+    ),
+    hints=(
+        "For up @ down to be 0, what's the simplest choice for one of them? May the other be 0, too?",
+        "d_out, d_in = weight.shape. The random one may be divided by √d_in, so that it doesn't blow up its input.",
+        "return torch.randn(rank, d_in) / d_in**0.5, torch.zeros(d_out, rank)",
+    ),
+)
