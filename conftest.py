@@ -4,6 +4,7 @@ import os
 
 os.environ["TQDM_DISABLE"] = "1"
 os.environ["COURSE_TESTING"] = "1"                        # inherited by the kernels that run the notebooks
+os.environ["HF_HUB_OFFLINE"] = "1"                        # nothing is downloaded in tests
 
 from pathlib import Path  # noqa: E402
 

@@ -126,6 +126,7 @@ def run(names: list[str], in_place: bool) -> int:
     disabled = os.environ.get("TQDM_DISABLE") == "1"
     os.environ["TQDM_DISABLE"] = "1"                      # progress bars inside the notebooks
     os.environ["COURSE_TESTING"] = "1"                    # a claim that fails is an error
+    os.environ["HF_HUB_OFFLINE"] = "1"                    # what is shown doesn't depend on what can be downloaded
     folder = Path(os.environ.get("COURSE_OUTPUTS", ROOT / "outputs")) / "notebooks"
     with tqdm(total=sum(cells.values()), unit="cell", disable=disabled) as bar:
         for path in paths:

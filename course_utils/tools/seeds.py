@@ -54,7 +54,8 @@ def try_once(path: Path, seed: int, kind: str, threads: int = 1) -> list[dict]:
         )
         client.execute(env={
             **processors.environment(kind, threads), "COURSE_TRAINING_SEED": str(seed), "COURSE_CLAIMS": str(file),
-            "COURSE_TESTING": "0", "COURSE_STRICT": "0", "COURSE_WORKER": "0", "COURSE_OUTPUTS": folder})
+            "COURSE_TESTING": "0", "COURSE_STRICT": "0", "COURSE_WORKER": "0", "COURSE_OUTPUTS": folder,
+            "HF_HUB_OFFLINE": "1"})
     return found
 
 

@@ -151,7 +151,8 @@ def in_few_colours(png: bytes) -> bytes:
 def _projector() -> Iterator[None]:
     """The settings under which the notebooks run here; what they save goes to a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as outputs:
-        wanted = {"COURSE_STYLE": "present", "COURSE_OUTPUTS": outputs, "COURSE_TESTING": "1", "TQDM_DISABLE": "1"}
+        wanted = {"COURSE_STYLE": "present", "COURSE_OUTPUTS": outputs, "COURSE_TESTING": "1", "TQDM_DISABLE": "1",
+                  "HF_HUB_OFFLINE": "1"}
         before = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
         try:
