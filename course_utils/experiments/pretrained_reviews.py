@@ -1,7 +1,7 @@
-"""IMDb in word pieces, and training on it in parts of a pass: what the sets `pretrained` and `small_encoder` share.
+"""IMDb in word pieces, and training on it by numbers of steps: what the sets `pretrained` and `small_encoder` share.
 
-Does: encode the reviews once and keep them in outputs/pretrained, draw fewer of them, cut a pass over them into parts, so
-that an interrupted training has to repeat little. Does not: load or train a model.
+Does: encode the reviews once and keep them in outputs/pretrained, draw fewer of them, cut passes over them into equal
+numbers of steps, so that an interrupted training has to repeat little. Does not: load or train a model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from course_utils.files.paths import output_folder
 from course_utils.tokenization import truncate
 from course_utils.training import Batch, BatchOptions, EncodedReviews, batches
 
-__all__ = ["PartsOfAPass", "encoded_reviews", "first_of", "kept", "reviews", "tokens_in"]
+__all__ = ["FixedSteps", "LINE_BREAK", "encoded_reviews", "first_of", "kept", "reviews", "steps_in", "tokens_in"]
 
 LINE_BREAK = re.compile(r"<br\s*/?>")
 
@@ -69,25 +69,33 @@ def tokens_in(split: EncodedReviews) -> int:
 
 
 @dataclass(frozen=True)
-class PartsOfAPass:
-    """Reviews as `TrainingData`, a pass over them in `parts`: what `fit` calls an epoch is one part.
+class FixedSteps:
+    """Reviews as `TrainingData`: what `fit` calls an epoch are so many `steps`, whether that's part of a pass or several.
 
-    `fit` writes its checkpoint and looks at the validation after every part. A pass leaves out what doesn't fill all parts.
+    `fit` writes its checkpoint and looks at the validation after each. The passes follow one another, each in an order of
+    its own, and every review is read once in a pass.
     """
 
     reviews: EncodedReviews
     options: BatchOptions
-    parts: int = 1
+    steps: int
 
     def __len__(self) -> int:
-        return -(-len(self.reviews.ids) // self.options.batch_size) // self.parts
+        return self.steps
 
     def batches(self, seed: int | None) -> Iterator[Batch]:
-        run, epoch = divmod(seed or 1, 1000)               # fit's seed of an epoch is 1000 times the run's, plus the epoch
-        number, part = divmod(epoch - 1, self.parts)
-        whole = batches(self.reviews, self.options, 1000 * run + number)
-        return itertools.islice(whole, part * len(self), (part + 1) * len(self))
+        run, epoch = divmod(seed or 1, 1000)            # fit's seed of an epoch is 1000 times the run's, plus the epoch
+        begin, whole = (epoch - 1) * self.steps, steps_in(self.reviews, self.options)
+        first = begin // whole
+        passes = (batches(self.reviews, self.options, 1000 * run + number) for number in itertools.count(first))
+        skip = begin - first * whole
+        return itertools.islice(itertools.chain.from_iterable(passes), skip, skip + self.steps)
 
     @property
     def fingerprint(self) -> str:
-        return files.fingerprint(self.reviews, self.options, self.parts)
+        return files.fingerprint(self.reviews, self.options, self.steps)
+
+
+def steps_in(split: EncodedReviews, options: BatchOptions) -> int:
+    """How many batches a pass has."""
+    return -(-len(split.ids) // options.batch_size)

@@ -76,6 +76,14 @@ class BertResult(NamedTuple):
     attentions: list[Tensor] | None
 
 
+def _check_shapes(token_ids: Tensor, **parts: Tensor | None) -> None:
+    for name, part in parts.items():
+        if token_ids.dim() != 2 or (part is not None and part.shape != token_ids.shape):
+            raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, {name} "
+                             f"{None if part is None else tuple(part.shape)}; both must be (batch, seq_len). "
+                             "For a single text, write token_ids[None]")
+
+
 class BertEncoder(nn.Module):
     """Token ids to one vector for each token, as BERT computes them: the encoder of 08 with post-norm blocks.
 
@@ -110,11 +118,7 @@ class BertEncoder(nn.Module):
         need_weights: bool = False,
     ) -> BertResult:
         attention_mask = token_ids != self.config.pad_id if attention_mask is None else attention_mask
-        for name, part in (("attention_mask", attention_mask), ("token_types", token_types)):
-            if token_ids.dim() != 2 or (part is not None and part.shape != token_ids.shape):
-                raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, {name} "
-                                 f"{None if part is None else tuple(part.shape)}; both must be (batch, seq_len). "
-                                 "For a single text, write token_ids[None]")
+        _check_shapes(token_ids, attention_mask=attention_mask, token_types=token_types)
         mask, attentions = padding_mask(attention_mask), []
         hidden_states = [self.embed(token_ids, token_types)]               # (batch, seq_len, d_model)
         for block in self.encoder.blocks:

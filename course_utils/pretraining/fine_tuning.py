@@ -59,6 +59,8 @@ class BertClassifier(nn.Module):
         if pooling == "pooler" and encoder.pooler is None:
             raise ValueError("this encoder's file has no pooler; use pooling='mean' or 'first'")
         self.config, self.encoder, self.pooling = encoder.config, encoder, pooling
+        if encoder.pooler is not None:
+            encoder.pooler.requires_grad_(pooling == "pooler")             # what isn't used isn't trained
         self.dropout, self.output = nn.Dropout(dropout), nn.Linear(encoder.config.d_model, num_classes)
 
     def forward(

@@ -16,6 +16,7 @@ from course_utils.experiments.sets import (
     pretrained,
     scoreboard,
     sentiment_axis,
+    small_encoder,
     token_range,
 )
 
@@ -23,7 +24,7 @@ SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
-                   pretrained)
+                   pretrained, small_encoder)
 }
 
 

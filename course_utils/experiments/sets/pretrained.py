@@ -19,7 +19,14 @@ import os
 import time
 from typing import NamedTuple
 
-from course_utils.experiments.pretrained_reviews import PartsOfAPass, encoded_reviews, first_of, reviews, tokens_in
+from course_utils.experiments.pretrained_reviews import (
+    FixedSteps,
+    encoded_reviews,
+    first_of,
+    reviews,
+    steps_in,
+    tokens_in,
+)
 from course_utils.experiments.results import fingerprint, scores, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.files import sha256
@@ -120,7 +127,7 @@ def run(model: str, seed: int, state) -> dict:
     seed_everything(seed)
     net = classifier(row)
     few = data["train"] if row.number >= len(data["train"].ids) else first_of(data["train"], row.number, seed)
-    train = PartsOfAPass(few, OPTIONS, row.parts)
+    train = FixedSteps(few, OPTIONS, steps_in(few, OPTIONS) // row.parts)
     validation = first_of(data["validation"], 1000, 0)  # after each part; all of it is scored at the end
     groups = (lambda net: layer_rates(net, row.decay)) if row.decay < 1 else None
     begun = time.process_time()

@@ -1,0 +1,131 @@
+"""The result sets of pretrained encoders: every row can be made, on a handful of reviews and with a small random BERT."""
+
+import random
+
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from tokenizers import BertWordPieceTokenizer
+from transformers import BertConfig, BertModel
+
+from course_utils.experiments import pretrained_reviews as shared
+from course_utils.experiments.pretrained_reviews import FixedSteps, encoded_reviews, first_of
+from course_utils.experiments.sets import pretrained, small_encoder
+from course_utils.pretraining import LowRankAdapter
+from course_utils.training import BatchOptions, EncodedReviews, batches
+from course_utils.training.word_piece_files import SPECIAL
+
+WORDS = [*"good bad dull warm film scene the was not a".split(), "<br />"]
+REVIEWS = EncodedReviews([[i, i + 1] for i in range(10)], [0, 1] * 5)
+
+
+def made(count: int, seed: int, label=None) -> Dataset:
+    draw = random.Random(seed)
+    labels = [i % 2 if label is None else label for i in range(count)]
+    return Dataset.from_dict({"label": labels, "text": [
+        " ".join([*draw.choices(WORDS, k=9), "good" if one else "bad"]) for one in labels]})
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """IMDb and MiniLM in small, and outputs in a temporary folder."""
+    vocabulary = [*SPECIAL, *WORDS[:-1], "<", "br", "/", ">"]
+    torch.manual_seed(0)
+    BertModel(BertConfig(vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=6, num_attention_heads=2,
+                         intermediate_size=24, max_position_embeddings=192)).save_pretrained(tmp_path / "models" / "minilm")
+    BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(vocabulary)}).save(
+        str(tmp_path / "models" / "minilm" / "tokenizer.json"))
+    splits = DatasetDict(train=made(70, 0), validation=made(20, 1), test=made(30, 2))
+    every = DatasetDict({**splits, "unsupervised": made(2000, 3, -1)})
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setattr(pretrained, "NAME", "minilm")
+    for module in (shared, pretrained, small_encoder):
+        monkeypatch.setattr(module, "reviews", lambda unsupervised=False: every if unsupervised else splits)
+    cached = (pretrained.base, pretrained.encoded, pretrained.settings, small_encoder.tokenizer, small_encoder.encoded,
+              small_encoder.settings)
+    for function in cached:
+        function.cache_clear()
+    yield tmp_path
+    for function in cached:
+        function.cache_clear()
+
+
+def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
+    rows = {name: row._replace(number=min(row.number, 64)) for name, row in pretrained.ROWS.items()}
+    monkeypatch.setattr(pretrained, "ROWS", rows)
+    runs = {}
+    for name, row in rows.items():
+        runs[name] = run = pretrained.run(name, 0, small / "state")
+        (small / "state").unlink()
+        assert run["test"]["reviews"] == 30 and len(run["history"]) == row.passes * row.parts
+        assert run["tokens"] > 0 and run["precision"] == "fp32"
+    trained = {name: run["trained"] for name, run in runs.items()}
+    assert trained["head only"] < trained["adapters"] < trained["upper two layers"] < trained["all layers"]
+    assert trained["layer-wise rates"] == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
+    assert trained["head only"] == 2 * 17
+    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 8 + 2
+
+
+def test_the_failure_row_reads_padding_like_words(small):
+    model = pretrained.classifier(pretrained.ROWS[f"{pretrained.FAILURE}no attention mask, 1,000 reviews"]).eval()
+    right = pretrained.classifier(pretrained.ROWS["all layers"]).eval()
+    right.load_state_dict(model.state_dict())
+    ids, padded = torch.tensor([[5, 6, 7]]), torch.tensor([[5, 6, 7, 0, 0]])
+    with torch.no_grad():
+        assert torch.allclose(right(ids).logits, right(padded).logits, atol=1e-6)
+        assert not torch.allclose(model(ids).logits, model(padded).logits, atol=1e-3)
+    adapted = pretrained.classifier(pretrained.ROWS["adapters"])
+    assert sum(isinstance(part, LowRankAdapter) for part in adapted.modules()) == 12
+
+
+def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
+    monkeypatch.setattr(small_encoder, "VOCAB_SIZE", 60)
+    monkeypatch.setattr(small_encoder, "LENGTH", 19)
+    monkeypatch.setattr(small_encoder, "BATCH_SIZE", 4)
+    monkeypatch.setattr(small_encoder, "STEPS", 8)
+    monkeypatch.setattr(small_encoder, "MODEL", small_encoder.MODEL | dict(d_model=16, num_heads=2, d_ff=16, num_layers=2))
+    name = "pretrained, 1,000 reviews"
+    with pytest.raises(FileNotFoundError, match="make it first: python -m course_utils results small_encoder --only"):
+        small_encoder.run(name, 0, small / "state")
+    first = small_encoder.run(small_encoder.FIRST, 0, small / "state")
+    (small / "state").unlink()
+    losses = [epoch["validation_loss"] for epoch in first["history"]]
+    assert losses[-1] < losses[0] and first["tokens"] > 1000
+    for name in list(small_encoder.ROWS)[:3]:
+        run = small_encoder.run(name, 0, small / "state")
+        (small / "state").unlink()
+        assert run["steps"] == 8 and run["test"]["reviews"] == 30 and len(run["history"]) == small_encoder.CHECKS
+        if name.startswith("pretrained"):
+            assert run["hidden_words"]["before"] == pytest.approx(min(losses), abs=1e-5) != run["hidden_words"]["after"]
+        if name.startswith("vectors"):
+            assert run["trained"] == 2 * 17
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 1 + 2 * 9
+
+
+def test_steps_go_on_where_the_last_epoch_ended_and_every_pass_reads_all():
+    options = BatchOptions(batch_size=2)
+    for steps, epochs in ((2, 5), (5, 2), (7, 3)):
+        data = FixedSteps(REVIEWS, options, steps)
+        seen = [sorted(batch.indices) for epoch in range(1, epochs + 1) for batch in data.batches(3000 + epoch)]
+        assert len(seen) == steps * epochs and len(data) == steps
+        for start in range(0, len(seen) - 4, 5):
+            assert sorted(i for batch in seen[start : start + 5] for i in batch) == list(range(10))
+    assert [b.indices for b in FixedSteps(REVIEWS, options, 5).batches(3001)] == [
+        b.indices for b in batches(REVIEWS, options, 3000)]
+    assert FixedSteps(REVIEWS, options, 2).fingerprint != FixedSteps(REVIEWS, options, 3).fingerprint
+
+
+def test_reviews_are_encoded_once_without_line_breaks(small):
+    data, seen = {"test": made(4, 0), "train": made(3, 1)}, []
+
+    def encode(text):
+        seen.append(text)
+        return [1, 2, 3, len(text)]
+
+    one, two = (encoded_reviews(data, encode, "x", 3) for _ in range(2))
+    assert one == two and len(seen) == 7 and not any("<br" in text for text in seen)
+    assert all(len(ids) == 3 for ids in one["test"].ids + one["train"].ids)                # of four, by the limit
+    few = first_of(REVIEWS, 4, 1)
+    assert len(few.ids) == 4 and few != first_of(REVIEWS, 4, 2) and all(
+        REVIEWS.labels[ids[0]] == label for ids, label in zip(few.ids, few.labels))
