@@ -292,3 +292,39 @@ def test_a_checkpoint_needs_to_know_the_loss_again(tmp_path):
     with pytest.raises(TypeError, match="a checkpoint can't tell whether .* give it a `fingerprint`"):
         fit(language_model(), WALKS, MeanLoss(HELD_OUT, next_token_loss), loss_of=nameless, checkpoint=tmp_path / "s",
             **SETTINGS)
+
+
+# parts of a model at rates of their own
+
+def two_layers() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(4, 4), nn.Linear(4, 4))
+
+
+def halves(model) -> list[dict]:
+    return [{"params": list(model[0].parameters()), "scale": 0.0}, {"params": list(model[1].parameters())}]
+
+
+def test_a_group_of_scale_zero_stays_as_it_was():
+    model = two_layers()
+    before = [parameter.clone() for parameter in model.parameters()]
+    fit_language_model(model, groups=halves, epochs=1)
+    assert [torch.equal(now, then) for now, then in zip(model.parameters(), before)] == [True, False, False]
+
+
+def test_every_parameter_must_be_in_one_group():
+    for wrong in (lambda model: halves(model)[:1], lambda model: halves(model) + halves(model)[:1]):
+        with pytest.raises(ValueError, match="groups gives [14] parameters, and the model has 3; each must be in one group"):
+            fit_language_model(two_layers(), groups=wrong)
+
+
+def test_other_groups_or_other_frozen_parts_are_another_training(tmp_path, capsys):
+    path = tmp_path / "state"
+    fit_language_model(two_layers(), groups=halves, epochs=1, checkpoint=path)
+    for change in (dict(groups=None), dict(groups=lambda model: [{**halves(model)[0], "scale": 0.5}, halves(model)[1]])):
+        fit_language_model(two_layers(), epochs=1, checkpoint=path, **change)
+        assert "belongs to other settings" in capsys.readouterr().err
+    frozen = two_layers()
+    frozen[0].requires_grad_(False)
+    fit_language_model(frozen, epochs=1, checkpoint=path)
+    assert "belongs to other settings" in capsys.readouterr().err
