@@ -32,7 +32,7 @@ from course_utils.experiments.pretrained_reviews import (
 from course_utils.experiments.results import fingerprint, scores, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets.pretrained import precision
-from course_utils.files import locked, replacing
+from course_utils.files import locked, replacing, write_text
 from course_utils.pretraining import (
     BertClassifier,
     BertConfig,
@@ -75,7 +75,7 @@ def tokenizer() -> WordPieceTokenizer:
             texts = (LINE_BREAK.sub(" ", text) for split in ("train", "unsupervised") for text in data[split]["text"])
             learner.train_from_iterator(texts, vocab_size=VOCAB_SIZE, show_progress=False)
             vocabulary = learner.get_vocab()
-            path.write_text("\n".join(sorted(vocabulary, key=vocabulary.get)), encoding="utf-8")
+            write_text(path, "\n".join(sorted(vocabulary, key=vocabulary.get)))
     return WordPieceTokenizer(path.read_text(encoding="utf-8").split("\n"))
 
 
