@@ -107,7 +107,7 @@ class CausalDecoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)                   # small, since it scores the tokens, too
         self.positions = make_positions(config.positions, d_model, num_heads, config.max_len)
         self.dropout = nn.Dropout(config.dropout)
-        self.decoder = Encoder(
+        self.decoder = Encoder(                                            # 07's stack; the mask makes a decoder of it
             config.num_layers, d_model, num_heads, config.d_ff,
             dropout=config.dropout, attention_dropout=config.attention_dropout, activation=config.activation,
             layer_norm_eps=config.layer_norm_eps,

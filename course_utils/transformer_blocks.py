@@ -116,7 +116,7 @@ class EncoderBlock(nn.Module):
 
 
 class EncoderResult(NamedTuple):
-    """`x` (batch, seq_len, d_model); `attentions`, one (batch, heads, query, key) a layer, or None.
+    """`x` (batch, seq_len, d_model); `attentions`, one per layer, (batch, heads, query, key), or None.
 
     Taught in 07_transformer_blocks, "8. The stack, and the library's".
     """
@@ -128,7 +128,7 @@ class EncoderResult(NamedTuple):
 class Encoder(nn.Module):
     """`num_layers` blocks one after another, and a last layer norm if they are pre-norm.
 
-    `block_options` go to every `EncoderBlock`. Of `caches`, if there are any, each block takes its own. With a causal mask
+    `block_options` go to every `EncoderBlock`. `caches`, if given, has one cache per block. With a causal mask
     the stack is the body of a decoder that completes texts.
 
     Taught in 07_transformer_blocks, "8. The stack, and the library's".

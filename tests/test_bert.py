@@ -108,7 +108,7 @@ def test_padding_never_matters(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForPreTraining])
-@pytest.mark.parametrize("shape", SHAPES[:2], ids=["24", "30"])
+@shapes
 def test_the_scores_of_hidden_words_are_the_library_s(tmp_path, kind, shape):
     theirs = library_model(tmp_path, kind, **shape)
     ours, _ = load_bert(tmp_path, masked=True)

@@ -6,6 +6,7 @@ name is asked for, only those that look like one. Does not: change the file, or 
 
 import argparse
 import io
+import os
 import re
 import sys
 import tokenize
@@ -14,6 +15,8 @@ from typing import NamedTuple
 from course_utils.files import other_than_a_file
 
 LEAST = 0.01                                            # a less probable completion is printed if the best is hardly more so
+LARGEST = 100                                           # megabytes of a file
+LONGEST = 120                                           # characters that are printed of a completion or a line
 PLACE = re.compile(r"(.+?):([0-9]+)(?::([0-9]+))?", re.S)
 
 
@@ -44,14 +47,16 @@ def read_code(file: str) -> str:
     """
     if what := other_than_a_file(file):
         raise ValueError(f"{file} is {what}; give a file of code")
+    if (size := os.path.getsize(file)) > LARGEST * 1e6:
+        raise ValueError(f"{file} has {size / 1e6:,.0f} MB; give a file of code, of {LARGEST} MB at most")
     with open(file, "rb") as opened:
         content = opened.read()
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         text = content.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise ValueError(f"{file} isn't text in UTF-8, or in the encoding that it names ({error}); "
-                         "give a file of code") from None
+        raise ValueError(f"{file} isn't text in UTF-8, or in the encoding that it names ({error}); save it as UTF-8, or "
+                         "name its encoding in the first line, such as '# coding: latin-1'") from None
     if "\0" in text:
         raise ValueError(f"{file} isn't text: it holds zero bytes; give a file of code")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -71,13 +76,17 @@ def before(place: Place) -> str:
 
 
 def shown(text: str) -> str:
-    """A completion as it is printed: a word as it is, anything else in quotes, so that a bracket or a blank can be seen."""
-    return text if re.fullmatch(r"\w+", text) else repr(text)
+    """A completion as it is printed: a word as it is, anything else in quotes, so that a bracket or a blank can be seen.
+
+    Of a very long one, the end, where it differs from the others."""
+    text = text if re.fullmatch(r"\w+", text) else repr(text)
+    return text if len(text) <= LONGEST else f"…{text[1 - LONGEST :]}"
 
 
 def shown_line(text: str) -> str:
-    """The line as it is, or in quotes where blanks or invisible characters would hide some of it."""
-    return text if text.isprintable() and text == text.strip() else repr(text)
+    """The line as it is, or in quotes where blanks or invisible characters would hide some of it; the end of a long one."""
+    text = text if text.isprintable() and text == text.strip() else repr(text)
+    return text if len(text) <= LONGEST else f"…{text[1 - LONGEST :]}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, last_word, make_prompt, of_a_word
+from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, first_word, last_word, make_prompt, of_a_word
 from course_utils.completion.reading import Reader
 from course_utils.completion.search import search
-from course_utils.completion.useful import Useful
+from course_utils.completion.useful import Useful, goes_in_circles
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, whole
@@ -118,7 +118,7 @@ class CodeCompleter:
         """(the most probable of what `complete` gives, the line that begins with the best of them), for an editor to show.
 
         Where a name is asked for, what doesn't look like one is left out (see `Useful`). The line is given from the
-        beginning of the word at the end of `text` on; '' where there is nothing to add.
+        beginning of the word at the end of `text` on; '' where there is nothing to add, and for one that goes in circles.
         """
         useful, word = Useful(text, self.tokenizer.tokens), last_word(text)
         found = [one for one in self.complete(text, min(100, SPARE * number)) if useful(one.text)][:number]
@@ -127,6 +127,8 @@ class CodeCompleter:
         if found and best and of_a_word(best[-1]) and rest and of_a_word(rest[0]):
             return found, ""                            # the model would go on with the word that it has just ended
         line = best + rest
+        if goes_in_circles(rest) or not found and useful.names_only and not useful(first_word(line)):
+            return found, ""
         return found, line if line.strip() and line != word else ""
 
 

@@ -36,6 +36,11 @@ def last_word(text: str) -> str:
     return text[start:]
 
 
+def first_word(text: str) -> str:
+    """The characters at the beginning that a name can hold."""
+    return next((text[:i] for i, letter in enumerate(text) if not of_a_word(letter)), text)
+
+
 def next_item(text: str, within: bool) -> tuple[str, bool]:
     """(the next word of `text`, whether it ends there), or what there is of it so far.
 

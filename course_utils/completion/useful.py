@@ -17,6 +17,7 @@ ASKS_FOR_A_NAME = re.compile(r"""(?:[^\W\d]\w*|[)\]}"'])\.$|\b(?:def|class|globa
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zà-ÿ]+|[^\W\d_]+")
 ENDINGS = ("s", "es", "d", "ed", "r", "er", "ing")       # 'loads' is 'load' and an ending
 SHORTEST_TOKEN = 3                                      # a shorter token is more often a piece of a word than a word
+LOOP = re.compile(r"(.{4,}?)\1\1|(.{10,}?)\2")          # a short stretch three times in a row, or a longer one twice
 
 
 @functools.cache
@@ -29,6 +30,11 @@ def asks_for_a_name(text: str) -> bool:
     """Whether only a name can come at the end of `text`: a letter of one is there, or a dot, or a word such as import."""
     word, line = last_word(text), text[text.rfind("\n") + 1 :]
     return bool(word) and not word[0].isdigit() or bool(ASKS_FOR_A_NAME.search(line))
+
+
+def goes_in_circles(line: str) -> bool:
+    """Whether a line repeats itself: 'top.split(tqdm.split(tqdm.split(tqdm.', as a model writes that can't get out of it."""
+    return bool(LOOP.search(line))
 
 
 class Useful:

@@ -15,7 +15,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict
 
 from course_utils.data.hub import HUB_TIMEOUT, IMDB, SST2, DataNotAvailable, load_corpus
-from course_utils.data.review_files import LABEL_NAMES, load_files, split_files
+from course_utils.data.review_files import LABEL_NAMES, SOURCES, load_files, split_files
 from course_utils.files.paths import DATA as DATA_FOLDER
 
 __all__ = ["DATA_FOLDER", "LABEL_NAMES", "DataNotAvailable", "by_kind", "find_folder", "load_reviews", "normalised",
@@ -39,6 +39,8 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         "reviews": the course's reviews; train, validation and test; columns id, text, label, kind, evidence
             (a list of character spans [start, end)), pair (the partner's id or None), frame, unseen_frame.
         "handwritten": the hand-written reviews; test alone; the same columns where they apply.
+        "ordinary": 300 ordinary sentences about films, for testing only; test alone; the same columns as "handwritten",
+            but other kinds: plain, negation, contrast, expectation, irony, others, comparison.
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
@@ -57,7 +59,7 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
     data folder, IMDb or SST-2 cannot be had.
     """
     if not isinstance(source, (str, Path)):
-        raise TypeError(f"got {type(source).__name__} as the source; expected 'reviews', 'handwritten', 'imdb', 'sst2' or "
+        raise TypeError(f"got {type(source).__name__} as the source; expected {SOURCES} or "
                         "the path of a file or folder; for a list of texts use datasets.Dataset.from_dict")
     if source == "imdb":
         return load_corpus(IMDB, ["train", "test"] + ["unsupervised"] * unsupervised, timeout)
@@ -67,17 +69,16 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         return load_corpus(SST2, ["train", "validation"], timeout)
     if source == "reviews":
         return load_files(split_files(find_folder("reviews")))
-    if source == "handwritten":
-        return load_files({"test": find_folder() / "handwritten.jsonl"})
+    if source in ("handwritten", "ordinary"):
+        return load_files({"test": find_folder() / f"{source}.jsonl"})
     try:
         path = Path(source).expanduser() if str(source).strip() else None
         folder = path is not None and path.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, or ~ with the name of nobody
         raise FileNotFoundError(f"there is no file {str(source)[:80]!r} ({getattr(error, 'strerror', None) or error}); "
-                                "expected 'reviews', 'handwritten', 'imdb', 'sst2' or the path of a file or "
-                                "folder") from None
+                                f"expected {SOURCES} or the path of a file or folder") from None
     if path is None:
-        raise FileNotFoundError(f"got {source!r} as the source; expected 'reviews', 'handwritten', 'imdb', 'sst2' or the "
+        raise FileNotFoundError(f"got {source!r} as the source; expected {SOURCES} or the "
                                 "path of a file or folder")
     return load_files(split_files(path) if folder else {"train": path})
 

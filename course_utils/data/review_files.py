@@ -24,9 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict
 
-__all__ = ["LABEL_NAMES", "dataset_of", "load_files", "read_parquet", "split_files"]
+__all__ = ["LABEL_NAMES", "SOURCES", "dataset_of", "load_files", "read_parquet", "split_files"]
 
 LABEL_NAMES = ["negative", "positive"]
+SOURCES = "'reviews', 'handwritten', 'ordinary', 'imdb', 'sst2'"   # for messages that say what was expected
 
 _SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
            "dev": "validation", "test": "test"}
@@ -93,7 +94,7 @@ def _read_columns(path: Path) -> dict[str, list]:
         if "://" in str(path) or re.match("[a-z]+:/", str(path)):
             raise FileNotFoundError(f"there is no file {str(path)!r}; a web address isn't read: download the file, and give "
                                     "the path of your copy")
-        raise FileNotFoundError(f"there is no file {str(path)!r}; expected 'reviews', 'handwritten', 'imdb', 'sst2' "
+        raise FileNotFoundError(f"there is no file {str(path)!r}; expected {SOURCES} "
                                 f"or a path to a file ({kinds}); relative paths start at {Path.cwd()}")
     if path.suffix.lower() not in _READERS:
         raise ValueError(f"{path}: got the extension {path.suffix!r}; expected {kinds}; save it as one")

@@ -28,6 +28,12 @@ KNOWN_ERRORS = (                                        # PyTorch's messages tha
      "small on purpose: a single batch, a single token."),
     ("cannot access local variable", "That variable gets a value only inside a loop or an `if` that doesn't run for this "
      "input. Give it a value before that."),
+    ("Boolean value of Tensor with more than one value is ambiguous", "`and`, `or`, `not` and `if` want a single True or "
+     "False. For a tensor of them write &, | and ~, with each comparison in parentheses; for the whole, .any() or .all()."),
+    ('"bitwise_and_cpu" not implemented', "& binds more tightly than <, so `a & b < 0.5` is read as `(a & b) < 0.5`. Put "
+     "each comparison in parentheses: `a & (b < 0.5)`."),
+    ("Target -1 is out of bounds", "cross_entropy leaves out targets of -100, and no others unless you name them: "
+     "ignore_index=-1."),
     ("step must be greater than zero", "PyTorch can't take a tensor backwards with [::-1]. Write .flip(0), or sort with "
      "descending=True."),
 )

@@ -23,7 +23,8 @@ from course_utils.experiments.tables import update_pages
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
 
-QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model"]  # in the README or on the page of results
+# in the README or on the page of results
+QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model"]
 
 
 def show(name: str, folder: Path) -> None:

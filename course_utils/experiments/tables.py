@@ -91,7 +91,8 @@ def code_table(runs: list[dict]) -> str:
 
 def language_models_table(runs: list[dict]) -> str:
     """Bits per byte of the networks trained on code as a Markdown table, seed by seed, with what they cost."""
-    lines = ["| model | standard library, seed by seed | mean | parameters | million tokens read | minutes |", "|---" * 6 + "|"]
+    lines = ["| model | standard library, seed by seed | mean | parameters | million tokens read | minutes |",
+             "|---" * 6 + "|"]
     for model, same in by_model(runs).items():
         each = [run["test"]["overall"] for run in same]
         lines.append(f"| {model} | {', '.join(f'{bits:.3f}' for bits in each)} | {sum(each) / len(each):.3f} | "
@@ -237,9 +238,10 @@ file's own words, then Python's. In per cent; the last column has only names tha
 
 NETWORKS = """\
 The same modules, read by networks that were trained on the training modules for the same number of steps, on one processor
-core, in windows of 512 tokens: the language model of notebook [13](13_language_model.ipynb), and others of the same size. The
-LSTM's state goes through a whole module; attention sees at most 512 tokens. What a seed changes here is larger than what
-many a published table calls an improvement."""
+core, in windows of 512 tokens: the language model of notebook [13](13_language_model.ipynb), and others of the same size.
+The LSTM's state goes through a whole module; attention sees at most 512 tokens. A seed moves attention's row by up to a
+tenth of a bit, more than many a published table calls an improvement, and the LSTM's by less than a hundredth. The
+minutes were taken on two kinds of processor, so they're a rough guide."""
 
 BETTER = """\
 What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds

@@ -3,6 +3,7 @@
     write_text(path, "…")                               # or write_bytes, write_json
     with replacing(path) as partial: …                  # for a library that writes to a path
     with making_folder(path) as partial: …              # for several files that belong together
+    with replacing_folder(path) as partial: …           # the same, where an older folder has that name
     with locked(folder, "training a model"): …          # one process at a time
 
 Does: write, replace, lock, checksums and fingerprints. Does not: know what is in the files.
@@ -25,8 +26,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 __all__ = [
-    "InUse", "fingerprint", "locked", "making_folder", "other_than_a_file", "remove_partials", "replacing", "sha256",
-    "write_bytes", "write_json", "write_text",
+    "InUse", "fingerprint", "locked", "making_folder", "other_than_a_file", "remove_partials", "replacing",
+    "replacing_folder", "sha256", "write_bytes", "write_json", "write_text",
 ]
 
 
@@ -113,6 +114,32 @@ def making_folder(path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    _flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def replacing_folder(path) -> Iterator[Path]:
+    """As `making_folder`, but a folder of that name is renamed first, and removed once the new one has its name.
+
+    A kill leaves the old folder whole or the new one whole; between the two renames both, under names like '….partial'.
+    """
+    path = Path(os.path.realpath(path))
+    partial, old = _beside(path), _beside(path)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        if path.exists():
+            os.replace(path, old)
+        try:
+            os.replace(partial, path)
+        except OSError:
+            if old.exists():
+                os.replace(old, path)
+            raise
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
     _flush_folder(path.parent)
 
 

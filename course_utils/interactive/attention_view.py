@@ -55,7 +55,8 @@ def attention_view(*what, compare=None, names=None, title: str | None = None, ta
             for real tokens, the others are left out; (key,) the weights of attention pooling.
         layers: numbers of the layers to show, counted from 0; all by default.
         layer, head, token: what is picked at first: a layer, a head or 'mean', the position of a query. By default the
-            first layer and head, and the query with the largest weight there.
+            first layer and head, and the query with the largest weight there. The alternative text begins with the row of
+            a `token` that is given.
         vmax: upper end of the colour scale; by default a round number just above the largest weight of all.
         max_tokens: longer texts begin with head, tail and a 'rest' column, which keeps each row's sum; the pages for the
             middle, and for all tokens, are a click away.
@@ -152,7 +153,7 @@ def _assemble(sides: list[Side], names: list[str], title: str | None, layer: int
     heads = len(first.layers[layer])
     if head != MEAN and (not isinstance(head, int) or isinstance(head, bool) or not 0 <= head < heads):
         raise ValueError(f"head={head!r}; expected a number from 0 to {heads - 1}, or 'mean'")
-    matrix = _matrix(first, layer, head)
+    matrix, chosen = _matrix(first, layer, head), token
     if token is None:  # rounded: what is equal but for the last bits is the same on every machine
         token = int(np.unravel_index(matrix.round(6).argmax(), matrix.shape)[0])
     if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < len(first.queries):
@@ -167,7 +168,9 @@ def _assemble(sides: list[Side], names: list[str], title: str | None, layer: int
     if len(sides) == 2:
         data["match"] = [{"queries": matched(one.queries, two.queries), "keys": matched(one.keys, two.keys)}
                          for one, two in zip(sides[0].kinds, sides[1].kinds, strict=True)]
-    return AttentionView(data, sides[0], **_in_words(sides, names, heading, layer, head, float(vmax), check_rows))
+    partner = data["match"][0]["queries"][chosen] if data["match"] and chosen is not None else -1
+    rows = [chosen, partner if partner >= 0 else None]
+    return AttentionView(data, sides[0], **_in_words(sides, names, heading, layer, head, rows, float(vmax), check_rows))
 
 
 def _sizes(kinds: list[Kind]) -> str:
@@ -187,16 +190,29 @@ def _largest(weights: np.ndarray, tokens: list[str]) -> str:
     return "largest " + "; ".join(f"'{display_token(tokens[k], 30)}' ({k}) {weights[k]:.3f}" for k in order)
 
 
+def _row(kind: Kind, weights: np.ndarray, query: int) -> str:
+    """What the query that was picked attends to, in words: its largest weights, and what the others add up to."""
+    row = weights[query]
+    order = [k for k in np.argsort(-row.round(6), kind="stable")[:3] if row[k] >= 5e-4]
+    told = [f"'{display_token(kind.keys[k], 30)}' (key {k}) {row[k]:.3f}" for k in order]
+    rest = f"; all other keys together {max(0.0, row.sum() - row[order].sum()):.3f}" * (len(row) > len(order) > 0)
+    return (f"The picked row, '{display_token(kind.queries[query], 30)}' (query {query}), attends to "
+            f"{'; '.join(told) or 'no key'}{rest}. ")
+
+
 def _matrix(kind: Kind, layer: int, head: int | str) -> np.ndarray:
     """The (query, key) weights of a head, or of the mean of a layer's heads."""
     return kind.layers[layer].mean(axis=0) if head == MEAN else kind.layers[layer][head]
 
 
-def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, head: int | str, vmax: float,
-              check_rows: bool) -> dict[str, str]:
-    """The still picture of the head that is picked at first, and the alternative text."""
+def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, head: int | str,
+              picked_rows: list[int | None], vmax: float, check_rows: bool) -> dict[str, str]:
+    """The still picture of the head that is picked at first, and the alternative text.
+
+    `picked_rows`: for each side, the query that the caller picked, whose row comes first in the text; None for none.
+    """
     views, pooled, titles, words = [], [], [], [f"{heading}: " if heading else "", "Attention to touch. "]
-    for side, name in zip(sides, names, strict=True):
+    for side, name, row_picked in zip(sides, names, picked_rows):
         kind = side.kinds[0]
         number = layer if layer in kind.layers else next(iter(kind.layers))
         picked = head if head == MEAN or head < len(kind.layers[number]) else 0
@@ -206,7 +222,8 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
         place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
         answer = f" Predicted: {one_line(side.label, 40)}, probability {side.probability:.2f}." if side.label else ""
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
-        words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: "
+        reading = "" if row_picked is None else _row(kind, _matrix(kind, number, picked), row_picked)
+        words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: {reading}"
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
         row = None
         if side.pooling is not None:

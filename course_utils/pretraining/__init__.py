@@ -3,7 +3,7 @@
 Does: `mask_tokens` hides words (`masking`); `WordPieceTokenizer` gives the ids of BERT's (`word_pieces`); `BertEncoder`
 and `MaskedLanguageModel` compute what BERT does, `load_bert` fills them from its files, `MaskedTokenLoss` pretrains them
 with `course_utils.training.fit` (`bert`); `BertClassifier`, `freeze`, `layer_rates` and low-rank adapters fine-tune
-(`fine_tuning`). Does not: learn a vocabulary, or write files for other libraries.
+(`fine_tuning`). Does not: learn a vocabulary, or write models for other libraries.
 
     encoder, tokenizer = load_bert("bert-base-uncased")
     x = encoder(torch.tensor([tokenizer.encode("Not dull.")])).x           # (1, seq_len, d_model)

@@ -152,8 +152,9 @@ class MaskedLanguageModel(nn.Module):
     ) -> Tensor:
         x = self.encoder(token_ids, attention_mask, token_types).x         # (batch, seq_len, d_model)
         x = x if chosen is None else x[chosen]                             # (chosen, d_model)
-        x = self.transform_norm(F.gelu(self.transform(x)))
-        return F.linear(x, self.encoder.embedding.weight, self.output_bias)
+        x, kind = self.transform(x), self.config.activation                # that of the blocks
+        x = F.relu(x) if kind == "relu" else F.gelu(x, approximate="tanh" if kind == "gelu_tanh" else "none")
+        return F.linear(self.transform_norm(x), self.encoder.embedding.weight, self.output_bias)
 
 
 @dataclasses.dataclass(frozen=True)

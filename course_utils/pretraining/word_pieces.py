@@ -6,10 +6,12 @@ Exported from notebooks/14_pretraining.ipynb: edit it there.
 import dataclasses
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
+from course_utils.files import write_text
 from course_utils.tokenization import Token
 from course_utils.training import character_kinds as kinds
-from course_utils.training.word_piece_files import SPECIAL
+from course_utils.training.word_piece_files import SPECIAL, word_piece_files
 
 __all__ = [
     "longest_pieces",
@@ -129,3 +131,11 @@ class WordPieceTokenizer:
         if wrong := [i for i in ids if not 0 <= i < self.vocab_size]:
             raise ValueError(f"id {wrong[0]} is not in the vocabulary; its ids go from 0 to {self.vocab_size - 1}")
         return " ".join(self.vocabulary[i] for i in ids).replace(" ##", "")
+
+    def save(self, folder: str | Path, max_len: int = 512) -> None:
+        """Write tokenizer.json, vocab.txt and tokenizer_config.json, which the library's `BertTokenizer` reads.
+
+        Raises ValueError for a token that is there twice, or that has a line break in it.
+        """
+        for name, text in word_piece_files(self.vocabulary, max_len=max_len, **vars(self.cleaning)).items():
+            write_text(Path(folder) / name, text)

@@ -26,13 +26,13 @@ STYLE = formulas.STYLE + """
   .fraction > .top, .root { border-color: #eee; }
 }
 * { box-sizing: border-box; }
-body { font: 8.7pt/1.17 "Times New Roman", Times, serif; color: var(--ink); background: var(--paper); width: 194mm;
+body { font: 8.7pt/1.15 "Times New Roman", Times, serif; color: var(--ink); background: var(--paper); width: 194mm;
   margin: 6mm auto; }
 h1 { font-size: 13pt; margin: 0; }
 h2 { font-size: 9.5pt; margin: 1.6mm 0 0.4mm; }
 p { margin: 0.4mm 0; }
 table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: baseline; padding: 0.25mm 1.2mm 0.25mm 0; border-bottom: 0.4pt solid var(--line);
+th, td { text-align: left; vertical-align: baseline; padding: 0.12mm 1.2mm 0.12mm 0; border-bottom: 0.4pt solid var(--line);
   font-weight: normal; }
 thead th { color: var(--soft); font-size: 8pt; }
 .flow tbody th { font-weight: bold; }

@@ -32,6 +32,14 @@ from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.language_model import KeyValueCache, LanguageModel, LanguageModelConfig, bits_per_byte, next_token_loss
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import AlibiPositions, LearnedPositions, RotaryPositions, SinusoidalPositions
+from course_utils.pretraining import (
+    BertConfig,
+    BertEncoder,
+    LowRankAdapter,
+    MaskedLanguageModel,
+    MaskedTokenLoss,
+    mask_tokens,
+)
 from course_utils.tokenization import WordTokenizer, pad_batch
 from course_utils.tools.cheat_page import Box, page
 from course_utils.tools.formulas import formula, from_markdown, root
@@ -183,6 +191,26 @@ def language_rows() -> list[Row]:
     ]
 
 
+def pretraining_rows() -> list[Row]:
+    """Hidden words, the encoder that's asked for them, and an adapter for fine-tuning it."""
+    sizes = {name: SIZES[name] for name in ("vocab_size", "d_model", "d_ff", "max_len")}
+    model = MaskedLanguageModel(BertConfig(**sizes, num_heads=SIZES["heads"], num_layers=2)).eval()
+    token_ids, mask = small_batch()
+    hidden = mask_tokens(token_ids, mask, mask_id=1, vocab_size=SIZES["vocab_size"])
+    result = model.encoder(hidden.inputs, mask)
+    adapter = LowRankAdapter(nn.Linear(SIZES["d_model"], SIZES["d_model"]), rank=2)
+    return [
+        Row("hide", "of the chosen 15 %, 80 % become [MASK], 10 % a random id",
+            {"both": alike(hidden.inputs, hidden.chosen)}, mask_tokens),
+        Row("hidden word", "mean of −ln *p*(right id) over the chosen positions alone",
+            {"": model(hidden.inputs, mask)}, MaskedTokenLoss),
+        Row("BERT", "LN(*x* + position + type), post-norm blocks; pooler tanh(*x*_{0} *W* + *b*)", {"": result.x},
+            BertEncoder),
+        Row("adapter", "*x W*<sup>⊤</sup> + (*α*/*r*) *x D*<sup>⊤</sup> *U*<sup>⊤</sup>;&ensp; *W* is frozen, *D* starts "
+            "random, *U* at 0", {"": adapter(result.x)}, LowRankAdapter),
+    ]
+
+
 def measuring_rows(model: SelfAttentionClassifier) -> list[Row]:
     """What notebooks 09 to 12 measure."""
     token_ids, mask = small_batch()
@@ -320,7 +348,8 @@ def cheat_sheet() -> str:
         saved = ReviewClassifier.load(CHECKPOINTS / "reviews").model
         flow = [(title, [row.cells() for row in rows]) for title, rows in (
             ("Text to vectors", input_rows(model)), ("Attention", attention_rows()), ("The classifier", block_rows(model)),
-            ("The language model", language_rows()), ("Measuring", measuring_rows(model)))]
+            ("Language models: next words, hidden words", [*language_rows(), *pretraining_rows()]),
+            ("Measuring", measuring_rows(model)))]
         sizes = formula(f"*d* = {saved.config.d_model}, *d*_{{ff}} = {saved.config.d_ff}")
         boxes = [
             Box(f"Parameters; in 08: {sizes}, {saved.config.vocab_size:,} ids",

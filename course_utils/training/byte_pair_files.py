@@ -1,7 +1,8 @@
-"""GPT-2's tokenizer from its files, as the byte pairs of notebook 02.
+"""GPT-2's tokenizer from its files, as the byte pairs of notebook 02; and those of notebook 02 as files for the library.
 
-Does: read tokenizer.json, or vocab.json and merges.txt, and give a `BPETokenizer` with the ids of those files. Does not:
-read other kinds of tokenizer; for these it gives None, and `transformers.AutoTokenizer` reads them.
+Does: read tokenizer.json, or vocab.json and merges.txt, and give a `BPETokenizer` with the ids of those files; write a
+`BPETokenizer` for `transformers`. Does not: read other kinds of tokenizer; for these it gives None, and
+`transformers.AutoTokenizer` reads them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from pathlib import Path
 
 from course_utils.tokenization import BPETokenizer
 
-__all__ = ["GPT2Tokenizer", "read_gpt2_tokenizer"]
+__all__ = ["GPT2Tokenizer", "byte_pair_files", "read_gpt2_tokenizer"]
 
 _NUMBERS = "".join(one for one in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(one) in ("Nl", "No"))
 _LETTER, _SPACE = rf"(?:(?![{_NUMBERS}])[^\W\d_])", r"(?:(?![\x1c-\x1f])\s)"
+
+
+def _signs() -> list[str]:
+    """How the files write each of the 256 bytes: 'Ġ' for a space."""
+    signs = [chr(b) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174 else None for b in range(256)]
+    spare = iter(range(256, 512))
+    return [sign or chr(next(spare)) for sign in signs]
 
 
 class _Pairs(BPETokenizer):
@@ -36,9 +44,7 @@ class GPT2Tokenizer:
     """
 
     def __init__(self, vocab: dict[str, int], merges: Iterable[tuple[str, str]]):
-        signs = [chr(b) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174 else None for b in range(256)]
-        spare = iter(range(256, 512))
-        signs = [sign or chr(next(spare)) for sign in signs]               # how the files write each byte
+        signs = _signs()
         written = ["", *(signs[token[0]] for token in BPETokenizer().tokens[1:])]  # our id -> the token as they write it
         place, pairs = {token: i for i, token in enumerate(written)}, []
         for left, right in merges:
@@ -98,3 +104,28 @@ def read_gpt2_tokenizer(folder: Path) -> GPT2Tokenizer | None:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the tokenizer's files in {folder} can't be used ({type(error).__name__}: {str(error)[:150]}); "
                          "download them again, or take them away to load the model alone") from None
+
+
+def byte_pair_files(tokenizer: BPETokenizer, max_len: int) -> dict[str, str]:
+    """The texts of tokenizer.json and tokenizer_config.json, by these names: the library's tokenizer with the same ids.
+
+    A text for the model has at most `max_len` tokens. Nothing is put before or after a text. Raises ValueError where two
+    merges give the same token.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
+    signs = _signs()
+    written = ["<pad>", *("".join(signs[b] for b in token) for token in tokenizer.tokens[1:])]  # id -> as in the files
+    ids = {token: i for i, token in enumerate(written)}
+    if len(ids) != len(written):
+        twice = next(token for i, token in enumerate(written) if ids[token] != i)
+        raise ValueError(f"two merges give the token {twice!r:.60}, and in a file each token has one id; train the merges "
+                         "again")
+    library = Tokenizer(models.BPE(vocab=ids, merges=[(written[left], written[right]) for left, right in tokenizer.merges]))
+    library.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(tokenizer.pattern.pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    library.decoder = decoders.ByteLevel()
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "model_max_length": max_len,
+                "clean_up_tokenization_spaces": False, "model_input_names": ["input_ids", "attention_mask"]}
+    return {"tokenizer.json": library.to_str(pretty=True), "tokenizer_config.json": json.dumps(settings, indent=2) + "\n"}

@@ -1,15 +1,17 @@
 """BERT's tokenizer from its files: tokenizer.json, or vocab.txt and tokenizer_config.json.
 
-Does: read the vocabulary and the settings that `WordPieceTokenizer` of notebook 14 takes. Does not: read other kinds of
-tokenizer; for these it gives None, and `transformers.AutoTokenizer` reads them.
+Does: read the vocabulary and the settings that `WordPieceTokenizer` of notebook 14 takes, and write them for the library.
+Does not: read other kinds of tokenizer; for these it gives None, and `transformers.AutoTokenizer` reads them.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["SPECIAL", "read_word_pieces"]
+__all__ = ["SPECIAL", "read_word_pieces", "word_piece_files"]
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -60,3 +62,29 @@ def _from_two_files(folder: Path) -> dict | None:
     return {"vocabulary": [token.removesuffix("\r") for token in vocabulary],
             "lower_case": settings.get("do_lower_case", True),
             "strip_accents": settings.get("strip_accents"), "split_chinese": settings.get("tokenize_chinese_chars", True)}
+
+
+def word_piece_files(
+    vocabulary: Sequence[str], lower_case: bool = True, strip_accents: bool | None = None, split_chinese: bool = True,
+    max_len: int = 512,
+) -> dict[str, str]:
+    """The texts of tokenizer.json, vocab.txt and tokenizer_config.json, by these names, for a tokenizer with these settings.
+
+    `vocabulary` lists the tokens in the order of their ids; a text for the model has at most `max_len` of them. Raises
+    ValueError for a token that is there twice, and for one that has no line of its own in vocab.txt.
+    """
+    from tokenizers import BertWordPieceTokenizer
+
+    twice = [token for token, count in Counter(vocabulary).items() if count > 1]
+    broken = [token for token in vocabulary if not token or set(token) & set("\r\n")]
+    if twice or broken:
+        raise ValueError(f"the vocabulary holds {(twice or broken)[0]!r:.60}{' twice' if twice else ''}; each token must be "
+                         "there once, without a line break, so that it has a line of its own in vocab.txt")
+    library = BertWordPieceTokenizer(
+        vocab={token: i for i, token in enumerate(vocabulary)}, lowercase=lower_case, strip_accents=strip_accents,
+        handle_chinese_chars=split_chinese)
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower_case, "strip_accents": strip_accents,
+                "tokenize_chinese_chars": split_chinese, "model_max_length": max_len,
+                **{f"{name[1:-1].lower()}_token": name for name in SPECIAL}}
+    return {"tokenizer.json": library.to_str(pretty=True), "vocab.txt": "".join(f"{token}\n" for token in vocabulary),
+            "tokenizer_config.json": json.dumps(settings, indent=2) + "\n"}

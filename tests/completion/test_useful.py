@@ -56,3 +56,19 @@ def test_there_is_no_line_where_the_model_goes_on_with_the_word_it_has_just_ende
     for rest, line in (("import", ""), ("_x", ""), (" os", "import os"), ("(x)", "import(x)")):
         monkeypatch.setattr(CodeCompleter, "continue_line", lambda *_, rest=rest: rest)
         assert counted().suggest("imp")[1] == line
+
+
+def test_there_is_no_line_that_goes_in_circles(monkeypatch):
+    monkeypatch.setattr(CodeCompleter, "complete", lambda self, text, number: [Completion("path", 0.9)])
+    for rest, line in ((".join(os.path.join(os.path.join(os.path.", ""), ("-Max-fall-fall-fall-fall", ""),
+                       (" of the value of the value of", ""), (" = [0, 0, 0, 1, 1, 1]", "path = [0, 0, 0, 1, 1, 1]"),
+                       (".join(self.name, self.path)", "path.join(self.name, self.path)")):
+        monkeypatch.setattr(CodeCompleter, "continue_line", lambda *_, rest=rest: rest)
+        assert counted().suggest("os.pa")[1] == line
+
+
+def test_there_is_no_line_that_begins_with_what_is_no_name(monkeypatch):
+    monkeypatch.setattr(CodeCompleter, "complete", lambda self, text, number: [])
+    for typed, rest, line in (("if sn", "qzt_type == 'posix':", ""), ("if se", "lf.x:", "self.x:")):
+        monkeypatch.setattr(CodeCompleter, "continue_line", lambda *_, rest=rest: rest)
+        assert counted().suggest(typed)[1] == line

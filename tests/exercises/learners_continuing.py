@@ -41,6 +41,20 @@ def one_pair_short(token_ids):
     return torch.stack(inputs, dim=1), torch.stack(targets, dim=1)
 
 
+def turned(token_ids):
+    """Time first: cut along the rows of the transposed ids."""
+    return token_ids.T[:-1].T, token_ids.T[1:].T
+
+
+def by_differences(token_ids):
+    return token_ids[:, :-1], token_ids[:, :-1] + token_ids.diff(dim=1)
+
+
+def pairs_of_each(token_ids):
+    pairs = [[list(pair) for pair in zip(row, row[1:])] for row in token_ids.tolist()]
+    return tuple(torch.tensor(pairs).unbind(-1))
+
+
 # ---------------------------------------------------------------- 13.2
 
 
@@ -182,6 +196,44 @@ def loss_and_count(logits, token_ids, pad_id):
     return right("13.2")(logits, token_ids, pad_id), int((token_ids[:, 1:] != pad_id).sum())
 
 
+def by_distribution(logits, token_ids, pad_id):
+    logs = torch.distributions.Categorical(logits=logits[:, :-1]).log_prob(token_ids[:, 1:])
+    return -logs[token_ids[:, 1:] != pad_id].mean()
+
+
+def only_what_counts(logits, token_ids, pad_id):
+    targets = token_ids[:, 1:]
+    return F.cross_entropy(logits[:, :-1][targets != pad_id], targets[targets != pad_id])
+
+
+def targets_moved(logits, token_ids, pad_id):
+    """All logits stay; the ids move by one, and what comes round is made padding."""
+    targets = token_ids.roll(-1, dims=1)
+    targets[:, -1] = pad_id
+    return F.cross_entropy(logits.mT, targets, ignore_index=pad_id)
+
+
+def both_cut_in_front(logits, token_ids, pad_id):
+    return F.cross_entropy(logits[:, 1:].flatten(0, 1), token_ids[:, 1:].flatten(), ignore_index=pad_id)
+
+
+def divided_by(count):
+    def loss(logits, token_ids, pad_id):
+        return (each_of(logits, token_ids) * (token_ids[:, 1:] != pad_id)).sum() / count(token_ids, pad_id)
+    return loss
+
+
+def softmax_without_padding(logits, token_ids, pad_id):
+    logits = logits.clone()
+    logits[..., pad_id] = -math.inf
+    return right("13.2")(logits, token_ids, pad_id)
+
+
+def yes_or_no_each(logits, token_ids, pad_id):
+    wanted = F.one_hot(token_ids[:, 1:], logits.shape[-1]).to(logits.dtype)
+    return F.binary_cross_entropy_with_logits(logits[:, :-1], wanted)
+
+
 # ---------------------------------------------------------------- 13.3
 
 
@@ -269,3 +321,34 @@ def all_the_same(probabilities, p):
 def only_those_kept(probabilities, p):
     kept = right("13.3")(probabilities, p)
     return kept[kept > 0]
+
+
+def by_comparing_all(probabilities, p):
+    """What is ahead of each token, from a table of who comes before whom."""
+    ids = torch.arange(len(probabilities))
+    ahead = (probabilities > probabilities[:, None]) | ((probabilities == probabilities[:, None]) & (ids < ids[:, None]))
+    kept = probabilities * ((ahead * probabilities).sum(dim=1) < p - 1e-7)
+    return kept / kept.sum()
+
+
+def in_double(probabilities, p):
+    ordered, ids = probabilities.double().sort(descending=True, stable=True)
+    kept = torch.zeros_like(ordered).index_put((ids,), ordered * (ordered.cumsum(0) - ordered < p - 1e-9))
+    return (kept / kept.sum()).to(probabilities.dtype)
+
+
+def trimmed(probabilities, p):
+    left, kept = p, torch.zeros_like(probabilities)
+    for i in probabilities.argsort(descending=True, stable=True).tolist():
+        kept[i] = min(probabilities[i].item(), max(left, 0.0))
+        left -= probabilities[i].item()
+    return kept / kept.sum()
+
+
+def zeros_in_a_softmax(probabilities, p):
+    return (probabilities * (right("13.3")(probabilities, p) > 0)).softmax(dim=0)
+
+
+def hidden_as_logits(probabilities, p):
+    kept = right("13.3")(probabilities, p)
+    return kept.masked_fill(kept == 0, -math.inf)

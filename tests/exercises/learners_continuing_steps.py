@@ -94,6 +94,29 @@ def no_cache_yet(query, key, value, past_keys, past_values, rotate):
     return right("13.4")(query, key, value, past_keys, past_values, rotate)
 
 
+def room_made(query, key, value, past_keys, past_values, rotate):
+    """Room for one more by padding, and what is new added there."""
+    past = past_keys.shape[2]
+    keys = F.pad(past_keys, (0, 0, 0, 1)) + F.pad(rotate(key, past), (0, 0, past, 0))
+    values = F.pad(past_values, (0, 0, 0, 1)) + F.pad(value, (0, 0, past, 0))
+    return F.scaled_dot_product_attention(rotate(query, past), keys, values), keys, values
+
+
+def softmax_over_heads(query, keys, values):
+    return (query @ keys.mT / query.shape[-1] ** 0.5).softmax(1) @ values
+
+
+def scaled_after_softmax(query, keys, values):
+    return (query @ keys.mT).softmax(-1) / query.shape[-1] ** 0.5 @ values
+
+
+def itself_hidden(query, keys, values):
+    """A causal mask with the diagonal hidden as well."""
+    mask = torch.ones(1, keys.shape[2], dtype=torch.bool)
+    mask[:, -1] = keys.shape[2] == 1
+    return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+
+
 # ---------------------------------------------------------------- 13.5
 
 
@@ -147,6 +170,43 @@ def up_to_the_second(logits_of, token_ids, vocab_size):
         if not torch.equal(logits_of(one_more(token_ids.clone(), back, vocab_size))[:, -1], before):
             furthest = back
     return furthest
+
+
+def all_in_one_batch(logits_of, token_ids, vocab_size):
+    """A text for each token that is changed, all read at once."""
+    seq_len = token_ids.shape[1]
+    texts = torch.where(torch.eye(seq_len, dtype=torch.bool), (token_ids + 1) % vocab_size, token_ids)
+    seen = (logits_of(texts)[:, -1] != logits_of(token_ids)[:, -1]).any(dim=1)
+    return int(seq_len - seen.nonzero().min()) if seen.any() else 0
+
+
+def from_the_beginning(logits_of, token_ids, vocab_size):
+    seq_len = token_ids.shape[1]
+    for back in range(seq_len, 0, -1):
+        changed = token_ids.clone()
+        changed[0, seq_len - back] = (changed[0, seq_len - back] - 1) % vocab_size
+        if (logits_of(changed)[0, -1] != logits_of(token_ids)[0, -1]).any():
+            return back
+    return 0
+
+
+def counted_from_zero(logits_of, token_ids, vocab_size):
+    before, furthest = logits_of(token_ids)[:, -1], 0
+    for back in range(token_ids.shape[1]):                                 # [:, -0] is the first token
+        if not torch.equal(logits_of(one_more(token_ids.clone(), back, vocab_size))[:, -1], before):
+            furthest = back
+    return furthest
+
+
+def set_to(value):
+    def change(changed, back, vocab_size):
+        changed[:, -back] = value(changed[:, -back], vocab_size)
+        return changed
+    return change
+
+
+def nearly(one, other):
+    return torch.allclose(one, other, atol=0.1)
 
 
 # ---------------------------------------------------------------- 13.6

@@ -43,6 +43,7 @@ USELESS_DATA = {
     "the home of nobody": (lambda: "~nobody-of-that-name/x.csv", "there is no file"),
     "an empty folder": (lambda: Path("empty").mkdir() or "empty", "expected train, validation or test"),
     "test reviews alone": (lambda: "handwritten", "handwritten has no training reviews, only the split test"),
+    "test sentences alone": (lambda: "ordinary", "ordinary has no training reviews, only the split test"),
     "a folder without train": (lambda: folder(test=rows()), "f has no training reviews"),
     "a folder called train.csv": (lambda: Path("f/train.csv").mkdir(parents=True) or "f",
                                   "train.csv is a folder; expected a file"),

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel
 
 from course_utils.experiments import pretrained_reviews as shared
 from course_utils.experiments.pretrained_reviews import FixedSteps, encoded_reviews, first_of
-from course_utils.experiments.sets import pretrained, small_encoder
+from course_utils.experiments.sets import pretrained, small_encoder, static_vectors
 from course_utils.pretraining import LowRankAdapter
 from course_utils.training import BatchOptions, EncodedReviews, batches
 from course_utils.training.word_piece_files import SPECIAL
@@ -44,7 +44,7 @@ def small(monkeypatch, tmp_path):
     for module in (shared, pretrained, small_encoder):
         monkeypatch.setattr(module, "reviews", lambda unsupervised=False: every if unsupervised else splits)
     cached = (pretrained.base, pretrained.encoded, pretrained.settings, small_encoder.tokenizer, small_encoder.encoded,
-              small_encoder.settings)
+              small_encoder.settings, static_vectors.settings)
     for function in cached:
         function.cache_clear()
     yield tmp_path
@@ -131,3 +131,20 @@ def test_reviews_are_encoded_once_without_line_breaks(small):
     few = first_of(REVIEWS, 4, 1)
     assert len(few.ids) == 4 and few != first_of(REVIEWS, 4, 2) and all(
         REVIEWS.labels[ids[0]] == label for ids, label in zip(few.ids, few.labels))
+
+
+def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
+    monkeypatch.setattr(static_vectors, "STEPS", 4)
+    monkeypatch.setattr(static_vectors, "CHECKS", 2)
+    monkeypatch.setattr(static_vectors, "ROWS", {start: static_vectors.Row(start, 64) for start in static_vectors.RATES})
+    pieces, width = pretrained.base()[0].embedding.weight.shape
+    runs = {start: static_vectors.run(start, 0, None) for start in static_vectors.RATES}
+    for start, run in runs.items():
+        assert run["parameters"] == pieces * width + 2 * width + 2
+        assert run["trained"] == (2 * width + 2 if start == "frozen" else run["parameters"]), start
+        assert set(run["tried"]) == {str(rate) for rate in static_vectors.RATES[start]}
+        assert run["tried"][str(run["learning_rate"])] == max(run["tried"].values())
+        assert run["steps"] == 4 and 0 <= run["test"]["accuracy"] <= 1
+    frozen, base = static_vectors.bag("frozen"), pretrained.base()[0].embedding.weight
+    assert torch.equal(frozen.embedding.weight, base)
+    assert not torch.equal(static_vectors.bag("learned").embedding.weight, base)

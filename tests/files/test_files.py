@@ -21,6 +21,7 @@ from course_utils.files import (
     other_than_a_file,
     remove_partials,
     replacing,
+    replacing_folder,
     sha256,
     write_bytes,
     write_json,
@@ -189,6 +190,19 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     (left / "one").write_text("1")
     remove_partials(tmp_path / "models" / "b")
     assert os.listdir(tmp_path / "models") == ["a"]
+
+
+def test_a_folder_is_replaced_by_a_whole_one_or_stays(tmp_path):
+    path = tmp_path / "models" / "a"
+    for number in ("1", "2"):
+        with replacing_folder(path) as partial:
+            write_text(partial / f"file {number}", number)
+        assert os.listdir(path) == [f"file {number}"]
+    with pytest.raises(KeyboardInterrupt):
+        with replacing_folder(path) as partial:
+            write_text(partial / "file 3", "3")
+            raise KeyboardInterrupt
+    assert os.listdir(path) == ["file 2"] and os.listdir(tmp_path / "models") == ["a"]
 
 
 def test_a_fingerprint_depends_on_every_part_and_on_nothing_else():

@@ -172,6 +172,25 @@ def test_the_still_picture_is_small_and_shows_the_picked_head():
     assert "mean of the heads" in attention_view(FOUR, weights(2, 3, 4, 4), head="mean").still
 
 
+def test_the_alternative_text_gives_the_row_of_a_picked_token():
+    given = torch.tensor([[1.0, 0, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0.1, 0.2, 0.7, 0, 0],
+                          [0.1, 0.55, 0.05, 0.3, 0], [0.02, 0.4, 0.05, 0.5, 0.03]])
+    tokens = ["a", "b", "c", "b", "d"]
+    last = attention_view(tokens, given, token=4)
+    assert ("Layer 0, head 0: The picked row, 'd' (query 4), attends to 'b' (key 3) 0.500; 'b' (key 1) 0.400; 'c' (key 2) "
+            "0.050; all other keys together 0.050. Heatmap of") in last.alt
+    assert "'a' (query 0), attends to 'a' (key 0) 1.000; all other keys together 0.000. Heat" in attention_view(
+        tokens, given, token=0).alt
+    assert "picked row" not in attention_view(tokens, given).alt             # nobody picked it
+    empty = attention_view(["a", "b"], torch.zeros(2, 2), token=1, check_rows=False)
+    assert "'b' (query 1), attends to no key. " in empty.alt
+    both = attention_view(tokens, given, token=4, compare=attention_view([*"bdbac"], given))
+    assert "'d' (query 4), attends to" in both.alt
+    assert "'d' (query 1), attends to 'd' (key 1) 0.750; 'b' (key 0) 0.250" in both.alt
+    alone = attention_view(tokens, given, token=4, compare=attention_view([*"abc"], given[:3, :3]))
+    assert alone.alt.count("picked row") == 1                                # 'd' has no partner there
+
+
 def test_comparisons_share_one_scale(classifier):
     flat, sharp = torch.full((2, 4, 4), 0.25), weights(2, 4, 4, spread=9)
     both = attention_view(FOUR, flat, compare=attention_view(FOUR, sharp), names=("before", "after"))

@@ -24,7 +24,7 @@ MODEL = cheat_sheet.small_model()
 def every_row() -> dict[str, cheat_sheet.Row]:
     """The rows of the sheet by their first cell."""
     rows = [*cheat_sheet.input_rows(MODEL), *cheat_sheet.attention_rows(), *cheat_sheet.block_rows(MODEL),
-            *cheat_sheet.language_rows(), *cheat_sheet.measuring_rows(MODEL)]
+            *cheat_sheet.language_rows(), *cheat_sheet.pretraining_rows(), *cheat_sheet.measuring_rows(MODEL)]
     assert len({row.what for row in rows}) == len(rows)
     return {row.what: row for row in rows}
 
@@ -57,6 +57,8 @@ EXPECTED = {
     "stack": "(batch, seq_len, d_model)",
     "pooling": "w (batch, seq_len) pooled (batch, d_model)", "logits": "z (batch, classes)", "loss": "mean: a number",
     "next token": "(batch, seq_len, vocab_size)", "cache": "(batch, heads, seq_len, d_head)", "bits per byte": "",
+    "hide": "both (batch, seq_len)", "hidden word": "(batch, seq_len, vocab_size)",
+    "BERT": "(batch, seq_len, d_model)", "adapter": "(batch, seq_len, d_model)",
     "accuracy": "", "A minus B": "", "distance": "(batch, layers, heads)", "entropy": "(batch, layers, heads)",
     "gates": "(layers, heads)", "importance": "(layers, heads)", "occlusion": "(batch, seq_len)",
     "rollout": "(batch, query, key)", "gradients": "(batch, seq_len)", "top tokens": "(batch,)",
@@ -92,7 +94,7 @@ def test_a_row_names_code_that_exists_and_a_section_that_teaches_it(row):
 
 def test_the_whole_course_is_on_the_sheet():
     numbers = {row.cells()[4][:2] for row in ROWS.values()} | {n for places in cheat_sheet.MISTAKES for n in places}
-    assert numbers == {f"{n:02}" for n in range(14)} - {"01"}                # 01 has texts and counts, no shapes
+    assert numbers == {f"{n:02}" for n in range(15)} - {"01"}                # 01 has texts and counts, no shapes
 
 
 # what each formula is copied from
@@ -115,6 +117,9 @@ IN_THE_NOTEBOOKS = {
            r"$\left|\partial \text{loss} / \partial g_h\right|$"],
     "11": [r"$\tilde A = \frac12(\bar A + I)$", r"$f(\text{input}) - f(\text{baseline})$"],
     "12": [r"$m\,s^2/n^2$", r"$s_A^2/k_A + s_B^2/k_B$"],
+    "14": ["80 % become `[MASK]`, 10 % become a random token and 10 % stay as they are",
+           r"$-\ln p$(right token) over the **chosen** positions", r"$x W^T + \frac{\alpha}{r}\, x D^T U^T$",
+           "$U$ starts at zero", "| after that sum | dropout | **layer norm**, then dropout |"],
 }
 
 

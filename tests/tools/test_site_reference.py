@@ -72,7 +72,7 @@ def test_each_exported_cell_leads_to_the_reference_and_its_section_has_the_label
     cells = [{**cell, "source": "".join(cell["source"])} for cell in _cells(notebook)]
     made = reference.linked(notebook, cells)
     labels = [name for cell in made for name in re.findall(r"^\(([\w-]+)\)=\n## ", cell["source"], re.M)]
-    assert len(labels) == len(set(labels)) >= 5
+    assert len(labels) == len(set(labels)) >= 3
     entries = [entry for entry in reference.everything() if entry.notebook == notebook]
     assert entries and {reference.label(notebook, entry.section) for entry in entries} <= set(labels)
     after = [made[i + 1]["source"] for i, cell in enumerate(made) if cell["source"].startswith("#| export ")]

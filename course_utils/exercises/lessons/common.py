@@ -80,7 +80,9 @@ def _innermost(part):
 def two_results(output, first: str, second: str) -> tuple:
     """The two results of a function as tensors. Raises TypeError, with what came instead, for anything else."""
     if not isinstance(output, (tuple, list)) or len(output) != 2:
-        got = f"one tensor, {tuple(output.shape)}" if isinstance(output, torch.Tensor) else what(output)
+        got = (f"one tensor, {tuple(output.shape)}" if isinstance(output, torch.Tensor) else
+               f"{len(output)} results" if isinstance(output, (tuple, list)) else
+               f"a dictionary with the keys {', '.join(map(repr, output))}" if isinstance(output, dict) else what(output))
         raise TypeError(f"expected two results, {first} and {second}, got {got}. End with `return {first}, {second}`")
     return one_tensor(output[0], first), one_tensor(output[1], second)
 

@@ -14,9 +14,11 @@ from course_utils.experiments.sets import (
     learning_curves,
     llama_changes,
     pretrained,
+    pretrained_vectors,
     scoreboard,
     sentiment_axis,
     small_encoder,
+    static_vectors,
     token_range,
 )
 
@@ -24,7 +26,7 @@ SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
-                   pretrained, small_encoder)
+                   pretrained, pretrained_vectors, small_encoder, static_vectors)
 }
 
 

@@ -13,9 +13,9 @@ def _hidden_by_loops(token_ids, chosen, fate, others, mask_id):
     for row, places in enumerate(chosen.tolist()):
         for column, asked in enumerate(places):
             number = float(fate[row, column])
-            if asked and round(number, 6) < 0.8:
+            if asked and number < 0.8:
                 rows[row][column] = mask_id
-            elif asked and round(number, 6) < 0.9:
+            elif asked and number < 0.9:
                 rows[row][column] = int(others[row, column])
     return rows
 

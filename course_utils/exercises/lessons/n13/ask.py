@@ -150,6 +150,11 @@ CAUSAL_LOSS = Exercise(
                 "Near the end of the texts few answers are left, and each of those then counts for more than the others."),
         Mistake("summed", lambda case: f"{_loss_seen(case)} You add up {_counted(case)} answers.", "A mean is asked for. "
                 "With a sum, a longer batch would take a larger step."),
+        Mistake("divided-by-texts", lambda case: f"{_loss_seen(case)} {_counted(case)} answers count, in "
+                f"{len(case.inputs[1])} text{'s' * (len(case.inputs[1]) != 1)}.", "You divide the sum by the number of "
+                "texts. The mean is asked for over the answers: a batch of longer texts would take a larger step."),
+        Mistake("first-tokens-in-the-divisor", _of_answers, "You divide by the number of real tokens. But the first token "
+                "of a text is never asked for, so there are fewer answers than tokens: count the targets."),
         Mistake("bits", _loss_seen, "Your loss is in bits: you take the logarithm to base 2. In nats it's the natural "
                 "logarithm, as cross_entropy gives it."),
         Mistake("no-minus", _loss_seen, "The logarithm of a probability is negative, and the loss is minus that. Trained "
@@ -264,8 +269,9 @@ BITS = Exercise(
     properties=(
         Property(lambda case: case.answer < 0, _bits, "A cost is never negative."),
         Property(lambda case: case.inputs[2].isascii() and len(case.inputs[2]) > 1 and gap(case) > 1e-3
-                 and _is_whole(_implied(case)), _of_other_bytes, "So the bits are right, and the "
-                 "bytes are miscounted. Every character counts, spaces and line ends too, and nothing else does."),
+                 and _is_whole(_implied(case)), _of_other_bytes, "If you have the bits right, "
+                 "the bytes are miscounted: every character counts, spaces and line ends too, and nothing else does. If you "
+                 "divide by len(text.encode()), look at the bits again."),
         Property(lambda case: case.inputs[2].isascii() and gap(case) > 1e-3, _bits, "Every character here is one byte, so "
                  "the bits are wrong. How many nats does the whole text cost, and how many bits is that?"),
         Property(lambda case: gap(case) > 1e-3, _bits, "For plain code your numbers are right. Here some characters take "

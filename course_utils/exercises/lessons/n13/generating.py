@@ -65,7 +65,8 @@ def _crossing(case: Case) -> bool:
 NUCLEUS = Exercise(
     probes=probes.nucleus_probes, forbidden=("course_utils.language_model.sampling_probabilities",),
     signature="nucleus(probabilities (vocab,), p) -> probabilities (vocab,)",
-    not_finite="That is 0 / 0: no token was kept. The most probable token always stays, even if it alone has more than p.",
+    not_finite="If it's NaN, that's 0 / 0: no token was kept, and the most probable one always stays, even if it alone has "
+    "more than p. If it's infinite: -inf hides a token among logits. These are probabilities, so what is left out gets 0.",
     mistakes=(
         Mistake("cut-early", _keeps, "You cut one token early: the one that crosses p belongs to the nucleus. Where the "
                 "first token alone has more than p, nothing is left at all."),
@@ -84,6 +85,10 @@ NUCLEUS = Exercise(
                 "sum."),
         Mistake("softmax-at-the-end", _wrong_token, "The right tokens are left, but a softmax of probabilities makes them "
                 "nearly equal. To sum to one again they only need to be divided by their sum."),
+        Mistake("softmax-over-zeros", _keeps, "You set the others to 0, but then a softmax brings them back, since e⁰ is 1. "
+                "What's left only needs to be divided by its sum."),
+        Mistake("last-one-trimmed", _wrong_token, "You trim the token that crosses p, so that the sum is exactly p. It "
+                "belongs to the nucleus with its whole probability."),
         Mistake("sorted-order", _wrong_token, "Your numbers are in sorted order, the largest first. Each must go back to "
                 "the id it came from: the second result of sort() says which that is."),
         Mistake("order-applied-twice", _wrong_token, "You index with the order of the sort a second time, which doesn't "
@@ -289,6 +294,11 @@ REACH = Exercise(
                 "makes no difference, and there may be others behind it: attention can skip."),
         Mistake("set-to-zero", _says, "You go through the whole text now. But where a token is 0 already, setting it to 0 "
                 "changes nothing. Every token must get an id that it didn't have."),
+        Mistake("set-to-the-last-id", _says, "You go through the whole text now. But whatever fixed id you choose, here the "
+                "last one, a token can have it already, and then nothing changes. Every token must get an id that it "
+                "didn't have."),
+        Mistake("mirrored", _says, "vocab_size - 1 - id is another id, except in the middle: of 9 ids, 4 stays 4. Every "
+                "token must get an id that it didn't have."),
         Mistake("left-out", _says, "You leave the token out instead of changing it. Then all the tokens before it move up, "
                 "and where the one next to it is the same, nothing changes at all."),
         Mistake("distance", _says, "You count the steps between two tokens. The number of tokens is asked for: a model that "

@@ -22,6 +22,9 @@ def observe_shift(function, token_ids):
     if output is None:
         return None
     inputs, targets = two_results(output, "inputs", "targets")
+    if isinstance(output[1], torch.Tensor) and output[1].is_floating_point():
+        raise TypeError(f"expected ids, which are whole numbers; your targets are of type {str(output[1].dtype)[6:]}, which "
+                        "neither an embedding nor cross_entropy takes for ids. Leave them as they came")
     return {"inputs": inputs, "targets": targets}
 
 # ---------------------------------------------------------------- 13.2 the causal loss
@@ -122,11 +125,13 @@ class _Counts:
     """A model without attention: the logits of a position are the sum of a row for each token at some distances.
 
     `distances` say how far back these tokens are, 0 for the position's own. With `from_start`, they're counted from the
-    beginning of the text. `bias` is added at the same id everywhere, so that this one stays the most probable.
+    beginning of the text. `bias` is added at the same id everywhere, so that this one stays the most probable. `faint` is
+    how much the rows of the last distance are made smaller.
     """
 
-    def __init__(self, generator, vocab_size, distances, from_start=False, bias=0.0):
+    def __init__(self, generator, vocab_size, distances, from_start=False, bias=0.0, faint=1.0):
         self.rows = torch.randn(len(distances), vocab_size, vocab_size, generator=generator)
+        self.rows[-1:] *= faint
         self.distances, self.from_start = distances, from_start
         self.bias = bias * F.one_hot(torch.tensor(1), vocab_size)
 
@@ -146,8 +151,9 @@ class _Counts:
 
 
 def reach_probes(generator: torch.Generator) -> list[tuple]:
-    """A 5-gram; one that looks 0, 1 and 6 tokens back; a bigram on id 0; a 3-gram whose best token never changes; one that
-    ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token twice."""
+    """A 5-gram; one that looks 0, 1 and, faintly, 6 tokens back; a bigram on id 0; a 3-gram whose best token never changes;
+    one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token
+    twice, and, with nine ids, on the last, the middle one and 1."""
     def draw(*shape):
         return torch.randint(1, 8, shape, generator=generator)
 
@@ -156,16 +162,21 @@ def reach_probes(generator: torch.Generator) -> list[tuple]:
     twice = draw(1, 6)
     twice[0, -2] = twice[0, -1]                                            # what leaving one out wouldn't change
     different = 1 + torch.randperm(11, generator=generator)[None, :10]
-    return [(_Counts(generator, 8, (0, 1, 2, 3)), draw(1, 9), 8), (_Counts(generator, 12, (0, 1, 6)), different, 12),
+    return [(_Counts(generator, 8, (0, 1, 2, 3)), draw(1, 9), 8),
+            (_Counts(generator, 12, (0, 1, 6), faint=0.01), different, 12),
             (_Counts(generator, 8, (0,)), with_zeros, 8), (_Counts(generator, 8, (0, 1, 2), bias=100.0), draw(1, 7), 8),
             (_Counts(generator, 8, ()), draw(1, 5), 8),
             (_Counts(generator, 8, (0,), from_start=True), with_zeros.flip(1), 8),
-            (_Counts(generator, 8, (0, 1, 2, 3, 4)), draw(1, 3), 8), (_Counts(generator, 8, (0,)), twice, 8)]
+            (_Counts(generator, 8, (0, 1, 2, 3, 4)), draw(1, 3), 8), (_Counts(generator, 8, (0,)), twice, 8),
+            *((_Counts(generator, 9, (0,)), torch.tensor([[3, 2, 6, last]]), 9) for last in (8, 4, 1))]
 
 
 def observe_reach(function, logits_of, token_ids, vocab_size):
     """The number of tokens. Raises TypeError for more than one number."""
     output = function(logits_of, token_ids, vocab_size)
+    if isinstance(output, bool) or isinstance(output, torch.Tensor) and output.dtype == torch.bool:
+        raise TypeError(f"expected a number of tokens, got {bool(output.any() if hasattr(output, 'any') else output)}. "
+                        "Return how far back the furthest token is")
     try:
         found = named_tensors(output)
     except NotNumbers:

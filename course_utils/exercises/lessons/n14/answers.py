@@ -85,6 +85,17 @@ def _with_going_back(word, vocabulary, start=0):
     return ["[UNK]"]
 
 
+def _longest_anywhere(word, vocabulary):
+    def cut(start, end):
+        spans = [(end_of - size, end_of) for size in range(end - start, 0, -1) for end_of in range(start + size, end + 1)]
+        found = next(((i, j) for i, j in spans if "##" * (i > 0) + word[i:j] in vocabulary), None)
+        if found is None:
+            return [] if start == end else ["[UNK]"]
+        return [*cut(start, found[0]), "##" * (found[0] > 0) + word[found[0]:found[1]], *cut(found[1], end)]
+    pieces = cut(0, len(word))
+    return ["[UNK]"] if "[UNK]" in pieces else pieces
+
+
 def _from_the_right(word, vocabulary):
     pieces, end = [], len(word)
     while end > 0:
@@ -110,6 +121,7 @@ PIECES = Answers(
         "nothing-for-unknown": _cut(at_dead_end=lambda pieces, word, start: ([], None)),
         "goes-back": _with_going_back,
         "from-the-right": _from_the_right,
+        "longest-anywhere": _longest_anywhere,
         "last-letter-left-out": _cut(order=lambda start, size: range(size - 1 if size - start > 1 else size, start, -1)),
     },
 )
@@ -125,6 +137,28 @@ def hidden_word_loss(logits, token_ids, chosen):
 
 def _each(logits, token_ids):
     return -logits.log_softmax(-1).gather(-1, token_ids[..., None])[..., 0]
+
+
+def _softmax_over(dim):
+    def answer(logits, token_ids, chosen):
+        each = logits.log_softmax(dim).gather(-1, token_ids[..., None])[..., 0]
+        return -(each * chosen).sum() / chosen.sum().clamp(min=1)
+    return answer
+
+
+def _picked(how):
+    """`how(logits, ids)` of the chosen positions; 0 where there are none."""
+    return lambda logits, ids, chosen: how(logits[chosen], ids[chosen]) if chosen.any() else logits.sum() * 0
+
+
+def _picked_whole(how):
+    """`how(logits, targets)` of whole texts, where what isn't asked for is -100; 0 where nothing is."""
+    return lambda logits, ids, chosen: how(logits, ids.masked_fill(~chosen, -100)) if chosen.any() else logits.sum() * 0
+
+
+def _position_means(logits, token_ids, chosen):
+    cost, count = (_each(logits, token_ids) * chosen).sum(dim=0), chosen.sum(dim=0)
+    return (cost[count > 0] / count[count > 0]).mean() if chosen.any() else logits.sum() * 0
 
 
 def _row_means(logits, token_ids, chosen):
@@ -146,13 +180,20 @@ LOSS = Answers(
         "divided-by-all": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / chosen.numel(),
         "visible-as-zero-logits": lambda logits, ids, chosen: _each(logits * chosen[..., None], ids).mean(),
         "row-means": _row_means,
+        "position-means": _position_means,
+        "reshaped": _picked_whole(lambda logits, ids: F.cross_entropy(logits.reshape(
+            len(logits), logits.shape[-1], -1), ids)),
         "summed": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum(),
         "shifted": _shifted,
         "no-minus": lambda logits, ids, chosen: -hidden_word_loss(logits, ids, chosen),
         "softmax-first": lambda logits, ids, chosen: hidden_word_loss(logits.softmax(-1), ids, chosen),
         "over-positions": lambda logits, ids, chosen: hidden_word_loss(logits.log_softmax(1), ids, chosen),
-        "nll-of-probabilities": lambda logits, ids, chosen: (
-            -(logits.softmax(-1).gather(-1, ids[..., None])[..., 0][chosen].mean()) if chosen.any() else logits.sum() * 0),
+        "softmax-over-positions": _softmax_over(1),
+        "softmax-over-the-batch": _softmax_over(0),
+        "token-zero-left-out": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen & (ids != 0)),
+        "one-more-in-the-divisor": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / (chosen.sum() + 1),
+        "log-of-the-mean": _picked(lambda scores, ids: -scores.softmax(-1)[torch.arange(len(ids)), ids].mean().log()),
+        "nll-of-probabilities": _picked(lambda scores, ids: -scores.softmax(-1)[torch.arange(len(ids)), ids].mean()),
         "perplexity": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen).exp(),
         "bits": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen) / math.log(2),
         "cut-off": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen).item(),
@@ -191,6 +232,11 @@ def _outside(x, gain, shift, eps):
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, correction=0) + eps) * gain + shift
 
 
+def _over_the_text(x, gain, shift, eps):
+    centred = x - x.mean((-2, -1), keepdim=True)
+    return centred / torch.sqrt((centred**2).mean((-2, -1), keepdim=True) + eps) * gain + shift
+
+
 HALF = Answers(
     second_half,
     mutants={
@@ -206,6 +252,18 @@ HALF = Answers(
         "relu": _half(activation=F.relu),
         "no-activation": _half(activation=lambda y: y),
         "eps-of-the-course": _half(eps_is=1e-5),
+        "eps-of-the-paper": _half(eps_is=1e-12),
+        "gain-and-shift-exchanged": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, shift, gain, eps)),
+        "gain-and-shift-left-out": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, None, None, eps)),
+        "one-more-than-gain": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, 1 + gain, shift, eps)),
+        "first-bias-left-out": lambda x, expand, expand_bias, *rest: second_half(
+            x, expand, torch.zeros_like(expand_bias), *rest),
+        "second-bias-left-out": lambda x, expand, expand_bias, contract, contract_bias, *norm: second_half(
+            x, expand, expand_bias, contract, torch.zeros_like(contract_bias), *norm),
+        "gelu-by-sigmoid": _half(activation=lambda y: y * torch.sigmoid(1.702 * y)),
+        "silu": _half(activation=F.silu),
+        "gelu-twice": _half(after=lambda x, made, norm: norm(x + F.gelu(made))),
+        "norm-over-the-text": _half(norm_of=_over_the_text),
         "variance-by-one-less": _half(norm_of=_one_less),
         "eps-outside-the-root": _half(norm_of=_outside),
     },
@@ -218,6 +276,25 @@ def pooled_logits(x, attention_mask, weight, bias):
     real = attention_mask[..., None].to(x.dtype)                           # (batch, seq_len, 1)
     mean = (x * real).sum(dim=1) / real.sum(dim=1)                         # (batch, d_model)
     return mean @ weight.T + bias
+
+
+def _mean(x, real):
+    return (x * real).sum(1) / real.sum(1)
+
+
+def _pooled(vector=_mean, after=lambda logits: logits):
+    """Pooling with one of its parts changed; `real` is (batch, seq_len, 1)."""
+    def answer(x, attention_mask, weight, bias):
+        return after(vector(x, attention_mask[..., None].to(x.dtype)) @ weight.T + bias)
+    return answer
+
+
+def _without_the_first(x, real):
+    return (x * real)[:, 1:].sum(1) / real[:, 1:].sum(1).clamp(min=1)
+
+
+def _first_vectors(x, real):
+    return torch.stack([row[: int(n)].mean(0) for row, n in zip(x, real.sum((1, 2)))])
 
 
 def _last(x, attention_mask):
@@ -239,6 +316,13 @@ POOL = Answers(
             x[mask].mean(dim=0, keepdim=True).expand(len(x), -1) @ weight.T + bias),
         "no-bias": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, 0 * bias),
         "probabilities": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, bias).softmax(dim=-1),
+        "softmax-over-the-batch": _pooled(after=lambda logits: logits.softmax(dim=0)),
+        "first-vectors": _pooled(_first_vectors),
+        "one-divisor-for-all": _pooled(lambda x, real: (x * real).sum(1) / real.sum()),
+        "one-more-in-the-divisor": _pooled(lambda x, real: (x * real).sum(1) / (real.sum(1) + 1)),
+        "without-the-first": _pooled(_without_the_first),
+        "tanh-of-the-mean": _pooled(lambda x, real: torch.tanh(_mean(x, real))),
+        "unit-length": _pooled(lambda x, real: F.normalize(_mean(x, real), dim=-1)),
         "logits-averaged-with-padding": lambda x, mask, weight, bias: (
             ((x * mask[..., None]) @ weight.T + bias).sum(dim=1) / mask.sum(dim=1, keepdim=True)),
     },
@@ -265,6 +349,7 @@ ADAPTER = Answers(
         "ones": _adapter(up=torch.ones, down=torch.ones),
         "all-rows-equal": _adapter(down=torch.ones),
         "turned": lambda weight, rank: (torch.randn(weight.shape[1], rank), torch.zeros(rank, weight.shape[0])),
+        "up-first": lambda weight, rank: (torch.zeros(weight.shape[0], rank), torch.randn(rank, weight.shape[1])),
         "sizes-exchanged": lambda weight, rank: (torch.randn(rank, weight.shape[0]), torch.zeros(weight.shape[1], rank)),
     },
 )

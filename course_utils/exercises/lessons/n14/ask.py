@@ -28,15 +28,25 @@ def _masked(case: Case) -> str:
             f"expected {int((case.expected == mask_id).sum())}.")
 
 
-def _where(what) -> Property:
+def _where(what, why: str) -> Property:
     """`what(chosen, fate)` says for which positions to look."""
-    def fails(case):
-        return (_wrong_ids(case) & what(*case.inputs[1:3])).any()
-    return fails
+    def wrong(case):
+        return _wrong_ids(case) & what(*case.inputs[1:3])
+    return Property(lambda case: wrong(case).any(), lambda case: _one_wrong(case, wrong(case)), why)
+
+
+def _hidden_as(case: Case) -> torch.Tensor:
+    """What the tokens that should be hidden have become."""
+    return case.answer[(case.expected == case.inputs[4]) & case.inputs[1]]
+
+
+def _another_mask(case: Case) -> bool:
+    found = _hidden_as(case).unique()
+    return len(_hidden_as(case)) > 5 and len(found) == 1 and bool(found != case.inputs[4])
 
 
 HIDE = Exercise(
-    probes=probes.hiding_probes, forbidden=("course_utils.pretraining.mask_tokens",),
+    probes=probes.hiding_probes, observe=probes.observe_hidden, forbidden=("course_utils.pretraining.mask_tokens",),
     signature="hide_words(token_ids (batch, seq_len), chosen (batch, seq_len), fate (batch, seq_len), others (batch, "
     "seq_len), mask_id) -> inputs (batch, seq_len)",
     mistakes=(
@@ -62,11 +72,19 @@ HIDE = Exercise(
                 "padding, which nobody attends to."),
     ),
     properties=(
-        Property(_where(lambda chosen, fate: ~chosen), _one_wrong, "Nothing happens to tokens that aren't chosen."),
-        Property(_where(lambda chosen, fate: chosen & (fate < 0.8)), _one_wrong, "Below 0.8 a chosen token is hidden."),
-        Property(_where(lambda chosen, fate: chosen & (fate >= 0.9)), _one_wrong, "From 0.9 on a chosen token stays."),
-        Property(lambda case: _wrong_ids(case).any(), _one_wrong, "From 0.8 to below 0.9 it becomes the token at the same "
-                 "position in `others`. 0.8 itself belongs here, and 0.9 doesn't."),
+        Property(lambda case: (case.answer == -100).any(), lambda case: f"{int((case.answer == -100).sum())} of the "
+                 f"{case.answer.numel()} ids are -100.", "-100 marks labels that a loss leaves out. Here the ids that the "
+                 "model reads are asked for: a token that isn't chosen stays as it is."),
+        Property(_another_mask, lambda case: f"your mask is {_hidden_as(case)[0]:.0f}, expected {case.inputs[4]}.", "Each "
+                 "vocabulary has its own id for [MASK]. Use `mask_id`."),
+        _where(lambda chosen, fate: ~chosen, "Nothing happens to tokens that aren't chosen."),
+        _where(lambda chosen, fate: chosen & (fate < 0.79999), "Below 0.8 a chosen token becomes the mask."),
+        _where(lambda chosen, fate: chosen & (fate > 0.80001) & (fate < 0.89999), "From 0.8 to below 0.9 it becomes the "
+               "token at the same position in `others`."),
+        _where(lambda chosen, fate: chosen & (fate > 0.90001), "From 0.9 on a chosen token stays."),
+        _where(lambda chosen, fate: chosen & (fate < 0.85), "A fate of 0.8 is no longer below 0.8: it belongs to those that "
+               "become the token in `others`."),
+        _where(lambda chosen, fate: chosen, "A fate of 0.9 is no longer below 0.9: such a token stays."),
     ),
     hints=(
         "Two steps: put in the mask, then the other tokens. For each you need a condition that's True or False everywhere.",
@@ -85,6 +103,29 @@ def _cut_up(case: Case) -> str:
 
 def _first_piece(case: Case) -> bool:
     return case.pieces.split()[:1] != case.right["pieces"].split()[:1]
+
+
+def _dead_end(case: Case) -> str:
+    """What came, and where the longest pieces from the left lead."""
+    word, vocabulary = case.inputs
+    taken, start = [], 0
+    while end := next((end for end in range(len(word), start, -1) if "##" * (start > 0) + word[start:end] in vocabulary), 0):
+        taken.append("##" * (start > 0) + word[start:end])
+        start = end
+    if not taken:
+        return f"{_cut_up(case)} No piece without '##' begins this word."
+    return f"{_cut_up(case)} The longest pieces are {' '.join(taken)}, and then no piece with '##' begins {word[start:]!r}."
+
+
+def _not_there(case: Case) -> list[str]:
+    return [piece for piece in case.pieces.split() if piece not in {"[UNK]", *case.inputs[1]}]
+
+
+def _fits_with_fewer(case: Case) -> bool:
+    """Whether the answer's pieces are all there and make up the word, but are fewer than the right ones."""
+    pieces, right = case.pieces.split(), case.right["pieces"].split()
+    return (len(pieces) < len(right) and set(pieces) <= set(case.inputs[1])
+            and "".join(piece.removeprefix("##") for piece in pieces) == case.inputs[0])
 
 
 PIECES = Exercise(
@@ -109,12 +150,22 @@ PIECES = Exercise(
         Mistake("goes-back", _cut_up, "You try a shorter piece where the longest leads nowhere. That finds more words, but "
                 "the weights were trained with ids of a method that never goes back.", convention=True),
         Mistake("from-the-right", _cut_up, "You begin at the end of the word. The longest piece is taken from the left."),
+        Mistake("longest-anywhere", _cut_up, "You take the longest piece wherever it is in the word. The longest one that "
+                "begins the rest is asked for, from the left."),
         Mistake("last-letter-left-out", _cut_up, "The longest candidate is one letter short: the last letter is never in a "
                 "longer piece. range() ends before its second number, or a slice before its end."),
     ),
     properties=(
-        Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _cut_up, "Somewhere "
-                 "in this word no piece fits, so all of it becomes one [UNK]."),
+        Property(_not_there, lambda case: f"{_cut_up(case)} Your {_not_there(case)[0]!r} isn't in the vocabulary.", "Look "
+                 "up each piece just as you return it: 'film' begins a word, '##film' continues one, and the vocabulary may "
+                 "have only one of the two."),
+        Property(_fits_with_fewer, _cut_up, "These pieces fit, and they're fewer. But nobody counts them: at each step the "
+                 "longest piece is taken, from the left."),
+        Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _dead_end, "So all "
+                 "of it becomes one [UNK]."),
+        Property(lambda case: case.pieces == "[UNK]" != case.right["pieces"], _cut_up, "You give up, though there are "
+                 "pieces that fit. Do you try every candidate, from the whole rest of the word down to a single letter? "
+                 "From the second piece on, do you look it up with '##'? range() leaves out its last number."),
         Property(_first_piece, _cut_up, "Look at the first piece: the longest beginning of the word that's in the "
                  "vocabulary, without '##'."),
         Property(lambda case: case.pieces != case.right["pieces"], _cut_up, "The first piece is right. Each one after it is "
@@ -148,7 +199,7 @@ LOSS = Exercise(
     signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
     "mean loss in nats",
     not_finite="Where nothing is chosen, a mean over no numbers is NaN: return 0 then, as a tensor. Or a small probability "
-    "was rounded to 0 before its logarithm: use log_softmax or cross_entropy.",
+    "was rounded to 0 before its logarithm: use log_softmax or cross_entropy, on the logits.",
     mistakes=(
         Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
                 "so copying them makes the loss look good."),
@@ -160,6 +211,10 @@ LOSS = Exercise(
                 "costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
         Mistake("row-means", _of_positions, "You average each text first, and then the texts. Each chosen position counts "
                 "the same, whichever text it's in."),
+        Mistake("position-means", _of_positions, "You average over the batch at each position first, and then over the "
+                "positions. Each chosen position counts the same, whatever else is chosen there."),
+        Mistake("reshaped", _of_positions, "cross_entropy wants (batch, vocab, position), and reshape() or view() doesn't "
+                "get you there: it only cuts the same numbers into other rows. Use transpose(1, 2)."),
         Mistake("summed", _of_positions, "You add up what a mean is asked for. A longer batch would take a larger step."),
         Mistake("shifted", _loss_seen, "Position i is asked for the next token. That's the loss of notebook 13; here each "
                 "position is asked for its own token, which was hidden."),
@@ -167,6 +222,16 @@ LOSS = Exercise(
         Mistake("softmax-first", _loss_seen, "There are two softmaxes: cross_entropy wants logits, and gets probabilities."),
         Mistake("over-positions", _loss_seen, "A softmax runs over the positions. The tokens of the vocabulary compete: the "
                 "last dimension."),
+        Mistake("softmax-over-positions", _loss_seen, "Your softmax runs over the positions. The tokens of the vocabulary "
+                "compete: the last dimension."),
+        Mistake("softmax-over-the-batch", _loss_seen, "Your softmax runs over the batch, so texts compete. The tokens of "
+                "the vocabulary should: the last dimension."),
+        Mistake("token-zero-left-out", _of_positions, "Where the right token is 0, your loss leaves the position out. 0 is "
+                "an ordinary id here: mark what isn't asked for with -100, or pick the chosen positions."),
+        Mistake("one-more-in-the-divisor", _of_positions, "You divide by one more than are chosen. To avoid 0 / 0 without "
+                "changing anything else, write .clamp(min=1), or return early."),
+        Mistake("log-of-the-mean", _of_positions, "You take the mean of the probabilities first, and then the logarithm. "
+                "Each position's logarithm is asked for, and the mean of those."),
         Mistake("nll-of-probabilities", _loss_seen, "That is minus the mean probability. The logarithm is missing."),
         Mistake("perplexity", _loss_seen, "That is e to the power of the loss. Return the loss itself."),
         Mistake("bits", _loss_seen, "That is in bits. Nats are asked for, with the natural logarithm."),
@@ -176,13 +241,19 @@ LOSS = Exercise(
     properties=(
         Property(lambda case: not case.inputs[2].any() and case.loss != 0, _loss_seen, "Nothing is chosen here, so the "
                  "loss is 0."),
+        Property(lambda case: case.inputs[0].unique().numel() == 1 and abs(case.loss - case.right["loss"].exp()) < 1e-2,
+                 _loss_seen, "That is e to the power of the loss, the perplexity. Return the loss itself."),
         Property(lambda case: case.inputs[0].unique().numel() == 1 and gap(case, "loss") > 1e-3, _of_positions, "All logits "
                  "are 0 here, so each of the nine tokens has probability 1/9, and each chosen position costs ln 9. Is it a "
                  "mean over the chosen ones?"),
         Property(lambda case: case.right["loss"] < 1e-3 and gap(case, "loss") > 1e-3, _of_positions, "The model is sure and "
-                 "right wherever it's asked, so the loss is 0. What it says elsewhere doesn't count."),
-        Property(lambda case: gap(case, "loss") > 1e-3, _of_positions, "Work out the smallest case: at a chosen position, "
-                 "minus the logarithm of the softmax at the right token."),
+                 "right wherever it's asked. That costs nothing, and what it says elsewhere doesn't count."),
+        Property(lambda case: case.inputs[0].abs().max() < 50 and gap(case, "loss") > 1e-3, _of_positions, "Work out the "
+                 "smallest case: at a chosen position, minus the logarithm of the softmax at the right token."),
+        Property(lambda case: case.inputs[0].abs().max() > 50 and gap(case, "loss") > 1e-3, _loss_seen, "The "
+                 "model gives a right token a probability near 0, and that must cost accordingly. A small number added "
+                 "before the logarithm, or a clamp, puts an upper limit on the loss. Take it from the logits: log_softmax "
+                 "or cross_entropy."),
         Property(lambda case: gap(case, "gradient for the logits") > 1e-3, _gradient_seen, "Part of the way from the logits "
                  "to the loss is cut off or counted twice."),
     ),

@@ -1,9 +1,37 @@
 """What the exercises of notebook 14 try an answer on, and what they look at. `ask` has what they say."""
 
+import contextlib
+import os
+import re
+
+import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_tensor, two_results, what
+from course_utils.exercises.compare import NotNumbers, named_tensors, plain_data
+from course_utils.exercises.lessons.common import gradients_of, not_contiguous, two_results, what
+
+
+def _copies(inputs: tuple) -> tuple:
+    return tuple(part.clone() if isinstance(part, torch.Tensor) else part for part in inputs)
+
+
+def _once_more(function, *inputs) -> torch.Tensor | None:
+    """What the function gives in a further call, as one tensor; None if that can't be read. What it prints isn't shown."""
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            return named_tensors(plain_data(function(*_copies(inputs)))).get("")
+    except Exception:
+        return None
+
+
+def _kind(part) -> str:
+    """What a tensor or an array holds, "whole" numbers or "fractions"; "" for anything else, such as a list."""
+    if isinstance(part, torch.Tensor):
+        return "fractions" if part.is_floating_point() else "whole"
+    kind = part.dtype.kind if isinstance(part, np.ndarray) else ""
+    return "whole" if kind in tuple("biu") else "fractions" if kind == "f" else ""
 
 # ---------------------------------------------------------------- 14.1 hide words
 
@@ -24,6 +52,32 @@ def hiding_probes(generator: torch.Generator) -> list[tuple]:
     return [(ids, chosen, FATES.expand(4, -1).clone(), others, 4), draw(3, 9, 2.0, 103), draw(2, 5, -1.0, 1),
             (torch.tensor([[7]]), torch.tensor([[True]]), torch.tensor([[0.2]]), torch.tensor([[9]]), 0)]
 
+
+def observe_hidden(function, token_ids, chosen, fate, others, mask_id):
+    """The ids. At a fate of exactly 0.9 those of a second call count, in float64: in float32, 0.9 is a little less, so that
+    float(fate[i, j]) < 0.9 is true there and fate < 0.9 isn't. Elsewhere the two calls must agree."""
+    before = _copies((token_ids, chosen, fate, others, mask_id))
+    output = function(token_ids, chosen, fate, others, mask_id)
+    try:
+        ids = named_tensors(plain_data(output)).get("")
+    except NotNumbers:
+        return output
+    if not isinstance(ids, torch.Tensor) or ids.shape != token_ids.shape:
+        return output
+    if _kind(output) == "fractions":
+        raise TypeError(f"expected ids, which are whole numbers, got a tensor of {output.dtype}: an embedding can't look "
+                        "them up. Arithmetic with a float mask makes floats; masked_fill and torch.where don't")
+    token_ids, chosen, fate, others, mask_id = before
+    exact = (fate.double() * 100).round() / 100
+    again = _once_more(function, token_ids, chosen, exact, others, mask_id)
+    if again is None or again.shape != ids.shape:
+        return ids
+    sure = ((exact - 0.8).abs() > 1e-6) & ((exact - 0.9).abs() > 1e-6)
+    if (ids != again)[sure].any():
+        raise TypeError("expected the same result for the same inputs, got another one in a second call. The random numbers "
+                        "are drawn before your function is called: `fate` and `others` hold them")
+    return torch.where((exact - 0.9).abs() < 1e-6, again, ids)
+
 # ---------------------------------------------------------------- 14.2 the longest piece
 
 SMALL = "film ##s ##ing ##ed ##e ##d mov movi move ##able un ##mov ##moved dull ##er ##est d ##u ##l ##ll".split()
@@ -32,19 +86,28 @@ LETTERS = [*"abcdeflmnorsuv", *("##" + letter for letter in "abdefilmnorsuv")]
 
 def piece_probes(generator: torch.Generator) -> list[tuple]:
     """(word, vocabulary): one piece; several; a dead end late in the word, and at once; a piece that's there only as a
-    beginning, or only as a continuation; a word of single letters."""
+    beginning, or only as a continuation; a word of single letters; fewer pieces than the longest ones give, and longer ones
+    in the middle of the word."""
     small, letters = set(SMALL), set(LETTERS) | set(SMALL)
+    fewer = set("un unmo unmova ##m ##ovable ##vable ##b ##le".split())
     return [("films", small), ("film", small), ("moved", small), ("unmoved", small), ("moving", small), ("movable", small),
             ("xfilm", small), ("filmx", small), ("dullest", small), ("sun", small | {"##un", "s"}), ("edfilm", small),
-            ("unmovable", letters), ("refilmed", letters), ("d", small), ("duller", small - {"dull", "##ll"})]
+            ("unmovable", letters), ("refilmed", letters), ("d", small), ("duller", small - {"dull", "##ll"}),
+            ("unmovable", fewer), ("remoted", set("re rem ##moted ##oted".split()))]
 
 
 def observe_pieces(function, word, vocabulary):
     """The pieces with a space between them."""
     output = function(word, vocabulary)
     if output is None:
-        return None
-    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
+        if function("film", {"film"}) is None:
+            return None
+        raise TypeError(f"expected a list of pieces for {word!r}, got None, though 'film' gives one. Each way through your "
+                        "function must end in a return: with [\"[UNK]\"] where no piece fits")
+    if isinstance(output, str):
+        raise TypeError(f"expected a list of pieces for {word!r}, got one text, {output!r}. Return a list, such as "
+                        f"{[output] if output == '[UNK]' else output.split()}")
+    if isinstance(output, dict) or not hasattr(output, "__iter__"):
         raise TypeError(f"expected a list of pieces, got {what(output)}")
     pieces = list(output)
     if wrong := [piece for piece in pieces if not isinstance(piece, str)]:
@@ -55,7 +118,7 @@ def observe_pieces(function, word, vocabulary):
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """Some chosen, more in one text than in another; a model that's sure and right where it's asked; nothing chosen; all
-    logits equal; one position."""
+    logits equal; logits too large for exp, of a model that's sure and wrong; one position."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -65,24 +128,36 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     asked = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0]], dtype=torch.bool)
     sure = torch.where(asked[..., None], 30.0 * F.one_hot(sure_ids, 6), 3 * draw(2, 4, 6))
     level = torch.tensor([[1, 1, 0], [0, 1, 0]], dtype=torch.bool)
-    return [(2 * draw(3, 5, 7), ids, chosen), (*not_contiguous((draw(2, 6, 4).double(),)),
+    large = torch.tensor([[[60.0, -60.0, 0.0], [60.0, -60.0, 0.0], [3.0, 2.0, 1.0]]])       # exp(-120) is 0 in float32
+    return [(2 * draw(3, 5, 7), ids, chosen), (*not_contiguous((draw(2, 6, 4),)),
              torch.randint(0, 4, (2, 6), generator=generator), torch.rand(2, 6, generator=generator) < 0.5),
             (sure, sure_ids, asked), (torch.zeros(2, 3, 9), torch.randint(0, 9, (2, 3), generator=generator), level),
             (draw(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.zeros(2, 3, dtype=torch.bool)),
+            (large, torch.tensor([[1, 0, 0]]), torch.tensor([[True, True, False]])),
             (draw(1, 2, 3), torch.tensor([[1, 2]]), torch.tensor([[False, True]]))]
 
 
 def observe_loss(function, logits, token_ids, chosen):
-    """The loss, and the gradient that it sends to the logits; zeros if none."""
+    """The loss, and the gradient that it sends to the logits; zeros if none, and if the loss isn't finite."""
     logits = logits.detach().clone().requires_grad_()
-    output = function(logits, token_ids, chosen)
-    if output is None:
+    try:
+        output = function(logits, token_ids, chosen)
+    except RuntimeError as error:
+        found = re.match(r"Expected target size \[\d+, (\d+)\], got \[\d+, (\d+)\]", str(error))
+        if not found or int(found[1]) != logits.shape[-1]:
+            raise
+        raise TypeError(f"expected the vocabulary in dimension 1, where cross_entropy looks for it, got {found[2]} "
+                        "positions there. Hand over logits.transpose(1, 2), or flatten texts and positions: "
+                        "logits.flatten(0, 1) with token_ids.flatten()") from None
+    if output is None and chosen.any():
         return None
+    if output is None:
+        raise TypeError("expected 0 where nothing is chosen, got None. Each way through your function must end in a return")
     if isinstance(output, (tuple, list)):
         raise TypeError(f"expected one number, the mean loss; got {len(output)} results")
     loss = output.reshape(()) if isinstance(output, torch.Tensor) and output.numel() == 1 else output
     gradient = torch.zeros_like(logits)
-    if isinstance(loss, torch.Tensor) and loss.requires_grad:
+    if isinstance(loss, torch.Tensor) and loss.requires_grad and loss.isfinite().all():
         (gradient,) = gradients_of(loss, [logits])
     return {"loss": loss, "gradient for the logits": gradient}
 
@@ -92,7 +167,7 @@ def half_probes(generator: torch.Generator) -> list[tuple]:
     """(x, expand, expand_bias, contract, contract_bias, gain, shift, eps): large and small numbers, one width of 2, an eps
     that matters."""
     def draw(*shape, size=1.0):
-        return (size * torch.randn(*shape, generator=generator)).double()
+        return size * torch.randn(*shape, generator=generator)
 
     probes = []
     for shape, d_ff, eps, size in (((2, 3, 6), 11, 1e-12, 2.0), ((1, 4, 8), 5, 1e-5, 1.0), ((3, 1, 2), 4, 0.5, 1.0),
@@ -102,17 +177,33 @@ def half_probes(generator: torch.Generator) -> list[tuple]:
                        draw(d, size=min(size, 1.0)), 1 + draw(d, size=0.5), draw(d), eps))
     return probes
 
+
+def observe_half(function, x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
+    """What a half block gives; an error if it's something else in a second call."""
+    inputs = x, expand, expand_bias, contract, contract_bias, gain, shift, eps
+    before = _copies(inputs)
+    output = function(*inputs)
+    if isinstance(output, torch.Tensor):
+        again = _once_more(function, *before)
+        if again is not None and again.shape == output.shape and not torch.allclose(
+                output.detach().double(), again, rtol=1e-4, atol=1e-4, equal_nan=True):
+            raise TypeError("expected the same result for the same inputs, got another one in a second call. Is there a "
+                            "dropout? F.dropout is always active, unless you write training=False")
+    return output
+
 # ---------------------------------------------------------------- 14.5 pooling with the mask
 
 def pooling_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token."""
+    """(x, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token; padding in front."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     ragged = torch.arange(5) < torch.tensor([[5], [2], [3], [1]])
-    return [(draw(4, 5, 6) + 1, ragged, draw(3, 6), draw(3)), (draw(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), draw(2, 2),
-             draw(2)), (*not_contiguous((draw(2, 3, 4).double(),)), torch.arange(3) < torch.tensor([[1], [3]]),
-             draw(2, 4).double(), draw(2).double())]
+    in_front = torch.tensor([[False, False, True, True], [True, True, True, True]])
+    return [(draw(4, 5, 6) + 1, ragged, draw(3, 6), draw(3)),
+            (3 * draw(1, 4, 2) + 1, torch.ones(1, 4, dtype=torch.bool), draw(2, 2), draw(2)),
+            (*not_contiguous((draw(2, 3, 4),)), torch.arange(3) < torch.tensor([[1], [3]]), draw(2, 4), draw(2)),
+            (draw(2, 4, 3) + 1, in_front, draw(2, 3), draw(2))]
 
 # ---------------------------------------------------------------- 14.6 how an adapter starts
 
@@ -122,16 +213,45 @@ def adapter_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_adapter(function, weight, rank):
-    """The shapes; how many numbers of up · down aren't 0; 1 if the adapter can learn all its ranks, 0.5 fewer, 0 nothing."""
-    output = function(weight.clone(), rank)
+    """The shapes; how many numbers of up · down aren't 0; the rank of up · down after some training."""
+    output = function(weight, rank)
     if output is None:
         return None
-    down, up = (one_tensor(part, name).detach().float()
-                for part, name in zip(two_results(output, "down", "up"), ("down", "up")))
+    for given, name in zip(output if isinstance(output, (tuple, list)) else (), ("down", "up")):
+        if isinstance(given, nn.Module):
+            raise TypeError(f"expected a tensor as {name}, got a layer ({type(given).__name__}): return its weight")
+    parts = two_results(output, "down", "up")
+    down, up = (_learnable(given, part, name) for given, part, name in zip(output, parts, ("down", "up")))
     shapes = {"down's shape": torch.tensor(down.shape, dtype=torch.float32),
               "up's shape": torch.tensor(up.shape, dtype=torch.float32)}
-    if down.dim() != 2 or up.dim() != 2 or down.shape[0] != up.shape[1]:
-        return {**shapes, "changed": torch.tensor(-1.0), "learning": torch.tensor(-1.0)}
+    if down.dim() != 2 or up.dim() != 2 or (up.shape[0], down.shape[1]) != weight.shape or down.shape[0] != up.shape[1]:
+        return {**shapes, "changed": torch.tensor(-1.0), "learned": torch.tensor(-1.0)}
     changed = ((up @ down).abs() > 1e-9).sum().float()
-    found = max(int(torch.linalg.matrix_rank(part)) for part in (down, up))
-    return {**shapes, "changed": changed, "learning": torch.tensor(0.0 if found == 0 else 0.5 if found < rank else 1.0)}
+    return {**shapes, "changed": changed, "learned": torch.tensor(float(_rank_after_training(down, up)))}
+
+
+def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:
+    """One of the two matrices in float64. Raises TypeError for one that can't be trained."""
+    if _kind(given) == "whole":
+        raise TypeError(f"expected numbers that can be trained as {name}, got whole numbers ({given.dtype}): a gradient "
+                        "would change them by fractions")
+    part = part.detach().double()
+    if not part.isfinite().all():
+        raise TypeError(f"expected numbers as {name}, got {int((~part.isfinite()).sum())} of {part.numel()} NaN or "
+                        "infinite. torch.empty holds whatever was in memory: fill it, or use torch.zeros")
+    return part
+
+
+def _rank_after_training(down: torch.Tensor, up: torch.Tensor, steps: int = 3) -> int:
+    """The rank of up · down after a few steps of gradient descent towards random targets."""
+    generator = torch.Generator().manual_seed(0)
+    x, target = (torch.randn(40, size, generator=generator).double() for size in (down.shape[1], up.shape[0]))
+    down, up = down.clone().requires_grad_(), up.clone().requires_grad_()
+    for _ in range(steps):
+        loss = ((x @ down.T @ up.T - target) ** 2).mean()
+        gradients = torch.autograd.grad(loss, [down, up])
+        with torch.no_grad():
+            for part, gradient in zip((down, up), gradients):
+                part -= 0.1 * gradient
+    sizes = torch.linalg.svdvals((up @ down).detach())
+    return int((sizes > max(1e-14, 1e-9 * sizes.max().item())).sum())

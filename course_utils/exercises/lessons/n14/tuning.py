@@ -9,9 +9,10 @@ from course_utils.exercises.lessons.n14 import probes
 # ---------------------------------------------------------------- 14.4 half a block
 
 def _vector(case: Case) -> str:
-    got, right = (part.reshape(-1, part.shape[-1])[0] for part in (case.answer, case.expected))
-    at = int((got - right).abs().argmax())
-    return f"number {at} of your first vector is {got[at]:.4f}, expected {right[at]:.4f}."
+    got, right = (part.reshape(-1, part.shape[-1]) for part in (case.answer, case.expected))
+    row, at = divmod(int((got - right).abs().argmax()), got.shape[-1])
+    whose = "your first vector" if row == 0 else f"vector {row}, counted from 0,"
+    return f"number {at} of {whose} is {got[row, at]:.4f}, expected {right[row, at]:.4f}."
 
 
 def _spread(case: Case) -> str:
@@ -29,7 +30,7 @@ def _not_normed(case: Case) -> bool:
 
 
 HALF = Exercise(
-    given="pre-norm", probes=probes.half_probes,
+    given="pre-norm", probes=probes.half_probes, observe=probes.observe_half,
     signature="second_half(x (…, d_model), expand (d_ff, d_model), expand_bias (d_ff), contract (d_model, d_ff), "
     "contract_bias (d_model), gain (d_model), shift (d_model), eps) -> (…, d_model)",
     mistakes=(
@@ -53,6 +54,23 @@ HALF = Exercise(
         Mistake("no-activation", _vector, "There's nothing in between the two linear layers, so together they're one."),
         Mistake("eps-of-the-course", _vector, "The norm has an eps of its own, 1e-5. Pass on the one that you're given: "
                 "with small vectors it matters."),
+        Mistake("eps-of-the-paper", _vector, "The norm has an eps of its own, 1e-12, or none. BERT's is 1e-12, but your "
+                "function is given one, which can be another."),
+        Mistake("gain-and-shift-exchanged", _vector, "`gain` and `shift` have changed places: the normalised vector is "
+                "multiplied by gain, and shift is added."),
+        Mistake("gain-and-shift-left-out", _vector, "The vector is normalised and then returned as it is. Multiply it by "
+                "`gain` and add `shift`."),
+        Mistake("one-more-than-gain", _vector, "You multiply by 1 + gain, as some other models do. BERT multiplies by "
+                "`gain` itself."),
+        Mistake("first-bias-left-out", _vector, "`expand_bias` isn't added before the GELU."),
+        Mistake("second-bias-left-out", _vector, "`contract_bias` isn't added. The norm doesn't take it out again, since "
+                "it's another number for each feature."),
+        Mistake("gelu-by-sigmoid", _vector, "The norm is where it should be, but that's another GELU, x·sigmoid(1.702 x). "
+                "BERT's is F.gelu as it is."),
+        Mistake("silu", _vector, "The nonlinearity is SiLU, x·sigmoid(x). BERT's feed-forward layer uses GELU."),
+        Mistake("gelu-twice", _vector, "There's a GELU after the second linear layer, too. Only one is in between the two."),
+        Mistake("norm-over-the-text", _spread, "Mean and variance are taken over all positions of a text. Layer norm takes "
+                "each vector for itself: the last dimension."),
         Mistake("variance-by-one-less", _vector, "Your variance is divided by d_model - 1. Layer norm divides by d_model."),
         Mistake("eps-outside-the-root", _vector, "You add eps to the standard deviation. It belongs inside the root, to the "
                 "variance."),
@@ -84,6 +102,12 @@ def _sums(case: Case) -> str:
     return f"your rows sum to {case.answer.sum(dim=-1)[0]:.3f}. {_logit(case)}"
 
 
+def _in_front(case: Case) -> str:
+    row = int((case.answer - case.expected).abs().amax(dim=-1).argmax())
+    mask = ", ".join(str(bool(real)) for real in case.inputs[1][row])
+    return f"text {row} has the mask [{mask}]. {_logit(case)[0].upper()}{_logit(case)[1:]}"
+
+
 POOL = Exercise(
     probes=probes.pooling_probes,
     forbidden=("course_utils.embeddings.masked_mean", "course_utils.pretraining.BertClassifier"),
@@ -107,13 +131,27 @@ POOL = Exercise(
         Mistake("whole-batch", _logit, "All texts get the same vector: you average over the whole batch. x[attention_mask] "
                 "forgets which text a token is from."),
         Mistake("no-bias", _logit, "`bias` is missing from the logits."),
+        Mistake("softmax-over-the-batch", _logit, "That's a softmax, and over the texts at that. The loss wants logits and "
+                "takes the softmax over the classes itself."),
+        Mistake("first-vectors", _in_front, "You take the first n vectors of a text, n being its number of real tokens. "
+                "Padding can stand in front, so let the mask say which."),
+        Mistake("one-divisor-for-all", _logit, "You divide by the number of real tokens in the whole batch. Each text has "
+                "its own: .sum(dim=1)."),
+        Mistake("one-more-in-the-divisor", _logit, "You divide by one more than there are real tokens. Each text has at "
+                "least one, so 0 / 0 can't happen."),
+        Mistake("without-the-first", _logit, "The first token's vector is left out. [CLS] counts as a real token: the mask "
+                "is True there."),
+        Mistake("tanh-of-the-mean", _logit, "There's a tanh, as in BERT's pooler. Here the mean goes straight into the "
+                "linear layer."),
+        Mistake("unit-length", _logit, "The mean is scaled to length 1, as it is for comparing sentences. Here it goes "
+                "straight into the linear layer."),
         Mistake("probabilities", _sums, "Those are probabilities. The loss wants logits and takes the softmax itself."),
         Mistake("logits-averaged-with-padding", _logit, "You take the logits of every position first. A masked position "
                 "then still adds the bias: mean first, or mask the logits."),
     ),
     properties=(
         Property(lambda case: case.inputs[1].all() and gap(case) > 1e-4, _logit, "There's no padding here: a mean over the "
-                 "positions, times `weight` transposed, plus `bias`."),
+                 "positions, times `weight` transposed, plus `bias`, and nothing else."),
         Property(lambda case: gap(case) > 1e-4, _logit, "Without padding your numbers are right. Sum the vectors where the "
                  "mask is True, and divide by how many there are in that text."),
     ),
@@ -128,8 +166,13 @@ POOL = Exercise(
 
 def _changed(case: Case) -> str:
     weight, rank = case.inputs
-    return (f"with rank {rank}, {case.got['changed']:.0f} of the {weight.numel()} numbers of up · down aren't 0, expected "
-            f"{case.right['changed']:.0f}.")
+    count = f"{case.got['changed']:.0f} of the {weight.numel()}"
+    return f"with rank {rank}, {count} numbers of up · down aren't 0, expected none."
+
+
+def _learned(case: Case) -> str:
+    return (f"with rank {case.inputs[1]}, up · down is 0 at first, as it should be; after some training it has rank "
+            f"{case.got['learned']:.0f}, expected {case.right['learned']:.0f}.")
 
 
 def _shapes(case: Case) -> str:
@@ -149,25 +192,27 @@ ADAPTER = Exercise(
     forbidden=("course_utils.pretraining.LowRankAdapter",),
     signature="new_adapter(weight (d_out, d_in), rank) -> down (rank, d_in), up (d_out, rank)",
     mistakes=(
-        Mistake("both-random", _changed, "Two random matrices change the layer before anything is learned: training would "
+        Mistake("both-random", _changed, "The two matrices change the layer before anything is learned: training would "
                 "begin with a spoilt model. One of the two must start at 0."),
-        Mistake("both-zero", _changed, "So nothing is changed, but nothing can be learned either: the gradient of each is a "
-                "product with the other, and both stay 0 for ever."),
+        Mistake("both-zero", _learned, "Nothing can be learned: the gradient of each matrix is a product with the other, "
+                "and both stay 0 for ever."),
         Mistake("ones", _changed, "Ones change the layer, and equal rows get equal gradients. One matrix should be 0 and "
                 "the other random."),
-        Mistake("all-rows-equal", _changed, "So the layer is unchanged. But equal rows of down get equal gradients in up: "
-                "whatever the rank, the adapter would learn as if it were 1. Use random numbers."),
+        Mistake("all-rows-equal", _learned, "Where rows of down and columns of up start equal, they stay equal, and a row "
+                "of zeros that meets a column of zeros gets no gradient. So the adapter would learn as if its rank were 1. "
+                "Fill the whole of one matrix with random numbers."),
         Mistake("turned", _shapes, "Both are transposed. down maps d_in numbers to rank numbers, and nn.Linear keeps its "
                 "matrices as (out, in)."),
+        Mistake("up-first", _shapes, "The two have changed places: return down first, and then up."),
         Mistake("sizes-exchanged", _shapes, "d_in and d_out have changed places: `weight` is (d_out, d_in)."),
     ),
     properties=(
-        Property(_other_shapes, _shapes, "up @ down must have the shape of the weight."),
+        Property(_other_shapes, _shapes, "down is (rank, d_in) and up (d_out, rank), so that up @ down has "
+                 "the shape of the weight."),
         Property(lambda case: case.changed != 0, _changed, "The layer must compute at first what it did before: up @ down "
                  "is all zeros."),
-        Property(lambda case: case.learning == 0, _changed, "Both matrices are 0, so neither gets a gradient."),
-        Property(lambda case: case.learning < 1, _changed, "The rows of the random matrix aren't independent, so the "
-                 "adapter would learn less than its rank allows."),
+        Property(lambda case: case.learned < case.right["learned"], _learned, "So the adapter would learn less than its "
+                 "rank allows. Fill the whole of one matrix with random numbers, and not too small ones."),
     ),
     hints=(
         "For up @ down to be 0, what's the simplest choice for one of them? May the other be 0, too?",
