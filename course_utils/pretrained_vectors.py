@@ -33,7 +33,8 @@ def same_sense(vectors: Tensor, senses: Sequence[int], judged: Sequence[bool] | 
 
     vectors (sentences, d_model), one sense for each. Every vector is compared with all pairs of others, one of its own sense
     and one of another, by cosine; a tie counts one half. With `judged`, only these vectors are scored, and compared
-    with those that aren't. It's the area under the ROC curve, averaged over the vectors.
+    with those that aren't. It's the area under the ROC curve, averaged over the vectors. Raises
+    ValueError for shapes that don't fit, or a vector without others of both kinds to be compared with.
 
     Taught in extras/pretrained_vectors, '1. One word, two senses'.
     """

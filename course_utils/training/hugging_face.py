@@ -1,8 +1,8 @@
 """Checkpoints in Hugging Face's format: a folder with config.json and model.safetensors, or a name on their hub.
 
 Does: find the folder (a path; a name in the folder that COURSE_MODELS names; else a copy that an earlier download left;
-else the hub, asked once), read both files, fill a model, and refuse what isn't one model of the expected kind. Does not:
-know what the weights mean; `load_gpt2` and the like do.
+else the hub, asked once, by `find_if_allowed` only where the switch COURSE_DOWNLOAD is on), read both files, fill a model,
+and refuse what isn't one model of the expected kind. Does not: know what the weights mean; `load_gpt2` and the like do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
 from course_utils.files.switches import is_on
 
-__all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "first_there", "read_checkpoint"]
+__all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "find_if_allowed", "first_there",
+           "read_checkpoint"]
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
@@ -87,6 +88,26 @@ def first_there(*names: str) -> str:
     """The first of these names that has a folder in the one that COURSE_MODELS names; the last if none has."""
     models = os.environ.get("COURSE_MODELS")
     return next((name for name in names if models and (Path(models).expanduser() / name).is_dir()), names[-1])
+
+
+def find_if_allowed(*names: str, megabytes: int, timeout: float = HUB_TIMEOUT) -> Path | None:
+    """The folder of the first of these checkpoints that this machine has; else of the last, downloaded if that's allowed.
+
+    The environment variable COURSE_DOWNLOAD=1 allows it. Returns None where there's no model to be had, and prints why: in
+    one line what would be downloaded, how large that is and how to allow it, or what `find_checkpoint` raises.
+    """
+    if not os.environ.get("COURSE_MODELS"):
+        if cached := next(filter(None, map(_in_cache, names)), None):
+            return cached
+        if not is_on("COURSE_DOWNLOAD"):
+            print(f"{names[-1]} isn't on this machine. It's {megabytes} MB to download from {hub_name()}; to allow that, "
+                  'run os.environ["COURSE_DOWNLOAD"] = "1", then this cell again.')
+            return None
+    try:
+        return find_checkpoint(first_there(*names), timeout)
+    except ModelNotAvailable as error:
+        print(error)
+        return None
 
 
 def _in_cache(name: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import re
 import socket
 import subprocess
 import threading
@@ -11,7 +12,7 @@ import huggingface_hub.constants
 import pytest
 
 from course_utils.data.fetching import HUB_TIMEOUT
-from course_utils.training.hugging_face import ModelNotAvailable, find_checkpoint
+from course_utils.training.hugging_face import ModelNotAvailable, find_checkpoint, find_if_allowed
 
 COMMIT = "c" * 40
 
@@ -83,7 +84,7 @@ FILES = {"config.json": b"{}", "model.safetensors": b"12345678", "vocab.json": b
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """`hub(mode, files)` starts one; the cache is empty, and the library asks the loopback address directly."""
-    for name in ("COURSE_MODELS", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_CACHE"):
+    for name in ("COURSE_MODELS", "COURSE_DOWNLOAD", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -151,3 +152,45 @@ def test_a_silent_hub_is_given_up_within_twenty_seconds(hub):
         start = time.monotonic()
         assert f"did not answer within {HUB_TIMEOUT:g} seconds" in refused()[0]
         assert time.monotonic() - start < 20
+
+
+# what asks first
+
+
+def test_nothing_is_asked_of_the_hub_until_downloads_are_allowed(hub, monkeypatch, capfd):
+    with hub("good") as server:
+        assert find_if_allowed("mine", "some/model", megabytes=950) is None
+        assert find_if_allowed("some/model", megabytes=950, timeout=60) is None and server.asked == 0
+        first, second = capfd.readouterr().out.splitlines()                # one line each
+        assert first == second and re.fullmatch(r"some/model isn't on this machine\. It's 950 MB to download from the hub "
+                                                r'\(127.*\); to allow that, run os.environ\["COURSE_DOWNLOAD"\] = "1", '
+                                                r"then this cell again\.", first)
+        monkeypatch.setenv("COURSE_DOWNLOAD", "0")
+        assert find_if_allowed("some/model", megabytes=950) is None and server.asked == 0
+        monkeypatch.setenv("COURSE_DOWNLOAD", "1")
+        folder = find_if_allowed("mine", "some/model", megabytes=950, timeout=60)
+        assert server.asked > 0 and (folder / "model.safetensors").read_bytes() == b"12345678"
+    capfd.readouterr()
+    monkeypatch.delenv("COURSE_DOWNLOAD")
+    monkeypatch.setattr(subprocess, "Popen", no_child)
+    assert find_if_allowed("mine", "some/model", megabytes=950) == folder  # what's there needs no permission
+    assert find_if_allowed("some/model", "another/model", megabytes=950) == folder
+    assert capfd.readouterr().out == ""
+
+
+def test_a_folder_of_models_is_used_without_a_question_and_asked_for_nothing_else(hub, tmp_path, monkeypatch, capfd):
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("COURSE_DOWNLOAD", "1")
+    monkeypatch.setattr(subprocess, "Popen", no_child)
+    assert find_if_allowed("mine", "some/model", megabytes=90) == tmp_path / "models" / "mine"
+    assert find_if_allowed("some/model", megabytes=90) is None
+    assert capfd.readouterr().out.splitlines()[0] == (
+        f"some/model could not be loaded: COURSE_MODELS names {tmp_path / 'models'}, which has no folder some/model.")
+
+
+def test_a_hub_that_errs_is_reported_and_the_notebook_goes_on(hub, monkeypatch, capfd):
+    monkeypatch.setenv("COURSE_DOWNLOAD", "yes")
+    with hub("error"):
+        assert find_if_allowed("some/model", megabytes=90) is None
+    assert "answered with status 500" in capfd.readouterr().out
