@@ -41,6 +41,8 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         "handwritten": the hand-written reviews; test alone; the same columns where they apply.
         "ordinary": 300 ordinary sentences about films, for testing only; test alone; the same columns as "handwritten",
             but other kinds: plain, negation, contrast, expectation, irony, others, comparison.
+        "ordinary_second": 300 other sentences with the same columns, kinds and counts, kept back for one look at the end
+            of a study: choose nothing on them, neither a model nor a setting.
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
@@ -69,7 +71,7 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         return load_corpus(SST2, ["train", "validation"], timeout)
     if source == "reviews":
         return load_files(split_files(find_folder("reviews")))
-    if source in ("handwritten", "ordinary"):
+    if source in ("handwritten", "ordinary", "ordinary_second"):
         return load_files({"test": find_folder() / f"{source}.jsonl"})
     try:
         path = Path(source).expanduser() if str(source).strip() else None

@@ -44,6 +44,7 @@ USELESS_DATA = {
     "an empty folder": (lambda: Path("empty").mkdir() or "empty", "expected train, validation or test"),
     "test reviews alone": (lambda: "handwritten", "handwritten has no training reviews, only the split test"),
     "test sentences alone": (lambda: "ordinary", "ordinary has no training reviews, only the split test"),
+    "test sentences kept back": (lambda: "ordinary_second", "ordinary_second has no training reviews, only the split test"),
     "a folder without train": (lambda: folder(test=rows()), "f has no training reviews"),
     "a folder called train.csv": (lambda: Path("f/train.csv").mkdir(parents=True) or "f",
                                   "train.csv is a folder; expected a file"),
