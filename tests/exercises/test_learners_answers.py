@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 import torch
+from judged import answers, assert_right, assert_told
 from learners_answers import (
     after_softmax,
     by_embedding,
@@ -73,9 +73,6 @@ from learners_later_answers import (
     two_standard_errors,
     variance_kept_above,
 )
-
-from course_utils.exercises.catalogue import answers_to, find_exercise
-from course_utils.exercises.judge import judge
 
 WRONG = [  # exercise, answer, the named mistake ("" for none), what the message must say
     ("1.1", of_the_stripped_text, "", "every other character stays"),
@@ -161,21 +158,11 @@ RIGHT = [  # exercise, answer
 ]
 
 
-def label(case) -> str:
-    return f"{case[0]}-{getattr(case[1], '__name__', case[1])}"
-
-
-@pytest.mark.parametrize("number, answer, name, said", WRONG, ids=[f"{i}-{label(case)}" for i, case in enumerate(WRONG)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer, name, said", WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "wrong", verdict.text
-    assert said.lower() in verdict.text.lower(), verdict.text
-    assert verdict.names == ((name,) if name else ()), verdict.text
+    assert_told(number, answer, seed, name, said)
 
 
-@pytest.mark.parametrize("number, answer", RIGHT, ids=[f"{i}-{label(case)}" for i, case in enumerate(RIGHT)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer", RIGHT)
 def test_an_unusual_answer_that_is_right_counts(number, answer, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "right", verdict.text
+    assert_right(number, answer, seed)

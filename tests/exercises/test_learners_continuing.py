@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 import torch
+from judged import answers, assert_other, assert_right, assert_told
 from learners_answers import right
 from learners_continuing import (
     all_the_same,
@@ -100,8 +100,6 @@ from learners_continuing_steps import (
 from torch.nn import functional as F
 
 from course_utils import language_model
-from course_utils.exercises.catalogue import answers_to, find_exercise
-from course_utils.exercises.judge import judge
 
 WRONG = [  # exercise, answer, the mistake's name if it has one, what the message must say
     ("13.1", rows_of_targets, "inputs-whole", "The last token has no successor here"),
@@ -241,28 +239,16 @@ RIGHT = [  # exercise, answer
 ]
 
 
-def label(case) -> str:
-    return f"{case[0]}-{getattr(case[1], '__name__', case[1])}"
-
-
-@pytest.mark.parametrize("number, answer, name, said", WRONG, ids=[f"{i}-{label(case)}" for i, case in enumerate(WRONG)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer, name, said", WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "wrong", verdict.text
-    assert said.lower() in verdict.text.lower(), verdict.text
-    assert verdict.names == ((name,) if name else ()), verdict.text
+    assert_told(number, answer, seed, name, said)
 
 
-@pytest.mark.parametrize("number, answer, name", ANOTHER_CONVENTION, ids=list(map(label, ANOTHER_CONVENTION)))
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer, name", ANOTHER_CONVENTION)
 def test_an_answer_by_another_convention_is_told_so(number, answer, name, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert (verdict.state, verdict.names) == ("other", (name,)), verdict.text
+    assert_other(number, answer, seed, name)
 
 
-@pytest.mark.parametrize("number, answer", RIGHT, ids=[f"{i}-{label(case)}" for i, case in enumerate(RIGHT)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer", RIGHT)
 def test_an_unusual_answer_that_is_right_counts(number, answer, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "right", verdict.text
+    assert_right(number, answer, seed)

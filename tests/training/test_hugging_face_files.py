@@ -1,82 +1,16 @@
 """Models from a hub that doesn't always answer: once, then from the cache; three lines where there is none."""
 
-import http.server
-import json
 import re
 import socket
 import subprocess
-import threading
 import time
 
 import huggingface_hub.constants
 import pytest
+from fake_hub import ModelHub
 
 from course_utils.data.fetching import HUB_TIMEOUT
 from course_utils.training.hugging_face import ModelNotAvailable, find_checkpoint, find_if_allowed
-
-COMMIT = "c" * 40
-
-
-class ModelHub(http.server.ThreadingHTTPServer):
-    """As much of the hub as `huggingface_hub` needs for one small model; `mode` says how it misbehaves."""
-
-    daemon_threads = True
-
-    def __init__(self, mode, files):
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.mode, self.files, self.asked, self.stop = mode, files, 0, threading.Event()
-        self.address = f"http://127.0.0.1:{self.server_port}"
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, *_):
-        """A client that is stopped while it waits is what these tests are about."""
-
-
-class Answer(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self.server.asked += 1
-        path = self.path.split("?")[0]
-        if self.server.mode == "silent":
-            self.server.stop.wait(60)
-        elif self.server.mode == "error":
-            self.answer(b"", status=500)
-        elif "/resolve/" in path:
-            name = path.split("/resolve/")[1].split("/", 1)[1]
-            self.answer(self.server.files[name], slow=self.server.mode == "stalls" and name.endswith("safetensors"),
-                        ETag=f'"{name}"')
-        else:
-            siblings = [{"rfilename": name} for name in self.server.files]
-            tree = [{"type": "file", "oid": name, "size": len(content), "path": name}
-                    for name, content in self.server.files.items()]
-            content = tree if "/tree/" in path else {"id": "some/model", "sha": COMMIT, "siblings": siblings}
-            self.answer(json.dumps(content).encode(), **{"Content-Type": "application/json"})
-
-    do_HEAD = do_GET
-
-    def answer(self, content, status=200, slow=False, **headers):
-        self.send_response(status)
-        headers = {"Content-Length": len(content), "X-Repo-Commit": COMMIT, "ETag": '"0"'} | headers
-        for name, value in headers.items():
-            self.send_header(name, str(value))
-        self.end_headers()
-        if self.command != "HEAD":
-            if slow:
-                self.server.stop.wait(60)
-            self.wfile.write(content)
-
-    def log_message(self, *_):
-        """No request log among the test's output."""
-
 
 FILES = {"config.json": b"{}", "model.safetensors": b"12345678", "vocab.json": b"{}", "README.md": b"words"}
 
@@ -124,7 +58,8 @@ def test_a_model_is_fetched_once_and_then_read_from_the_cache(hub, monkeypatch, 
 
 
 @pytest.mark.parametrize("files, words", [
-    ({"config.json": b"{}", "pytorch_model.bin": b"1"}, "has no model.safetensors for that name."),
+    ({"config.json": b"{}", "pytorch_model.bin": b"1"}, "only weights in PyTorch's older format, which"),
+    ({"config.json": b"{}", "vocab.txt": b"a"}, "has no model.safetensors for that name."),
     ({"config.json": b"{}", "model.safetensors.index.json": b"1"}, "in several files, which the course doesn't read"),
 ])
 def test_what_the_hub_lacks_is_said_before_anything_is_downloaded(hub, files, words, capfd):
