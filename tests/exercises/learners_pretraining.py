@@ -222,6 +222,23 @@ def either_kind(word, vocabulary):
     return pieces
 
 
+def longest_of_any_kind(word, vocabulary):
+    """The longest piece that the rest begins with, be it a beginning or a continuation."""
+    pieces, start = [], 0
+    while start < len(word):
+        fitting = [piece for piece in vocabulary if word.startswith(piece.removeprefix("##"), start)]
+        if not fitting:
+            return ["[UNK]"]
+        pieces.append(max(fitting, key=lambda piece: (len(piece), piece)))
+        start += len(pieces[-1].removeprefix("##"))
+    return pieces
+
+
+def rest_as_a_new_word(word, vocabulary):
+    end = next((end for end in range(len(word), 0, -1) if word[:end] in vocabulary), 0)
+    return [word[:end], *rest_as_a_new_word(word[end:], vocabulary)] if end else ["[UNK]"] if word else []
+
+
 def at_most_two(word, vocabulary):
     pairs = [[word], *([word[:n], "##" + word[n:]] for n in range(len(word) - 1, 0, -1))]
     return next((pair for pair in pairs if set(pair) <= vocabulary), ["[UNK]"])

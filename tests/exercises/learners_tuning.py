@@ -67,6 +67,11 @@ def over_dimensions(*dims):
     return norm
 
 
+def before_the_layer(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
+    inner = F.gelu(F.linear(normed(x, gain, shift, eps), expand, expand_bias))
+    return x + F.linear(inner, contract, contract_bias)
+
+
 def normed_before_both(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
     x = normed(x, gain, shift, eps)
     return x + F.linear(F.gelu(F.linear(x, expand, expand_bias)), contract, contract_bias)
@@ -133,6 +138,10 @@ def all_but_the_first(x, attention_mask):
 
 def middle_value(x, attention_mask):
     return torch.stack([row[real].median(0).values for row, real in zip(x, attention_mask)])
+
+
+def padding_at_minus_infinity(x, attention_mask):
+    return x.masked_fill(~attention_mask[..., None], float("-inf")).mean(dim=1)
 
 
 def padding_set_to_zero(x, attention_mask, weight, bias):

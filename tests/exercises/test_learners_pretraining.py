@@ -4,14 +4,12 @@ import math
 
 import learners_pretraining as asked
 import learners_tuning as tuned
-import pytest
 import torch
+from judged import answers, assert_right, assert_told
 from learners_answers import right
 from torch.nn import functional as F
 
 from course_utils import pretraining
-from course_utils.exercises.catalogue import answers_to, find_exercise
-from course_utils.exercises.judge import judge
 
 WRONG = [  # exercise, answer, the mistake's name if it has one, what the message must say
     ("14.1", asked.hidden(swap=lambda fate: fate < 0.9), "swapped-below-nine-tenths", "overwrite the first"),
@@ -45,6 +43,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.2", asked.either_kind, "", "Your '##film' isn't in the vocabulary"),
     ("14.2", asked.fewest, "", "and they're fewer"), ("14.2", asked.longest_first, "longest-anywhere", "wherever it is"),
     ("14.2", asked.at_most_two, "", "and they're fewer"),
+    ("14.2", asked.longest_of_any_kind, "", "Look at your '##moved'"),
+    ("14.2", asked.rest_as_a_new_word, "", "So only the first piece is looked up without"),
     ("14.2", asked.instead_of_unknown(lambda word: None), "", "got None, though 'film' gives one"),
     ("14.2", asked.instead_of_unknown(lambda word: "[UNK]"), "", "Return a list, such as ['[UNK]']"),
     ("14.2", asked.instead_of_unknown(lambda word: []), "nothing-for-unknown", "The word disappears"),
@@ -55,6 +55,11 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
      "Expected the steps written out"),
     ("14.3", asked.zero_if_nothing(F.cross_entropy, lambda: None), "", "Expected 0 where nothing is chosen, got None"),
     ("14.3", lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen]), "", "a mean over no numbers is NaN"),
+    ("14.3", asked.over_whole_texts(lambda logits, ids, chosen: F.cross_entropy(
+        logits.flatten(0, 1), ids.masked_fill(chosen, -100).flatten())), "only-the-visible-kept", "-100 is for what isn't"),
+    ("14.3", asked.zero_if_nothing(F.nll_loss), "nll-of-logits", "isn't a logarithm of a probability yet"),
+    ("14.3", asked.zero_if_nothing(lambda logits, ids: -logits.log_softmax(-1)[:, ids].mean()),
+     "every-position-with-every-token", "the right tokens of all of them"),
     ("14.3", asked.softmax_over(1), "softmax-over-positions", "runs over the positions"),
     ("14.3", asked.softmax_over(0), "softmax-over-the-batch", "runs over the batch"),
     ("14.3", asked.log_with(), "", "is infinite"), ("14.3", asked.log_with(1e-9), "", "an upper limit on the loss"),
@@ -72,6 +77,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.3", asked.zero_if_nothing(lambda logits, ids: F.cross_entropy(logits, ids, reduction="none")), "",
      "The shape of your loss is (4,), expected ()"),
     ("14.3", lambda logits, ids, chosen: right("14.3")(logits.detach(), ids, chosen), "cut-off", "cuts the loss off"),
+    ("14.4", tuned.before_the_layer, "pre-norm", "with gain and shift taken off again, your first vector has the mean"),
     ("14.4", tuned.normed_before_both, "", "has just been normalised"),
     ("14.4", tuned.half(norm=tuned.mean_square_only), "", "the mean should be 0"),
     ("14.4", tuned.half(norm=tuned.over_dimensions(-2, -1)), "norm-over-the-text", "takes each vector for itself"),
@@ -95,6 +101,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.5", tuned.pooled(after=lambda logits: logits.softmax(0)), "softmax-over-the-batch", "over the texts"),
     ("14.5", tuned.pooled(after=torch.sigmoid), "", "and nothing else"),
     ("14.5", tuned.pooled(after=lambda logits: logits.argmax(-1)), "", "The shape of your result is (4,)"),
+    ("14.5", tuned.pooled(tuned.padding_at_minus_infinity), "", "for scores in front of a softmax"),
     ("14.5", tuned.padding_set_to_zero, "", "Your function changes `x`"),
     ("14.6", tuned.start(up=lambda *shape: 1e-3 * torch.randn(shape)), "both-random", "One of the two must start at 0"),
     ("14.6", tuned.start(down=tuned.only_one_row), "all-rows-equal", "it has rank 1, expected 3"),
@@ -103,6 +110,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.6", tuned.start(up=lambda *shape: torch.full(shape, math.nan)), "", "15 of 15 NaN or infinite"),
     ("14.6", lambda weight, rank: right("14.6")(weight, rank)[::-1], "up-first", "return down first"),
     ("14.6", lambda weight, rank: right("14.6")(weight, 8), "", "down is (rank, d_in) and up (d_out, rank)"),
+    ("14.6", tuned.start(up=lambda d_out, rank: torch.zeros(d_out)), "", "a matrix as up, (d_out, rank), got a tensor of"),
+    ("14.6", tuned.start(up=lambda d_out, rank: 0.0), "", "a matrix as up, (d_out, rank), got a single number"),
     ("14.6", tuned.layers_of_weights, "", "got a layer (Linear): return its weight"),
     ("14.6", tuned.taken_off_the_weight, "", "Your function changes `weight`"),
     ("14.6", tuned.with_the_weight, "", "got 3 results"),
@@ -124,21 +133,11 @@ RIGHT = [  # exercise, answer
 ]
 
 
-def label(case) -> str:
-    return f"{case[0]}-{getattr(case[1], '__name__', type(case[1]).__name__)}"
-
-
-@pytest.mark.parametrize("number, answer, name, said", WRONG, ids=[f"{i}-{label(case)}" for i, case in enumerate(WRONG)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer, name, said", WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "wrong", verdict.text
-    assert said.lower() in verdict.text.lower(), verdict.text
-    assert verdict.names == ((name,) if name else ()), verdict.text
+    assert_told(number, answer, seed, name, said)
 
 
-@pytest.mark.parametrize("number, answer", RIGHT, ids=[f"{i}-{label(case)}" for i, case in enumerate(RIGHT)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer", RIGHT)
 def test_an_unusual_answer_that_is_right_counts(number, answer, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "right", verdict.text
+    assert_right(number, answer, seed)

@@ -177,6 +177,8 @@ LOSS = Answers(
     mutants={
         "all-positions": lambda logits, ids, chosen: _each(logits, ids).mean(),
         "the-visible": lambda logits, ids, chosen: hidden_word_loss(logits, ids, ~chosen),
+        "only-the-visible-kept": lambda logits, ids, chosen: (
+            hidden_word_loss(logits, ids, ~chosen) if chosen.any() else logits.sum() * 0),
         "divided-by-all": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / chosen.numel(),
         "visible-as-zero-logits": lambda logits, ids, chosen: _each(logits * chosen[..., None], ids).mean(),
         "row-means": _row_means,
@@ -193,6 +195,8 @@ LOSS = Answers(
         "token-zero-left-out": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen & (ids != 0)),
         "one-more-in-the-divisor": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / (chosen.sum() + 1),
         "log-of-the-mean": _picked(lambda scores, ids: -scores.softmax(-1)[torch.arange(len(ids)), ids].mean().log()),
+        "nll-of-logits": _picked(lambda scores, ids: F.nll_loss(scores, ids)),
+        "every-position-with-every-token": _picked(lambda scores, ids: -scores.log_softmax(-1)[:, ids].mean()),
         "nll-of-probabilities": _picked(lambda scores, ids: -scores.softmax(-1)[torch.arange(len(ids)), ids].mean()),
         "perplexity": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen).exp(),
         "bits": lambda logits, ids, chosen: hidden_word_loss(logits, ids, chosen) / math.log(2),

@@ -121,6 +121,11 @@ def _not_there(case: Case) -> list[str]:
     return [piece for piece in case.pieces.split() if piece not in {"[UNK]", *case.inputs[1]}]
 
 
+def _misplaced(case: Case) -> list[str]:
+    """The pieces that begin the word with '##' or continue it without."""
+    return [piece for i, piece in enumerate(case.pieces.split()) if piece != "[UNK]" and piece.startswith("##") != (i > 0)]
+
+
 def _fits_with_fewer(case: Case) -> bool:
     """Whether the answer's pieces are all there and make up the word, but are fewer than the right ones."""
     pieces, right = case.pieces.split(), case.right["pieces"].split()
@@ -159,6 +164,8 @@ PIECES = Exercise(
         Property(_not_there, lambda case: f"{_cut_up(case)} Your {_not_there(case)[0]!r} isn't in the vocabulary.", "Look "
                  "up each piece just as you return it: 'film' begins a word, '##film' continues one, and the vocabulary may "
                  "have only one of the two."),
+        Property(_misplaced, lambda case: f"{_cut_up(case)} Look at your {_misplaced(case)[0]!r}.", "A piece without '##' "
+                 "begins a word, and one with '##' continues it. So only the first piece is looked up without."),
         Property(_fits_with_fewer, _cut_up, "These pieces fit, and they're fewer. But nobody counts them: at each step the "
                  "longest piece is taken, from the left."),
         Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _dead_end, "So all "
@@ -205,6 +212,8 @@ LOSS = Exercise(
                 "so copying them makes the loss look good."),
         Mistake("the-visible", _of_positions, "You count the positions that weren't chosen. Those are the ones that the "
                 "model can read off."),
+        Mistake("only-the-visible-kept", _of_positions, "The chosen positions are left out, and the others count. It's the "
+                "other way round: -100 is for what isn't asked for, so for the positions where `chosen` is False."),
         Mistake("divided-by-all", _of_positions, "The sum is over the chosen positions, and you divide it by all of them. "
                 "Divide by how many are chosen."),
         Mistake("visible-as-zero-logits", _of_positions, "Setting the other logits to 0 doesn't take them out: each then "
@@ -232,6 +241,10 @@ LOSS = Exercise(
                 "changing anything else, write .clamp(min=1), or return early."),
         Mistake("log-of-the-mean", _of_positions, "You take the mean of the probabilities first, and then the logarithm. "
                 "Each position's logarithm is asked for, and the mean of those."),
+        Mistake("nll-of-logits", _loss_seen, "That is minus the logit of the right token. A logit isn't a logarithm of a "
+                "probability yet: use log_softmax first, or cross_entropy, which does both."),
+        Mistake("every-position-with-every-token", _loss_seen, "You index with [:, ids], which takes for each position the "
+                "right tokens of all of them. Each position has one right token: gather, or [torch.arange(n), ids]."),
         Mistake("nll-of-probabilities", _loss_seen, "That is minus the mean probability. The logarithm is missing."),
         Mistake("perplexity", _loss_seen, "That is e to the power of the loss. Return the loss itself."),
         Mistake("bits", _loss_seen, "That is in bits. Nats are asked for, with the natural logarithm."),

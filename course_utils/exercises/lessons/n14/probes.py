@@ -222,12 +222,20 @@ def observe_adapter(function, weight, rank):
             raise TypeError(f"expected a tensor as {name}, got a layer ({type(given).__name__}): return its weight")
     parts = two_results(output, "down", "up")
     down, up = (_learnable(given, part, name) for given, part, name in zip(output, parts, ("down", "up")))
+    for part, name, wanted in ((down, "down", "(rank, d_in)"), (up, "up", "(d_out, rank)")):
+        if part.dim() != 2:
+            raise TypeError(f"expected a matrix as {name}, {wanted}, got {_in_words(part)}")
     shapes = {"down's shape": torch.tensor(down.shape, dtype=torch.float32),
               "up's shape": torch.tensor(up.shape, dtype=torch.float32)}
-    if down.dim() != 2 or up.dim() != 2 or (up.shape[0], down.shape[1]) != weight.shape or down.shape[0] != up.shape[1]:
+    if (up.shape[0], down.shape[1]) != weight.shape or down.shape[0] != up.shape[1]:
         return {**shapes, "changed": torch.tensor(-1.0), "learned": torch.tensor(-1.0)}
     changed = ((up @ down).abs() > 1e-9).sum().float()
     return {**shapes, "changed": changed, "learned": torch.tensor(float(_rank_after_training(down, up)))}
+
+
+def _in_words(part: torch.Tensor) -> str:
+    """What a tensor with any number of dimensions but two is."""
+    return "a single number" if part.dim() == 0 else f"a tensor of shape {tuple(part.shape)}"
 
 
 def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:

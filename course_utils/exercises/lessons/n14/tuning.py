@@ -19,8 +19,8 @@ def _spread(case: Case) -> str:
     """How the first vector is spread, once gain and shift are taken off."""
     gain, shift = case.inputs[5:7]
     normed = (case.answer.reshape(-1, case.answer.shape[-1])[0] - shift) / gain
-    return f"without gain and shift, your first vector has the mean {normed.mean():.3f} and the standard deviation " \
-           f"{normed.std(correction=0):.3f}."
+    return (f"with gain and shift taken off again, your first vector has the mean {normed.mean():.3f} and the standard "
+            f"deviation {normed.std(correction=0):.3f}.")
 
 
 def _not_normed(case: Case) -> bool:
@@ -113,6 +113,8 @@ POOL = Exercise(
     forbidden=("course_utils.embeddings.masked_mean", "course_utils.pretraining.BertClassifier"),
     signature="pooled_logits(x (batch, seq_len, d_model), attention_mask (batch, seq_len), weight (classes, d_model), bias "
     "(classes)) -> logits (batch, classes)",
+    not_finite="If you fill padding with -inf, its mean is -inf: that's for scores in front of a softmax. In a sum, padding "
+    "must be 0. Or you divide 0 by 0: each text has at least one real token, where the mask is True.",
     mistakes=(
         Mistake("no-mask", _logit, "Padding is averaged like words. A review would get another answer in a batch with "
                 "longer ones than alone."),
