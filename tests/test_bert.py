@@ -196,6 +196,45 @@ def test_weights_that_do_not_fit_are_named(tmp_path, change, words):
         load_bert(tmp_path)
 
 
+@pytest.mark.parametrize("write, words", [
+    (lambda model, folder: model.save_pretrained(folder, max_shard_size="10KB"), "only a list of several files; load it"),
+    (lambda model, folder: torch.save(model.state_dict(), folder / "pytorch_model.bin"), "only pytorch_model.bin, PyTorch"),
+], ids=["several files", "older format"])
+def test_weights_in_another_form_are_refused_and_the_way_out_is_one(tmp_path, write, words):
+    model = library_model(tmp_path, **SHAPES[0])
+    (tmp_path / "model.safetensors").unlink()
+    write(model, tmp_path)
+    with pytest.raises(ValueError, match=f"has no model.safetensors, {words}"):
+        load_bert(tmp_path)
+    BertModel.from_pretrained(tmp_path).save_pretrained(tmp_path / "anew", max_shard_size="100GB")
+    ids, mask, _ = ragged(SHAPES[0])
+    with torch.no_grad():
+        assert (load_bert(tmp_path / "anew")[0](ids, mask).x - model(ids, mask.long()).last_hidden_state).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_weights_in_half_precision_are_computed_with_in_float32(tmp_path, dtype):
+    model = library_model(tmp_path / "whole", **SHAPES[1]).to(dtype)
+    model.save_pretrained(tmp_path / "half")
+    assert load_file(tmp_path / "half" / "model.safetensors")["pooler.dense.bias"].dtype == dtype
+    ours, (ids, mask, types) = load_bert(tmp_path / "half")[0], ragged(SHAPES[1])
+    assert {parameter.dtype for parameter in ours.parameters()} == {torch.float32}
+    with torch.no_grad():
+        expected = model.float()(ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True)
+        for one, other in zip(ours(ids, mask, types).hidden_states, expected.hidden_states, strict=True):
+            assert (one - other).abs().max() < 1e-5
+
+
+def test_an_encoder_saved_without_a_pooler(tmp_path):
+    torch.manual_seed(0)
+    model = BertModel(LibraryConfig(**SHAPES[2]), add_pooling_layer=False).eval()
+    model.save_pretrained(tmp_path)
+    ours, (ids, mask, types) = load_bert(tmp_path)[0], ragged(SHAPES[2])
+    with torch.no_grad():
+        got, expected = ours(ids, mask, types), model(ids, attention_mask=mask.long(), token_type_ids=types)
+    assert ours.pooler is None and got.pooled is None and (got.x - expected.last_hidden_state).abs().max() < 1e-5
+
+
 def test_a_missing_head_and_another_kind_of_model_are_refused(tmp_path):
     library_model(tmp_path, **SHAPES[0])
     with pytest.raises(ValueError, match="has no output_bias; expected it, of shape"):

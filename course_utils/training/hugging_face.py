@@ -25,6 +25,7 @@ __all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_ch
            "read_checkpoint"]
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+OLDER = "pytorch_model.bin"
 TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -33,10 +34,11 @@ _ASK = """
 there = [file.rfilename for file in huggingface_hub.HfApi().model_info(TASK[0], token=False).siblings]
 missing = [name for name in TASK[1:3] if name not in there]
 if missing:
+    other = "in several files" if TASK[3] in there else "in PyTorch's older format" if TASK[4] in there else ""
     refuse("has no " + " and no ".join(missing) + " for that name" + (
-        ", only weights in several files, which the course doesn't read" if TASK[3] in there else ""))
+        f", only weights {other}, which the course doesn't read" if other else ""))
 """
-_STORE = "huggingface_hub.snapshot_download(TASK[0], allow_patterns=TASK[1:3] + TASK[4:], token=False)"
+_STORE = "huggingface_hub.snapshot_download(TASK[0], allow_patterns=TASK[1:3] + TASK[5:], token=False)"
 
 
 class ModelNotAvailable(RuntimeError):
@@ -123,8 +125,8 @@ def _fetch(name: str, timeout: float) -> str | None:
     if is_on("HF_HUB_OFFLINE"):
         return f"{hub_name()} was not asked, since HF_HUB_OFFLINE is on"
     settings = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
-    return fetch(name, "the hub's cache", _ASK, _STORE, [name, CONFIG, WEIGHTS, INDEX, *TOKENIZERS], settings, timeout,
-                 stall=timeout)
+    files = [CONFIG, WEIGHTS, INDEX, OLDER, *TOKENIZERS]
+    return fetch(name, "the hub's cache", _ASK, _STORE, [name, *files], settings, timeout, stall=timeout)
 
 
 def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float = HUB_TIMEOUT) -> Checkpoint:
@@ -146,9 +148,15 @@ def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float 
         raise ValueError(f"{folder} holds a model of the type {found!r}; expected {model_type!r}, since the weights of "
                          "another kind have other names and another meaning")
     if not (folder / WEIGHTS).is_file():
-        more = (", only a list of several files; load it with transformers and write it in one with "
-                "save_pretrained(folder, max_shard_size='100GB')") if (folder / INDEX).is_file() else ""
-        raise ValueError(f"{folder} has no {WEIGHTS}{more or '; expected the weights in that format'}")
+        if (folder / INDEX).is_file():
+            more = (", only a list of several files; load it with transformers and write it in one with "
+                    "save_pretrained(folder, max_shard_size='100GB')")
+        elif (folder / OLDER).is_file():
+            more = (f", only {OLDER}, PyTorch's older format; load it with transformers and write it anew with "
+                    "save_pretrained(folder)")
+        else:
+            more = "; expected the weights in that format"
+        raise ValueError(f"{folder} has no {WEIGHTS}{more}")
     try:
         weights = safetensors.torch.load_file(folder / WEIGHTS)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
