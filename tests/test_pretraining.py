@@ -91,6 +91,13 @@ def test_the_loss_is_the_mean_over_the_chosen_positions_alone():
     assert nothing == 0 and count == 1
 
 
+def test_padding_is_never_chosen_even_if_nobody_says_so():
+    model, token_ids = MaskedLanguageModel(CONFIG).eval(), ids(6, 12)
+    token_ids[:, 7:] = CONFIG.pad_id
+    _, count = MaskedTokenLoss(MASK, rate=0.99)(model, token_ids)
+    assert 30 < count <= 6 * 7
+
+
 def test_the_matrix_that_looks_up_also_scores():
     model = MaskedLanguageModel(CONFIG)
     names = {name for name, _ in model.named_parameters() if not name.startswith("encoder.")}
@@ -239,6 +246,14 @@ def test_only_adapters_and_the_output_layer_are_trained():
         "down", "up", "output.weight", "output.bias"}
     assert trained(add_adapters(BertClassifier(encoder()), names=["output_projection"])) >= {
         "encoder.encoder.blocks.0.attention.output_projection.up"}
+
+
+def test_adapters_on_layers_that_are_not_there():
+    for names in (["query"], "query_projection"):
+        with pytest.raises(ValueError, match="use one of query_projection, key_projection, value_projection, output_proj"):
+            add_adapters(BertClassifier(encoder()), names=names)
+    with pytest.raises(ValueError, match="name='query_projection'; use one of key_projection, output_projection"):
+        add_adapters(add_adapters(BertClassifier(encoder())))
 
 
 def test_a_training_that_was_interrupted_goes_on_to_the_same_result(tmp_path):

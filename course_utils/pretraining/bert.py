@@ -161,8 +161,8 @@ class MaskedLanguageModel(nn.Module):
 class MaskedTokenLoss:
     """Mean -ln p of the chosen tokens alone, and how many they are: a `loss_of` for `course_utils.training.fit`.
 
-    A batch is token_ids (batch, seq_len). Ids in `never` ([PAD], [CLS], [SEP] …) are never chosen. In training each call
-    hides other tokens; in evaluation mode the same ones every time, so that losses can be compared.
+    A batch is token_ids (batch, seq_len). Padding and the ids in `never` ([CLS], [SEP] …) are never chosen. In training each
+    call hides other tokens; in evaluation mode the same ones every time, so that losses can be compared.
 
     Taught in 14_pretraining, '4. The loss on hidden words'.
     """
@@ -172,10 +172,11 @@ class MaskedTokenLoss:
     rate: float = 0.15
 
     def __call__(self, model: MaskedLanguageModel, token_ids: Tensor) -> tuple[Tensor, int]:
-        can_hide = ~torch.isin(token_ids, torch.tensor(self.never, dtype=token_ids.dtype, device=token_ids.device))
+        real = token_ids != model.config.pad_id
+        can_hide = real & ~torch.isin(token_ids, torch.tensor(self.never, dtype=token_ids.dtype, device=token_ids.device))
         generator = None if model.training else torch.Generator(token_ids.device).manual_seed(0)
         inputs, chosen = mask_tokens(token_ids, can_hide, self.mask_id, model.config.vocab_size, self.rate, generator)
-        logits = model(inputs, token_ids != model.config.pad_id, chosen=chosen)            # (chosen, vocab)
+        logits = model(inputs, real, chosen=chosen)                                        # (chosen, vocab)
         loss = F.cross_entropy(logits.float(), token_ids[chosen], reduction="sum")
         return loss / max(1, len(logits)), max(1, len(logits))
 

@@ -75,10 +75,11 @@ class TextCleaning:
 
 
 class WordPieceTokenizer:
-    """BERT's tokenizer: words and punctuation, cut into the longest pieces that the vocabulary has (Wu et al. 2016).
+    """BERT's tokenizer (Devlin et al. 2019): words and punctuation, cut into the longest pieces that the vocabulary has.
 
-    `vocabulary` lists the tokens in the order of their ids, the special ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among
-    them; a special token in a text is itself. `cleaning` are the options of `TextCleaning`.
+    Word pieces are from Wu et al. (2016, section 4.1). `vocabulary` lists the tokens in the order of their ids, the special
+    ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among them; a special token in a text is itself. `cleaning` are the options of
+    `TextCleaning`.
 
     Taught in 14_pretraining, '2. Pieces of words'.
     """
