@@ -89,6 +89,7 @@ save: setup export
 
 data: setup
 	@$(PY) data/reviews/build.py
+	@$(PY) data/translation/build.py
 
 lint:
 	@sh .ci/lint.sh

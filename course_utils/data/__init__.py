@@ -4,6 +4,7 @@ What it does: `load_reviews` returns a `datasets.DatasetDict` whose splits hold 
 `ClassLabel` column `label`; `split_reviews` makes a validation split; `by_kind` and `pairs` find rows.
 What it does not do: tokenize, clean or shuffle (IMDb keeps its `<br />`), or read more than fits in memory. The
 formats are read in `review_files`, IMDb and SST-2 in `hub`, which alone touches the network and the `datasets` cache.
+`load_translations`, for English sentences with French translations, is explained in `translations`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from datasets import Dataset, DatasetDict
 
 from course_utils.data.hub import HUB_TIMEOUT, IMDB, SST2, DataNotAvailable, load_corpus
 from course_utils.data.review_files import LABEL_NAMES, SOURCES, load_files, split_files
+from course_utils.data.translations import load_translations
 from course_utils.files.paths import DATA as DATA_FOLDER
 
-__all__ = ["DATA_FOLDER", "LABEL_NAMES", "DataNotAvailable", "by_kind", "find_folder", "load_reviews", "normalised",
-           "pairs", "split_reviews"]
+__all__ = ["DATA_FOLDER", "LABEL_NAMES", "DataNotAvailable", "by_kind", "find_folder", "load_reviews",
+           "load_translations", "normalised", "pairs", "split_reviews"]
 
 
 def find_folder(name: str = "") -> Path:

@@ -74,13 +74,14 @@ def hub_name() -> str:
 
 
 def fetch(title: str, place: str, ask: str, store: str, task: list[str], settings: dict[str, str], timeout: float,
-          stall: float) -> str | None:
+          stall: float, site: str = "") -> str | None:
     """Run the statements `ask`, then `store`, in a child process, where `TASK` is the list `task`. Returns None, or why not.
 
     `title` and `place` are for the line that says what is downloaded, and where to; `settings` are environment variables.
-    The hub has `timeout` seconds for its answer to `ask`, and may then be silent for `stall` seconds.
+    The hub has `timeout` seconds for its answer to `ask`, and may then be silent for `stall` seconds. `site` is its name
+    in messages, if it isn't the hub.
     """
-    lines = []
+    site, lines = site or hub_name(), []
     for line in _CHILD.splitlines():
         part = {"ASK": ask, "STORE": store}.get(line.strip())
         lines += [f"    {one}" for one in part.strip().splitlines()] if part else [line]
@@ -100,9 +101,9 @@ def fetch(title: str, place: str, ask: str, store: str, task: list[str], setting
         if line == "answered":
             print(f"Downloading {title} to {place} …", file=stream())
             line = said.get()
-        return None if line == "done" else f"{hub_name()} {line or 'was not asked: the process for it ended'}"
+        return None if line == "done" else f"{site} {line or 'was not asked: the process for it ended'}"
     except queue.Empty:
-        return f"{hub_name()} did not answer within {timeout:g} seconds"
+        return f"{site} did not answer within {timeout:g} seconds"
     finally:
         child.kill()
         child.wait()
