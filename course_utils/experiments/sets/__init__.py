@@ -13,6 +13,7 @@ from course_utils.experiments.sets import (
     language_model,
     learning_curves,
     llama_changes,
+    other_heads,
     pretrained,
     pretrained_vectors,
     scoreboard,
@@ -26,7 +27,7 @@ SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
-                   pretrained, pretrained_vectors, small_encoder, static_vectors)
+                   other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors)
 }
 
 
