@@ -90,6 +90,7 @@ save: setup export
 data: setup
 	@$(PY) data/reviews/build.py
 	@$(PY) data/translation/build.py
+	@$(PY) data/sentences/build.py
 
 lint:
 	@sh .ci/lint.sh
