@@ -46,8 +46,8 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         "ordinary_second": 300 other sentences with the same columns, kinds and counts, kept back for one look at the end
             of a study: choose nothing on them, neither a model nor a setting.
         "sentences": 14,500 short sentences in which a construction decides what an opinion comes to; train, validation and
-            test; the same kinds as "ordinary"; columns id, text, label, kind, evidence, pair, construction (its name), unseen
-            (what the sentence has that training doesn't: "", "construction", "opinion" or "construction and opinion").
+            test; the same kinds as "ordinary"; columns id, text, label, kind, evidence, pair, construction (its name),
+            unseen (what it has that training doesn't: "", "construction", "opinion" or "construction and opinion").
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.

@@ -1,15 +1,16 @@
-"""The corpus of short sentences, data/sentences: `python data/sentences/build.py` writes it, `--check` compares it with the files.
+"""The corpus of short sentences, data/sentences: `python data/sentences/build.py` writes it, `--check` compares it.
 
-Does: divide constructions, opinions and their combinations into splits, draw sentences by `sentence_grammar` until each kind is
-full, and write train, validation and test and a page of samples. Does not: know any construction.
+Does: divide constructions, opinions and their combinations into splits, draw sentences by `sentence_grammar` until each
+kind is full, and write train, validation and test and a page of samples. Does not: know any construction.
 
-Three things keep cheap clues out. Most sentences have an opinion of either sign in a construction that keeps or turns it, so that
-neither of the two decides. More than half of the sentences are halves of a pair. And of a few draws the one is taken that
-leaves the words of each kind most evenly divided over the labels.
+Three things keep cheap clues out. Most sentences have an opinion of either sign in a construction that keeps or turns
+it, so that neither of the two decides. About half of the sentences are halves of a pair. And of a few draws the one is
+taken that leaves the words of each kind most evenly divided over the labels.
 
-What the test split has and training doesn't: constructions marked with a star, constructions whose label hangs on no opinion (a
-model could learn these by heart, so each is in one split only), a tenth of the opinions, and two eighths of the
-combinations of a construction and its opinions. No sentence shares five words in a row with the course's sentences for testing.
+What the test split has and training doesn't: constructions marked with a star, some of the constructions whose label
+hangs on no opinion (a model could learn these by heart, so each is in one split only), a tenth of the opinions, and two
+eighths of the combinations of a construction and its opinions. No sentence shares five words in a row with the files
+that are for testing only.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ SIZES = {                                                          # sentences o
     "test": (150, 330, 286, 210, 104, 224, 196),
 }
 KEPT_APART = ("ordinary", "ordinary_second", "handwritten")        # files that are for testing only
+DOUBLED = re.compile(r"\b(\w+) \1\b")                                # 'I usually love love stories'
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 RUN = 5                                                            # so many words in a row are shared with none of them
 MIN_WORDS, MAX_WORDS = 4, 35
@@ -109,7 +111,7 @@ def _eighth(key: str) -> int:
 
 
 def owner(ways: list[Construction]) -> str:
-    """The split that has a construction to itself, or '' if all have it: '*' and constructions without a free opinion."""
+    """The split that has a construction to itself: by its star, or since no opinion in it is free; '' if all have it."""
     if any(way.held_out for way in ways):
         return "test"
     if ways[0].kind == "plain" or all(is_free(way) for way in ways):
@@ -119,7 +121,7 @@ def owner(ways: list[Construction]) -> str:
 
 
 def owns(split: str, way: Construction, group: list[Sentence]) -> bool:
-    """Whether a combination of a construction and opinions belongs to a split: 5/8 to train, 1/8 and 2/8 to the others."""
+    """Whether a construction with these opinions belongs to a split: 5/8 to train, 1/8 and 2/8 to the others."""
     opinions = sorted({opinion.text for sentence in group for opinion in sentence.opinions})
     eighth = _eighth(f"{way.name} {opinions}")
     return split == ("train" if eighth < 5 else "validation" if eighth < 6 else "test")
@@ -135,7 +137,7 @@ def by_name(bank: Bank) -> dict[str, list[Construction]]:
 
 # ------------------------------------------------------------------------------------------ drawing
 class _Balance:
-    """How the words of one kind in one split are divided over the labels, the first and the last word of a sentence apart."""
+    """How the words of one kind in one split are divided over the labels, the first and the last word apart."""
 
     def __init__(self):
         self.counts: Counter = Counter()
@@ -151,7 +153,7 @@ class _Balance:
         return found
 
     def cost(self, group: list[Sentence]) -> int:
-        return sum(abs(self.counts[clue] + step) - abs(self.counts[clue]) for clue, step in self.change(group).items() if step)
+        return sum(abs(self.counts[clue] + step) - abs(self.counts[clue]) for clue, step in self.change(group).items())
 
     def add(self, group: list[Sentence]) -> None:
         self.counts.update(self.change(group))
@@ -168,7 +170,7 @@ def _turns(names: dict[str, list[Construction]], rng: Random) -> Iterator[str]:
 def _fits(group: list[Sentence], seen: set[str]) -> bool:
     texts = [sentence.text for sentence in group]
     return (len(set(texts)) == len(texts) and not seen & set(texts)
-            and all(MIN_WORDS <= len(text.split()) <= MAX_WORDS for text in texts))
+            and all(MIN_WORDS <= len(text.split()) <= MAX_WORDS and not DOUBLED.search(text) for text in texts))
 
 
 def _draws(split: str, ways: list[Construction], apart: bool, bank: Bank, rng: Random, seen: set[str]) -> list[tuple]:
@@ -206,18 +208,18 @@ def build_kind(split: str, kind: str, size: int, bank: Bank, rng: Random, seen: 
             options = _draws(split, names[name], bool(owner(names[name])), bank, rng, seen)
             if not options:
                 continue
-            paired = rng.random() < PAIRED / (2 - PAIRED) and number - made > 1
-            if not paired or number - made == 1:
-                label = int(labels[name, 0] > labels[name, 1]) if labels[name, 0] != labels[name, 1] else int(total[0] > total[1])
-                if number - made <= abs(total[0] - total[1]):     # the last ones even the labels out
-                    label = int(total[0] > total[1])
+            paired = rng.random() < PAIRED / (2 - PAIRED) and number - made - 2 >= abs(total[0] - total[1])
+            if not paired:
+                label = int(total[0] > total[1])
+                if labels[name, 0] != labels[name, 1] and number - made > abs(total[0] - total[1]):
+                    label = int(labels[name, 0] > labels[name, 1])
                 options = [(way, [one for one in group if one.label == label]) for way, group in options]
                 options = [(way, group) for way, group in options if group]
             options.sort(key=lambda option: balance.cost(option[1]))
-            chosen = next((option for option in options if not any(is_known(one.text) for one in option[1])), None)
-            if chosen is None:
+            options = [option for option in options[:2] if not any(is_known(one.text) for one in option[1])]
+            if not options:
                 continue
-            way, group = chosen
+            way, group = options[0]
             if len(group) == 1:
                 labels[name, group[0].label] += 1
             for sentence in group:
@@ -227,7 +229,7 @@ def build_kind(split: str, kind: str, size: int, bank: Bank, rng: Random, seen: 
             made += len(group)
             groups.append([(way, sentence) for sentence in group])
         if made < number:
-            raise RuntimeError(f"{split} found only {made} of {number} sentences of the kind {kind}; add constructions or choices")
+            raise RuntimeError(f"{split} got only {made} sentences of the kind {kind}; expected {number}; add constructions")
     return groups
 
 
@@ -248,9 +250,10 @@ def build_split(split: str, bank: Bank, seen: set[str]) -> list[dict]:
             unseen.append("construction")
         if any(opinion.held_out for opinion in sentence.opinions):
             unseen.append("opinion")
+        partner = ids[number, 1 - half] if len(groups[number]) == 2 else None
         rows.append({"id": ids[number, half], "text": sentence.text, "label": sentence.label, "kind": way.kind,
-                     "evidence": sentence.evidence, "pair": ids.get((number, 1 - half)) if len(groups[number]) == 2 else None,
-                     "construction": way.name, "unseen": " and ".join(unseen)})
+                     "evidence": sentence.evidence, "pair": partner, "construction": way.name,
+                     "unseen": " and ".join(unseen)})
     return rows
 
 
@@ -273,7 +276,8 @@ def samples(splits: dict[str, list[dict]], each: int = 40) -> str:
     """Forty random sentences of each kind, as Markdown."""
     rng = Random(f"{SEED} samples")
     everything = [row for split in SIZES for row in splits[split]]
-    lines = ["# Samples", "", "Random sentences from `data/sentences`, with their evidence in bold. Written by `build.py`.", ""]
+    head = "Random sentences from `data/sentences`, with their evidence in bold. Written by `build.py`."
+    lines = ["# Samples", "", head, ""]
     for kind in KINDS:
         lines += [f"## {kind}", ""]
         for row in rng.sample([row for row in everything if row["kind"] == kind], each):
@@ -285,8 +289,8 @@ def samples(splits: dict[str, list[dict]], each: int = 40) -> str:
 
 def files(splits: dict[str, list[dict]]) -> dict[str, str]:
     """File names and contents."""
-    contents = {f"{split}.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in splits[split]) for split in SIZES}
-    return contents | {"SAMPLES.md": samples(splits)}
+    lines = {split: [json.dumps(row, ensure_ascii=False) + "\n" for row in splits[split]] for split in SIZES}
+    return {f"{split}.jsonl": "".join(lines[split]) for split in SIZES} | {"SAMPLES.md": samples(splits)}
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 """A grammar of short sentences about films, in which a construction decides what an opinion comes to.
 
-Does: read the bank in data/sentences/bank (words and phrases of both signs, and constructions), and write out one sentence, or
-a minimal pair, with its label and the places of the words that decide. Does not: choose how often a construction is used,
-divide sentences into splits or write files; `sentence_corpus` does. How a construction is written is explained at the top of
-data/sentences/bank/constructions.toml.
+Does: read the bank in data/sentences/bank (words and phrases of both signs, and constructions), and write out one
+sentence, or a minimal pair, with its label and the places of the words that decide. Does not: choose how often a
+construction is used, divide sentences into splits or write files; `sentence_corpus` does. How a construction is written
+is explained at the top of data/sentences/bank/constructions.toml.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ BANK = DATA / "sentences" / "bank"
 KINDS = ("plain", "negation", "contrast", "expectation", "irony", "others", "comparison")
 
 # The slots of a construction that opinions fill -> their table in words.toml.
-SLOTS = {"adj": "adjectives", "att": "adjectives", "ext": "extreme", "weak": "concession", "np": "nouns", "abs": "contents",
-         "mass": "contents",
-         "vp": "verbs", "eff": "effects", "hit": "effects", "urge": "urges", "out": "outside", "feel": "feelings", "mood": "feelings", "act": "actions", "like": "attitudes", "how": "manner",
-         "cl": "clauses"}
+SLOTS = {"adj": "adjectives", "att": "adjectives", "ext": "extreme", "weak": "concession", "np": "nouns",
+         "abs": "contents", "mass": "contents", "vp": "verbs", "eff": "effects", "hit": "effects", "urge": "urges",
+         "out": "outside", "feel": "feelings", "mood": "feelings", "act": "actions", "like": "attitudes",
+         "how": "manner", "cl": "clauses"}
 _SLOT = re.compile(r"\{(?P<type>[A-Za-z]+)(?P<number>\d?)(?:\.(?P<form>[a-z]+))?(?P<sign>[~+\-=!]?)(?:@(?P<whose>\w+))?\}")
 _BRACKET = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 _PIECE = re.compile(r"(<[^<>]*>|\{[^{}]*\})")
@@ -37,11 +37,11 @@ _PIECE = re.compile(r"(<[^<>]*>|\{[^{}]*\})")
 DENIALS = {"adj": ("anything but {}", "far from {}", "not at all {}", "not in the least {}"),
            "np": ("anything but {}", "the opposite of {}", "the very opposite of {}"),
            "feel": ("anything but {}", "not in the least {}", "far from {}"),
-           "eff": ("never {}", "never once {}"), "vp": ("never {}", "never once {}")}
+           "eff": ("never {}", "never once {}"), "vp": ("never {}",)}
 
 
 class Opinion(NamedTuple):
-    """An entry of words.toml: its words (a verb's base), the past of a verb, its sign, and whether only the test split has it."""
+    """An entry of words.toml: its words (a verb's base), a verb's past, its sign, whether only the test split has it."""
 
     text: str
     past: str
@@ -126,7 +126,7 @@ def _constructions(blocks: dict[str, str]) -> list[Construction]:
             name, _, template = line.partition(": ")
             sign, _, rest = template.partition(" ")
             if sign not in ("+", "-") and "[" not in template:
-                raise ValueError(f"{name}: {template!r} has neither + or - nor [flips|keeps]; add one")
+                raise ValueError(f"{name}: {template!r} has neither + or - nor [turns|keeps]; add one")
             flip = {"+": False, "-": True}.get(sign)
             found.append(Construction(name.rstrip("*"), kind, template if flip is None else rest, flip, name.endswith("*")))
     return found
@@ -213,8 +213,12 @@ def _plan(way: Construction, bank: Bank, rng: Random, around: bool = True) -> _P
     second = rng.choice([person for person in bank.people if person.who.startswith("my ")])
     people = [rng.choice([person for person in bank.people if person != second]), second]
     neutral = {name: rng.choice(values) for name, values in bank.slots.items() if f"{{{name}}}" in template}
-    denials = {match[0]: rng.choice(DENIALS[match["type"].lower()]) for match in _slots(template)
-               if match["type"][0].isupper() and rng.random() < 0.5}
+    denials = {}
+    for match in _slots(template):
+        if match["type"][0].isupper() and rng.random() < 0.5:
+            after_but = re.search(r"\bbut>? $", template[:match.start()])       # 'but anything but dull' is too much
+            denials[match[0]] = rng.choice([words for words in DENIALS[match["type"].lower()]
+                                            if not (after_but and words.startswith("anything"))])
     clauses = {}
     for match in _slots(template):
         if match["type"] == "cl" and match[0] not in clauses:
@@ -255,7 +259,7 @@ def _form(opinion: Opinion, match: re.Match, plan: _Plan) -> str:
     change = {"s": third_person, "g": gerund, "c": comparative, "sup": superlative}.get(form, str)
     text = opinion.past if form == "p" else change(opinion.text)
     first = plan.people[0]
-    me, my = {"us": ("us", "our"), "them": ("them", "their"), "who": (first.him, first.his)}.get(match["whose"], ("me", "my"))
+    me, my = {"them": ("them", "their"), "who": (first.him, first.his)}.get(match["whose"], ("me", "my"))
     return text.replace("{me}", me).replace("{my}", my)
 
 
@@ -279,7 +283,7 @@ def _pieces(plan: _Plan, opinions: dict[str, str]) -> list[tuple[str, bool]]:
 
 def _sentence(way: Construction, plan: _Plan, main: bool, flip: bool, bank: Bank, rng: Random, given: dict,
               allowed) -> tuple[list[tuple[str, bool]], list[Opinion]]:
-    """The pieces of one sentence and its opinions; `given` holds what its partner has chosen, and takes up what is chosen."""
+    """The pieces of one sentence and its opinions; `given` holds what its partner has chosen, and takes up the rest."""
     label = main ^ flip
     here = replace(plan, template=_BRACKET.sub(lambda match: f"<{match[1 if flip else 2]}>", plan.template))
     taken = {opinion.text for opinion in given.values() if isinstance(opinion, Opinion)}
@@ -307,7 +311,8 @@ def _sentence(way: Construction, plan: _Plan, main: bool, flip: bool, bank: Bank
     return pieces, used
 
 
-def _write(way: Construction, plan: _Plan, main: bool, flip: bool, bank: Bank, rng: Random, given: dict, allowed) -> Sentence:
+def _write(way: Construction, plan: _Plan, main: bool, flip: bool, bank: Bank, rng: Random, given: dict,
+           allowed) -> Sentence:
     pieces, used = _sentence(way, plan, main, flip, bank, rng, given, allowed)
     around = {name: re.sub(r"\{whob\}", plan.people[1].who, getattr(plan, name)) for name in ("lead", "before", "after")}
     text, evidence = finished(pieces, plan.contract, **around)
@@ -317,9 +322,9 @@ def _write(way: Construction, plan: _Plan, main: bool, flip: bool, bank: Bank, r
 def draw(way: Construction, bank: Bank, rng: Random, *, allowed=lambda opinion: True) -> list[Sentence]:
     """A minimal pair by one construction: one plan, written out twice with opposite labels, the negative one first.
 
-    Where a bracket decides, the two differ in it alone, or in the opinions alone; where two opposite opinions of one sort are
-    weighed against each other, they change places. `allowed` says which opinions may be used. A template without a bracket in
-    which every sign is fixed gives one sentence.
+    Where a bracket decides, the two differ in it alone, or in the opinions alone; where two opposite opinions of one sort
+    are weighed against each other, they change places. `allowed` says which opinions may be used. A template without a
+    bracket in which every sign is fixed gives one sentence.
     """
     plan = _plan(way, bank, rng)
     free, given = is_free(way), {}

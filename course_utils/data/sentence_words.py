@@ -11,10 +11,10 @@ from typing import NamedTuple
 __all__ = ["Person", "Target", "comparative", "finished", "gerund", "superlative", "third_person"]
 
 _IRREGULAR = {"good": ("better", "the best"), "bad": ("worse", "the worst")}
-_DOUBLED = {"let", "win", "grip", "put", "get", "drag", "run", "sit", "hit", "slip", "grin", "hum", "clap", "nod", "limp "}
-_SHORT = {"dull", "stale", "bland", "flat", "cheap", "tame", "slack", "fresh", "warm", "sharp", "crisp", "lame", "trite", "vapid "}
-_SYLLABIC_Y = {"funny", "witty", "lively", "clumsy", "dreary", "lazy", "silly", "sloppy", "scary", "creepy", "sleepy", "lovely",
-               "ugly", "murky", "shaky"}
+_DOUBLED = {"let", "win", "grip", "put", "get", "drag", "run", "sit", "hit", "slip", "grin", "hum", "clap"}
+_SHORT = {"dull", "stale", "bland", "cheap", "tame", "slack", "fresh", "warm", "sharp", "crisp", "lame"}
+_SYLLABIC_Y = {"funny", "witty", "lively", "clumsy", "dreary", "lazy", "silly", "sloppy", "scary", "creepy", "sleepy",
+               "lovely", "ugly", "murky", "shaky"}
 _VOWEL = re.compile(r"[aeiouAEIOU](?!ne[ -]|uropean|niversal|nique|se)|hour|honest")
 
 
@@ -77,15 +77,15 @@ def superlative(adjective: str) -> str:
     return f"the {longer[:-1]}st"
 
 
-_LOWER = {"It", "The", "This", "There", "You", "Nobody", "Not", "My", "Everyone", "Few", "None", "Every", "At", "Most", "Anybody", "In",
-          "No", "All", "Even", "For", "Though", "Although", "Despite"}
+_LOWER = {"It", "The", "This", "There", "You", "Nobody", "Not", "My", "Everyone", "Few", "None", "Every", "At", "Most",
+          "Anybody", "In", "No", "All", "Even", "For", "Though", "Although", "Despite"}
 
 
 def finished(pieces: list[tuple[str, bool]], contract: bool = True, lead: str = "", before: str = "",
              after: str = "") -> tuple[str, list[list[int]]]:
     """The text of the pieces and the spans of those that are evidence; articles, capitals and contractions are put right.
 
-    `lead` goes before the sentence if the sentence begins with a word that can go on in small letters; `before` and `after` are
+    `lead` goes before the sentence if it begins with a word that can go on in small letters; `before` and `after` are
     sentences of their own. 'it is' becomes 'it's' with `contract`.
     """
     begin = re.split(r"\W", "".join(piece for piece, _ in pieces), maxsplit=1)[0]

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from functools import cache
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,16 +16,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from course_utils.data import load_reviews, pairs
-from course_utils.data.sentence_corpus import FOLDER, KEPT_APART, SIZES, build, by_name, files, owner, runs, words
-from course_utils.data.sentence_grammar import KINDS, draw, is_free, load_bank
+from course_utils.data.sentence_corpus import FOLDER, KEPT_APART, SIZES, build, by_name, files, is_known, owner, runs, words
+from course_utils.data.sentence_grammar import BANK, KINDS, draw, is_free, load_bank
 from course_utils.data.sentence_words import comparative, finished, gerund, superlative, third_person
 from course_utils.files.paths import DATA
 
 FIELDS = ["id", "text", "label", "kind", "evidence", "pair", "construction", "unseen"]
 SMALL_WORDS = set(
-    "not no never nobody nothing none neither nor without hardly cannot i me my we us our you your he his him she her it its they "
-    "them their this that these those there a an the and but or yet so though although despite even if as than for to of in on at "
-    "by with from all more less most".split())
+    "not no never nobody nothing none neither nor without hardly cannot i me my we us our you your he his him she her it "
+    "its they them their this that these those there a an the and but or yet so though although despite even if as than for "
+    "to of in on at by with from all more less most".split())
 
 
 def read_lines(name):
@@ -56,7 +57,7 @@ def test_the_loader_gives_the_three_splits():
     sentences = load_reviews("sentences")
     assert {split: len(sentences[split]) for split in sentences} == {split: sum(size) for split, size in SIZES.items()}
     for split in sentences.values():
-        assert split.column_names == FIELDS and split.features == sentences["train"].features
+        assert sorted(split.column_names) == sorted(FIELDS) and split.features == sentences["train"].features
         assert len(pairs(split)) * 2 >= len(split) / 3
 
 
@@ -107,7 +108,6 @@ def test_the_bank_is_broad():
 
 
 def test_both_labels_of_every_construction_can_be_drawn():
-    from random import Random
     for way in bank().constructions:
         assert {s.label for s in draw(way, bank(), Random(f"both {way.template}"))} == {0, 1}, way.name
 
@@ -121,7 +121,8 @@ def test_what_is_unseen_is_not_in_training():
             assert ("construction" in row["unseen"]) == (row["construction"] not in known), row
     assert not any(row["unseen"] for row in rows("train"))
     counts = Counter(row["unseen"] for row in rows("test"))
-    assert counts["construction"] + counts["construction and opinion"] >= 300 and counts["opinion"] >= 150 and counts[""] >= 300
+    assert counts["construction"] + counts["construction and opinion"] >= 300
+    assert counts["opinion"] >= 150 and counts[""] >= 300
     names = by_name(bank())
     for name, ways in names.items():
         if ways[0].kind != "plain" and not all(is_free(way) for way in ways):
@@ -136,6 +137,22 @@ def test_no_run_of_five_words_is_shared_with_what_is_for_testing(name):
     known = set().union(*(runs(row["text"]) for row in read_lines(name)))
     shared = [row["id"] for row in everything() if runs(row["text"]) & known]
     assert not shared, f"{name}: {shared}; run python data/sentences/build.py"
+
+
+def test_a_sentence_for_testing_is_known_even_with_a_word_changed():
+    short = [row["text"] for row in read_lines("ordinary") if len(row["text"].split()) in (6, 7, 8)]
+    assert len(short) > 20
+    for text in short:
+        assert is_known(text) and is_known(" ".join(["Otters", *text.split()[1:]])), text
+    assert not is_known("Seven otters rehearsed a waltz behind the planetarium.")
+
+
+def test_a_construction_that_says_nothing_about_its_sign_is_refused(tmp_path):
+    for path in BANK.iterdir():
+        content = path.read_text("utf-8").replace("{is} [hardly|truly] {adj}.", "{is} hardly {adj}.")
+        (tmp_path / path.name).write_text(content, "utf-8")
+    with pytest.raises(ValueError, match="hardly: .* has neither [+] or - nor"):
+        load_bank(tmp_path)
 
 
 # ------------------------------------------------------------------------------------------ language
@@ -154,7 +171,8 @@ def test_forms_of_words():
         "falls flat", "misses its mark", "flies by", "pays off", "goes on"]
     assert [gerund(v) for v in ("make me laugh", "win me over", "put me off", "bore me", "annoy me", "let me down")] == [
         "making me laugh", "winning me over", "putting me off", "boring me", "annoying me", "letting me down"]
-    assert [comparative(a) for a in ("dull", "funny", "stale", "gripping")] == ["duller", "funnier", "staler", "more gripping"]
+    assert [comparative(a) for a in ("dull", "funny", "stale")] == ["duller", "funnier", "staler"]
+    assert comparative("gripping") == "more gripping"
     assert [superlative(a) for a in ("dull", "lively", "moving")] == ["the dullest", "the liveliest", "the most moving"]
 
 
