@@ -24,6 +24,7 @@ from course_utils.classifier import (
     SelfAttentionClassifier,
     TokenEncoder,
 )
+from course_utils.distillation import distillation_loss, expected_calibration_error
 from course_utils.embeddings import masked_mean
 from course_utils.experiments.results import difference, interval
 from course_utils.explain import comprehensiveness, integrated_gradients, occlusion, rollout
@@ -239,6 +240,17 @@ def measuring_rows(model: SelfAttentionClassifier) -> list[Row]:
     ]
 
 
+def distillation_rows() -> list[Row]:
+    """A student's loss, and how far confidence is from accuracy."""
+    logits = torch.zeros(SIZES["batch"], SIZES["classes"])
+    loss = distillation_loss(logits, logits, torch.zeros(len(logits), dtype=torch.long))
+    return [
+        Row("soft targets", "*α T*² KL(teacher ‖ student), both at *T*, + (1 − *α*) mean of −ln *p*(label)", {"": loss},
+            distillation_loss),
+        Row("calibration", "mean of |confidence − accuracy| of a prediction's bin", {}, expected_calibration_error),
+    ]
+
+
 def parameter_rows(model: SelfAttentionClassifier, saved: SelfAttentionClassifier) -> list[list[str]]:
     """Of each part: how many parameters it has, in letters, and how many in a saved model.
 
@@ -349,7 +361,7 @@ def cheat_sheet() -> str:
         flow = [(title, [row.cells() for row in rows]) for title, rows in (
             ("Text to vectors", input_rows(model)), ("Attention", attention_rows()), ("The classifier", block_rows(model)),
             ("Language models: next words, hidden words", [*language_rows(), *pretraining_rows()]),
-            ("Measuring", measuring_rows(model)))]
+            ("Measuring", [*measuring_rows(model), *distillation_rows()]))]
         sizes = formula(f"*d* = {saved.config.d_model}, *d*_{{ff}} = {saved.config.d_ff}")
         boxes = [
             Box(f"Parameters; in 08: {sizes}, {saved.config.vocab_size:,} ids",

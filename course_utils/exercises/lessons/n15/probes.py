@@ -1,0 +1,113 @@
+"""What the exercises of notebook 15 try an answer on, and what they look at. `ask` and `sure` have what they say."""
+
+import numpy as np
+import torch
+
+from course_utils.exercises.lessons.common import gradients_of, what
+
+# ---------------------------------------------------------------- 15.2 the distillation loss
+
+
+def loss_probes(generator: torch.Generator) -> list[tuple]:
+    """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; two
+    classes, three, five; one review; temperatures below and above 1."""
+    def draw(batch, classes, missing, temperature, alpha):
+        student, teacher = (2 * torch.randn(batch, classes, generator=generator) for _ in range(2))
+        labels = torch.randint(1, classes, (batch,), generator=generator)      # never class 0, which -100 must not become
+        labels[torch.rand(batch, generator=generator) < missing] = -100
+        return student, teacher, labels, temperature, alpha
+
+    some = draw(6, 3, 0.0, 3.0, 0.7)
+    some[2][1:3] = -100                                 # whatever was drawn: four of six have a label
+    return [some, draw(4, 2, 0.0, 2.0, 0.25), draw(5, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4)]
+
+
+def observe_loss(function, student_logits, teacher_logits, labels, temperature, alpha):
+    """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
+    given = (student_logits, teacher_logits)
+    student_logits, teacher_logits = (logits.detach().clone().requires_grad_() for logits in given)
+    output = function(student_logits, teacher_logits, labels, temperature, alpha)
+    if output is None:
+        return None
+    if isinstance(output, (tuple, list)):
+        raise TypeError(f"expected one number, the loss; got {len(output)} results")
+    loss = output.reshape(()) if isinstance(output, torch.Tensor) and output.numel() == 1 else output
+    gradients = [torch.zeros_like(student_logits), torch.zeros_like(teacher_logits)]
+    if isinstance(loss, torch.Tensor) and loss.shape == () and loss.requires_grad and loss.isfinite():
+        gradients = gradients_of(loss, [student_logits, teacher_logits])
+    return {"loss": loss, "gradient for the student": gradients[0], "gradient for the teacher": gradients[1]}
+
+# ---------------------------------------------------------------- 15.3 the calibration error
+
+
+def error_probes(generator: torch.Generator) -> list[tuple]:
+    """(confidence, right, bins): empty bins, bins of different size, sureness of exactly 1; a single prediction. No
+    confidence lies on the edge of a bin, so it doesn't matter to which bin an edge belongs."""
+    def draw(count, bins, low, high, sure=0):
+        inside = 0.1 + 0.8 * torch.rand(count, generator=generator)            # where in its bin
+        place = torch.randint(low, high, (count,), generator=generator)
+        confidence = (place + inside) / bins
+        confidence[:sure] = 1.0
+        right = torch.rand(count, generator=generator) < confidence - 0.25
+        right[:sure] = torch.arange(sure) % 3 > 0
+        return confidence, right, bins
+
+    return [draw(40, 10, 5, 9, sure=7), draw(17, 4, 1, 4), (torch.tensor([0.37, 0.81, 0.83]), torch.tensor([True] * 3), 5),
+            (torch.tensor([0.66]), torch.tensor([False]), 10)]
+
+
+def _by_name(output, names: tuple[str, ...]):
+    """Several results under their names; None if there are none. Raises TypeError for more or fewer."""
+    if output is None:
+        return None
+    output = tuple(output.values()) if isinstance(output, dict) else output
+    if isinstance(output, (torch.Tensor, np.ndarray)) and output.shape == (len(names),):
+        output = tuple(output)
+    if not isinstance(output, (tuple, list)) or len(output) != len(names):
+        got = f"{len(output)} results" if isinstance(output, (tuple, list)) else what(output)
+        raise TypeError(f"expected {len(names)} results, {', '.join(names[:-1])} and {names[-1]}, got {got}. "
+                        f"End with `return {', '.join(names)}`")
+    return dict(zip(names, output))
+
+# ---------------------------------------------------------------- 15.4 a temperature
+
+
+def fit_probes(generator: torch.Generator) -> list[tuple]:
+    """(validation_logits, validation_labels, test_logits, test_labels, candidates): the validation logits are two and a half
+    times too large, or half as large as they should be; the test split wants another temperature."""
+    def draw(count, classes, too_large):
+        logits = 1.5 * torch.randn(count, classes, generator=generator)
+        labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
+        return too_large * logits, labels
+
+    grids = [0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0], [4.0, 0.7, 2.0, 0.5, 0.3, 1.2]
+    return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1])]
+
+
+def observe_fitted(function, *inputs):
+    """Temperature and test loss. Raises TypeError for anything but two results."""
+    return _by_name(function(*inputs), ("temperature", "test_loss"))
+
+# ---------------------------------------------------------------- 15.5 don't know
+
+
+def abstaining_probes(generator: torch.Generator) -> list[tuple]:
+    """(validation_confidence, validation_right, test_confidence, test_right, risk): the risk passes its limit and falls
+    again; other test confidences; no test example that's answered."""
+    confidence = torch.tensor([0.99, 0.97, 0.94, 0.93, 0.91, 0.88, 0.86, 0.81, 0.77, 0.72, 0.64, 0.58])
+    right = torch.tensor([1, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0], dtype=torch.bool)
+    mixed = torch.randperm(12, generator=generator)
+    test = 0.5 + 0.5 * torch.rand(30, generator=generator)
+    test[0] = 0.77                                      # exactly at the threshold
+    test_right = torch.rand(30, generator=generator) < test
+    test_right[0] = False
+    again = torch.randperm(12, generator=generator)
+    exactly = torch.tensor([1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 1], dtype=torch.bool)     # two of the surest eight are wrong
+    return [(confidence[mixed], right[mixed], test, test_right, 0.23),
+            (confidence[again], exactly[again], test[:9], test_right[:9], 0.25),
+            (confidence[mixed], right[mixed], torch.tensor([0.55, 0.6, 0.51]), torch.tensor([True, False, True]), 0.2)]
+
+
+def observe_answered(function, *inputs):
+    """Threshold, coverage and risk. Raises TypeError for anything but three results."""
+    return _by_name(function(*inputs), ("threshold", "coverage", "test_risk"))

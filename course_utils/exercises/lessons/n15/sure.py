@@ -1,0 +1,185 @@
+"""Exercises 15.3 to 15.5: how far confidence is from accuracy, a temperature that mends it, and when not to answer."""
+
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.n15 import probes
+
+
+def number(value) -> str:
+    """Four decimals, or NaN as it's written elsewhere."""
+    return "NaN" if float(value) != float(value) else f"{float(value):.4f}"
+
+# ---------------------------------------------------------------- 15.3 the calibration error
+
+
+def _error(case: Case) -> str:
+    return f"your error is {number(case.answer)}, expected {number(case.expected)}."
+
+
+def _counts(case: Case) -> str:
+    confidence, _, bins = case.inputs
+    places = ((confidence * bins).ceil() - 1).clamp(0, bins - 1).long()
+    return f"{_error(case)} {len(places.unique())} of the {bins} bins hold a prediction."
+
+
+def _overall(case: Case) -> str:
+    confidence, right, _ = case.inputs
+    return (f"{_error(case)} The mean confidence is {confidence.mean():.3f} and the accuracy {right.float().mean():.3f}.")
+
+
+ECE = Exercise(
+    probes=probes.error_probes,
+    forbidden=("course_utils.distillation.expected_calibration_error", "course_utils.distillation.reliability"),
+    signature="calibration_error(confidence (examples,), right (examples,), bins) -> a number",
+    not_finite="An empty bin has no mean: 0 / 0 is NaN, and one NaN spoils the sum. Skip bins that hold nothing.",
+    mistakes=(
+        Mistake("bins-not-weighted", _counts, "Each bin counts the same, whether it holds one prediction or thirty. Weight "
+                "each gap by the proportion of all predictions in its bin."),
+        Mistake("empty-bins-counted", _counts, "You divide the sum of the gaps by the number of bins, empty ones included. "
+                "Weight each gap by the proportion of all predictions in its bin instead."),
+        Mistake("empty-bins", _counts, "An empty bin has no mean: 0 / 0 is NaN, and one NaN spoils the sum. Skip bins that "
+                "hold nothing."),
+        Mistake("signs-kept", _overall, "The gaps keep their signs, so bins that are too sure and bins that aren't sure "
+                "enough cancel. Take the absolute value of each gap."),
+        Mistake("one-bin", _overall, "That's the gap of all predictions together. Too sure here and not sure enough there "
+                "cancel: take the absolute value within each bin."),
+        Mistake("squared", _counts, "The gaps are squared. The expected calibration error adds up their absolute values."),
+        Mistake("worst-bin", _counts, "That's the largest gap, the maximum calibration error. Here the mean over all "
+                "predictions is asked for.", convention=True),
+        Mistake("middle-of-the-bin", _counts, "You compare the accuracy with the middle of the bin. Compare it with the "
+                "mean confidence of the predictions in it."),
+        Mistake("each-for-itself", _overall, "Each prediction is compared with its own 0 or 1. Someone who says 80 % and is "
+                "right in 80 of 100 cases would get 0.32 for it: take the means within a bin first."),
+        Mistake("not-divided", lambda case: f"{_error(case)} There are {len(case.inputs[0])} predictions.", "Your weights "
+                "are the counts. Divide by the number of all predictions."),
+        Mistake("equally-full-bins", _counts, "Your bins hold equally many predictions. That's done, too; here they're "
+                "equally wide, from 0 to 1.", convention=True),
+        Mistake("sure-ones-lost", lambda case: f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, "
+                "with a confidence of exactly 1.", "They fall out of your last bin. Close it at the top: up to 1, "
+                "included."),
+    ),
+    properties=(
+        Property(lambda case: len(case.inputs[0]) == 1 and gap(case) > 1e-3, _error, "Here's a single prediction, wrong "
+                 "with a confidence of 0.66. Its bin has the accuracy 0, and the gap is the whole of it."),
+        Property(lambda case: case.inputs[1].all() and gap(case) > 1e-3, _counts, "Everything is right here, so each gap is "
+                 "1 minus the mean confidence of a bin. How much does each bin count?"),
+        Property(lambda case: gap(case) > 1e-3, _counts, "For each bin: the mean confidence, the proportion that's right, "
+                 "their absolute difference, times the proportion of all predictions."),
+    ),
+    hints=(
+        "Go through the bins. Which predictions are in bin k, from k / bins to (k + 1) / bins? What if there are none?",
+        "inside = (confidence > k / bins) & (confidence <= (k + 1) / bins), and inside.any() tells whether there are any.",
+        "error += inside.float().mean() * (confidence[inside].mean() - right[inside].float().mean()).abs()",
+    ),
+)
+
+# ---------------------------------------------------------------- 15.4 a temperature
+
+
+def _temperatures(case: Case) -> str:
+    got, right = (float(named["temperature"]) for named in (case.got, case.right))
+    return f"your temperature is {got:g}, expected {right:g}."
+
+
+def _test_loss(case: Case) -> str:
+    got, right = (float(named["test_loss"]) for named in (case.got, case.right))
+    return f"your test loss is {got:.4f}, expected {right:.4f}."
+
+
+def _both(case: Case) -> str:
+    return f"{_temperatures(case)} {_test_loss(case)[0].upper()}{_test_loss(case)[1:]}"
+
+
+FIT = Exercise(
+    probes=probes.fit_probes, observe=probes.observe_fitted, forbidden=("course_utils.distillation.fit_temperature",),
+    signature="temperature_and_loss(validation_logits (examples, classes), validation_labels (examples,), test_logits "
+    "(more, classes), test_labels (more,), candidates (list of temperatures)) -> temperature, test_loss",
+    mistakes=(
+        Mistake("fitted-on-test", _both, "The temperature was chosen on the test labels. Your test loss then looks better "
+                "than it'll be on new text: choose on validation, and use the test labels for the score alone."),
+        Mistake("fitted-on-both", _both, "Both splits took part in the choice. Every test label that helps to choose makes "
+                "the score at the end too good."),
+        Mistake("by-accuracy", _both, "You chose by accuracy, and no temperature changes that: all candidates tie, and the "
+                "first is taken. Choose by the loss."),
+        Mistake("highest-loss", _both, "You took the temperature with the highest validation loss. The lowest is the best."),
+        Mistake("multiplied", _both, "You multiply the logits. What you've found is 1 / T."),
+        Mistake("divided-afterwards", _both, "You divide the probabilities, and cross_entropy takes what's left for logits. "
+                "Divide the logits."),
+        Mistake("probabilities-as-logits", _both, "There are two softmaxes: cross_entropy wants logits and gets "
+                "probabilities."),
+        Mistake("not-used", _both, "The temperature is right, but the test loss is that of T = 1. Divide the test logits, "
+                "too."),
+        Mistake("loss-of-validation", _both, "That's the validation loss. It chose the temperature, so it's a little too "
+                "good; the test loss is asked for."),
+        Mistake("place-for-temperature", _both, "You return where the temperature stands in the list. Return the "
+                "temperature."),
+        Mistake("surest", _both, "You took the temperature that makes the model surest. Whether it's right to be sure, only "
+                "the labels can say: choose by the validation loss."),
+    ),
+    properties=(
+        Property(lambda case: not any(abs(case.temperature - t) < 1e-4 for t in case.inputs[4]), _temperatures, "That "
+                 "isn't among the candidates. Compute the validation loss for each, and return the one with the lowest."),
+        Property(lambda case: gap(case, "temperature") > 1e-4, _temperatures, "Which candidate gives the lowest mean "
+                 "cross-entropy on the validation examples, with their logits divided by it?"),
+        Property(lambda case: gap(case, "test_loss") > 1e-4, _test_loss, "The temperature is right. The test loss is the "
+                 "mean cross-entropy of the test logits divided by it."),
+    ),
+    hints=(
+        "For each candidate: the validation loss with the logits divided by it. Then which one is lowest?",
+        "losses = [F.cross_entropy(validation_logits / t, validation_labels).item() for t in candidates]",
+        "best = candidates[losses.index(min(losses))]; return best, F.cross_entropy(test_logits / best, test_labels)",
+    ),
+)
+
+# ---------------------------------------------------------------- 15.5 don't know
+
+
+def _three(case: Case) -> str:
+    def shown(named):
+        return (f"threshold {float(named['threshold']):.3f}, coverage {float(named['coverage']):.3f}, risk "
+                f"{float(named['test_risk']):.3f}")
+    return f"you return {shown(case.got)}; expected {shown(case.right)}."
+
+
+ABSTAIN = Exercise(
+    probes=probes.abstaining_probes, observe=probes.observe_answered,
+    forbidden=("course_utils.distillation.threshold_for", "course_utils.distillation.risk_coverage"),
+    signature="answer_or_not(validation_confidence (examples,), validation_right (examples,), test_confidence (more,), "
+    "test_right (more,), risk) -> threshold, coverage, test_risk",
+    not_finite="Where no test example is answered, a mean over no numbers is NaN: the risk is 0 then.",
+    mistakes=(
+        Mistake("threshold-from-test", _three, "The threshold was chosen with the test answers, so it keeps its promise "
+                "there by construction. Choose it on validation; the test split shows what the promise is worth."),
+        Mistake("first-violation", _three, "You stop where the risk first exceeds its limit. It can fall again when more "
+                "easy examples are answered: look at all thresholds and take the lowest that will do."),
+        Mistake("divided-by-all", _three, "You divide the errors by all examples. The risk is the proportion of errors "
+                "among those that are answered."),
+        Mistake("highest-threshold", _three, "That keeps the promise by answering next to nothing. Of the thresholds that "
+                "do, take the lowest: it answers the most."),
+        Mistake("least-sure-answered", _three, "You answer where the model is least sure. Answer at a confidence of the "
+                "threshold or above."),
+        Mistake("strictly-above", _three, "An example exactly at the threshold is answered, too: >=, on both splits."),
+        Mistake("less-than-the-risk", _three, "A risk that's exactly the limit is allowed: at most, not less than."),
+        Mistake("one-minus-the-risk", _three, "Your last number is the proportion that's right. The risk is the proportion "
+                "that's wrong."),
+        Mistake("not-answered", _three, "Your coverage is the proportion that gets 'don't know'. Coverage is what's "
+                "answered."),
+        Mistake("validation-scores", _three, "Coverage and risk are those of the validation examples, on which the "
+                "threshold was chosen. Score the test examples."),
+        Mistake("risk-as-threshold", _three, "You take 1 - risk as the threshold, so you trust the confidence to be an "
+                "accuracy. That's what has to be tested: count the errors on validation."),
+    ),
+    properties=(
+        Property(lambda case: gap(case, "threshold") > 1e-4, _three, "Try each validation confidence as the threshold: "
+                 "among the validation examples at or above it, at most `risk` may be wrong. The lowest such is asked for."),
+        Property(lambda case: gap(case, "coverage") > 1e-4, _three, "The threshold is right. Coverage is the proportion of "
+                 "test examples at or above it."),
+        Property(lambda case: gap(case, "test_risk") > 1e-4, _three, "The last number is the proportion of wrong ones among "
+                 "the test examples that are answered, and 0 if none is."),
+    ),
+    hints=(
+        "For one threshold t: which validation examples would be answered, and what proportion of them is wrong?",
+        "(~validation_right[validation_confidence >= t]).double().mean() is the risk at t. Try every validation confidence.",
+        "threshold = min(t for t in validation_confidence.tolist() if that risk <= risk); then count on the test split.",
+    ),
+)
