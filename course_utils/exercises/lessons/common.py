@@ -92,7 +92,7 @@ def gradients_of(output: torch.Tensor, leaves: list, upstream: torch.Tensor | No
     if not output.requires_grad:
         return [torch.zeros_like(leaf) for leaf in leaves]
     try:
-        upstream = torch.ones_like(output) if upstream is None else upstream
+        upstream = torch.ones_like(output) if upstream is None and output.dim() else upstream     # of a scalar it's 1
         found = torch.autograd.grad(output, leaves, upstream, allow_unused=True)
     except RuntimeError as error:
         if "modified by an inplace operation" not in str(error):

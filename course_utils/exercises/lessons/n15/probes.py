@@ -41,14 +41,15 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
 
 
 def error_probes(generator: torch.Generator) -> list[tuple]:
-    """(confidence, right, bins): empty bins, bins of different size, sureness of exactly 1; a single prediction. No
-    confidence lies on the edge of a bin, so it doesn't matter to which bin an edge belongs."""
+    """(confidence, right, bins): empty bins, bins of different size, too sure in every other bin and not sure enough in the
+    rest, a confidence of exactly 1; a single prediction. None lies on an edge, so nobody has to say whose that is.
+    """
     def draw(count, bins, low, high, sure=0):
         inside = 0.1 + 0.8 * torch.rand(count, generator=generator)            # where in its bin
         place = torch.randint(low, high, (count,), generator=generator)
         confidence = (place + inside) / bins
         confidence[:sure] = 1.0
-        right = torch.rand(count, generator=generator) < confidence - 0.25
+        right = (place % 2 == 0) | (inside < 0.45)      # in odd bins the upper half is wrong, so narrower bins differ
         right[:sure] = torch.arange(sure) % 3 > 0
         return confidence, right, bins
 
@@ -80,7 +81,7 @@ def fit_probes(generator: torch.Generator) -> list[tuple]:
         labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
         return too_large * logits, labels
 
-    grids = [0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0], [4.0, 0.7, 2.0, 0.5, 0.3, 1.2]
+    grids = [1.5, 0.5, 1.0, 0.25, 2.5, 4.0, 8.0, 16.0], [2.0, 0.7, 4.0, 0.5, 0.3, 1.2]
     return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1])]
 
 

@@ -1,0 +1,118 @@
+"""Answers as learners write them to the exercises of notebook 15, with what they're told; unusual right ones count."""
+
+import pytest
+import torch
+from learners_answers import right
+from torch.nn import functional as F
+
+from course_utils import distillation
+from course_utils.exercises.catalogue import answers_to, find_exercise
+from course_utils.exercises.judge import judge
+
+
+def at_temperature(logits, temperature):
+    return (logits / temperature).softmax(-1)
+
+
+def mixed(soft, hard=lambda student, labels: F.cross_entropy(student, labels, ignore_index=-100).nan_to_num(0.0)):
+    """The usual mixture of `soft(student, teacher, temperature)` and `hard(student, labels)`."""
+    def answer(student, teacher, labels, temperature, alpha):
+        return alpha * soft(student, teacher.detach(), temperature) + (1 - alpha) * hard(student, labels)
+    return answer
+
+
+def by_mean_squares(student, teacher, temperature):
+    return (student - teacher).square().mean()
+
+
+def of_symmetric_kl(student, teacher, temperature):
+    p, q = at_temperature(student, temperature), at_temperature(teacher, temperature)
+    return temperature**2 * ((q - p) * (q.log() - p.log())).sum(-1).mean() / 2
+
+
+def usual(student, teacher, temperature):
+    log_p, q = (student / temperature).log_softmax(-1), at_temperature(teacher, temperature)
+    return temperature**2 * F.kl_div(log_p, q, reduction="batchmean")
+
+
+def by_distributions(student, teacher, temperature):
+    rows = [torch.distributions.Categorical(logits=logits / temperature) for logits in (teacher, student)]
+    return temperature**2 * torch.distributions.kl_divergence(*rows).mean()
+
+
+def half_open(confidence, right, bins):
+    """Bins from their lower edge, included, except for the last, which is closed at both ends."""
+    place = (confidence * bins).long().clamp(max=bins - 1)
+    return sum((confidence[place == k] - right[place == k].float()).sum().abs() for k in range(bins)) / len(place)
+
+
+def from_a_half(confidence, right, bins):
+    """Bins from 0.5 to 1, since no confidence is lower with two classes."""
+    place = ((confidence - 0.5) * 2 * bins).ceil().long().sub(1).clamp(0, bins - 1)
+    return sum((confidence[place == k] - right[place == k].float()).sum().abs() for k in range(bins)) / len(place)
+
+
+def by_gradient(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    temperature = distillation.fit_temperature(validation_logits, validation_labels)
+    return temperature, F.cross_entropy(test_logits / temperature, test_labels)
+
+
+def temperature_alone(*inputs):
+    return right("15.4")(*inputs)[0]
+
+
+def summed_loss(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    best, _ = right("15.4")(validation_logits, validation_labels, test_logits, test_labels, candidates)
+    return best, F.cross_entropy(test_logits / best, test_labels, reduction="sum")
+
+
+def between_two(validation_confidence, validation_right, test_confidence, test_right, risk):
+    """A little below the threshold, as if it had to be a round number."""
+    found = right("15.5")(validation_confidence, validation_right, test_confidence, test_right, risk)
+    return found[0] - 0.005, *found[1:]
+
+
+def with_a_division_by_zero(validation_confidence, validation_right, test_confidence, test_right, risk):
+    threshold, coverage, _ = right("15.5")(validation_confidence, validation_right, test_confidence, test_right, risk)
+    return threshold, coverage, (~test_right[test_confidence >= threshold]).double().mean()
+
+
+WRONG = [  # exercise, answer, the mistake's name if it has one, what the message must say
+    ("15.1", [0.98, 0.018, 0.002], "not-softened", "Divide each logit by 2"),
+    ("15.1", [0.042, 0.114, 0.844], "", "in another order"), ("15.1", [0.8, 0.15, 0.05], "", "must be e² times"),
+    ("15.1", [0.844, 0.114, 0.1], "", "sum to one"),
+    ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),
+    ("15.2", mixed(usual, lambda student, labels: 0.0), "", "Look at the labels' part"),
+    ("15.2", mixed(usual, F.cross_entropy), "", "leave the labels' part out"),
+    ("15.2", lambda *inputs: right("15.2")(*inputs).item(), "", "cut"),
+    ("15.2", lambda *inputs: (right("15.2")(*inputs), 0.0), "", "expected one number, the loss; got 2 results"),
+    ("15.2", lambda *inputs: distillation.distillation_loss(*inputs), "", "written out"),
+    ("15.3", from_a_half, "", "For each bin"),
+    ("15.3", lambda *inputs: 100 * right("15.3")(*inputs), "", "gap is the whole"),
+    ("15.3", lambda *inputs: distillation.expected_calibration_error(*inputs), "", "written out"),
+    ("15.4", by_gradient, "", "written out"), ("15.4", temperature_alone, "", "temperature and test_loss"),
+    ("15.4", summed_loss, "", "The temperature is right"),
+    ("15.5", between_two, "", "Try each validation confidence"), ("15.5", with_a_division_by_zero, "", "the risk is 0 then"),
+    ("15.5", lambda *inputs: right("15.5")(*inputs)[:2], "", "expected 3 results, threshold, coverage and test_risk"),
+]
+RIGHT = [  # exercise, answer
+    ("15.1", "0.844; 0.114; 0.042"), ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)), ("15.3", half_open),
+    ("15.3", lambda *inputs: float(right("15.3")(*inputs))), ("15.4", lambda *inputs: list(right("15.4")(*inputs))),
+    ("15.5", lambda *inputs: torch.tensor([float(part) for part in right("15.5")(*inputs)])),
+]
+
+
+@pytest.mark.parametrize("number, answer, name, said", WRONG, ids=[f"{i}-{case[0]}" for i, case in enumerate(WRONG)])
+@pytest.mark.parametrize("seed", [0, 11])
+def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
+    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
+    assert verdict.state == "wrong", verdict.text
+    assert said.lower() in verdict.text.lower(), verdict.text
+    assert verdict.names == ((name,) if name else ()), verdict.text
+
+
+@pytest.mark.parametrize("number, answer", RIGHT, ids=[f"{i}-{case[0]}" for i, case in enumerate(RIGHT)])
+@pytest.mark.parametrize("seed", [0, 11])
+def test_an_unusual_answer_that_is_right_counts(number, answer, seed):
+    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
+    assert verdict.state == "right", verdict.text
