@@ -84,7 +84,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),
     ("15.2", mixed(usual, lambda student, labels: 0.0), "", "Look at the labels' part"),
     ("15.2", mixed(usual, F.cross_entropy), "", "leave the labels' part out"),
-    ("15.2", lambda *inputs: right("15.2")(*inputs).item(), "", "cut"),
+    ("15.2", lambda *inputs: right("15.2")(*inputs).item(), "cut-off", "nothing reaches"),
     ("15.2", lambda *inputs: (right("15.2")(*inputs), 0.0), "", "expected one number, the loss; got 2 results"),
     ("15.2", lambda *inputs: distillation.distillation_loss(*inputs), "", "written out"),
     ("15.3", from_a_half, "", "For each bin"),
