@@ -4,7 +4,7 @@ Does: `soften`, `distillation_loss` and `DistillationLoss` for `course_utils.tra
 `expected_calibration_error` and `fit_temperature` (`calibration`); `risk_coverage`, `threshold_for` and a classifier that
 may decline, `CautiousClassifier` (`abstaining`). Does not: train or choose a teacher.
 
-    loss_of = DistillationLoss(teacher_logits, temperature=2.0, alpha=1.0)     # logits (texts, classes); to be given to `fit`
+    loss_of = DistillationLoss(teacher_logits, temperature=2.0, alpha=1.0)     # logits (texts, classes), for `fit`
 
 Exported from notebooks/15_distillation.ipynb: edit it there.
 """
