@@ -24,7 +24,7 @@ from course_utils.classifier import (
     SelfAttentionClassifier,
     TokenEncoder,
 )
-from course_utils.distillation import distillation_loss, expected_calibration_error
+from course_utils.distillation import distillation_loss
 from course_utils.embeddings import masked_mean
 from course_utils.experiments.results import difference, interval
 from course_utils.explain import comprehensiveness, integrated_gradients, occlusion, rollout
@@ -241,14 +241,10 @@ def measuring_rows(model: SelfAttentionClassifier) -> list[Row]:
 
 
 def distillation_rows() -> list[Row]:
-    """A student's loss, and how far confidence is from accuracy."""
+    """A student's loss."""
     logits = torch.zeros(SIZES["batch"], SIZES["classes"])
     loss = distillation_loss(logits, logits, torch.zeros(len(logits), dtype=torch.long))
-    return [
-        Row("soft targets", "*α T*² KL(teacher ‖ student), both at *T*, + (1 − *α*) mean of −ln *p*(label)", {"": loss},
-            distillation_loss),
-        Row("calibration", "mean of |confidence − accuracy| of a prediction's bin", {}, expected_calibration_error),
-    ]
+    return [Row("soft targets", "*α T*² KL(teacher ‖ student) + (1 − *α*) loss", {"": loss}, distillation_loss)]
 
 
 def parameter_rows(model: SelfAttentionClassifier, saved: SelfAttentionClassifier) -> list[list[str]]:

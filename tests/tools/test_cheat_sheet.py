@@ -63,7 +63,7 @@ EXPECTED = {
     "accuracy": "", "A minus B": "", "distance": "(batch, layers, heads)", "entropy": "(batch, layers, heads)",
     "gates": "(layers, heads)", "importance": "(layers, heads)", "occlusion": "(batch, seq_len)",
     "rollout": "(batch, query, key)", "gradients": "(batch, seq_len)", "top tokens": "(batch,)",
-    "soft targets": "a number", "calibration": "",
+    "soft targets": "a number",
 }
 
 
