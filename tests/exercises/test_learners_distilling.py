@@ -1,13 +1,11 @@
 """Answers as learners write them to the exercises of notebook 15, with what they're told; unusual right ones count."""
 
-import pytest
 import torch
+from judged import answers, assert_right, assert_told
 from learners_answers import right
 from torch.nn import functional as F
 
 from course_utils import distillation
-from course_utils.exercises.catalogue import answers_to, find_exercise
-from course_utils.exercises.judge import judge
 
 
 def at_temperature(logits, temperature):
@@ -102,17 +100,11 @@ RIGHT = [  # exercise, answer
 ]
 
 
-@pytest.mark.parametrize("number, answer, name, said", WRONG, ids=[f"{i}-{case[0]}" for i, case in enumerate(WRONG)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer, name, said", WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "wrong", verdict.text
-    assert said.lower() in verdict.text.lower(), verdict.text
-    assert verdict.names == ((name,) if name else ()), verdict.text
+    assert_told(number, answer, seed, name, said)
 
 
-@pytest.mark.parametrize("number, answer", RIGHT, ids=[f"{i}-{case[0]}" for i, case in enumerate(RIGHT)])
-@pytest.mark.parametrize("seed", [0, 11])
+@answers("number, answer", RIGHT)
 def test_an_unusual_answer_that_is_right_counts(number, answer, seed):
-    verdict = judge(find_exercise(number), answers_to(number), answer, seed)
-    assert verdict.state == "right", verdict.text
+    assert_right(number, answer, seed)
