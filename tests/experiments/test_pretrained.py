@@ -59,13 +59,15 @@ def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
     for name, row in rows.items():
         runs[name] = run = pretrained.run(name, 0, small / "state")
         (small / "state").unlink()
-        assert run["test"]["reviews"] == 30 and len(run["history"]) == row.passes * row.parts
+        assert run["test"]["reviews"] == 30 and len(run["history"]) == round(row.passes * row.parts)
         assert run["tokens"] > 0 and run["precision"] == "fp32"
     trained = {name: run["trained"] for name, run in runs.items()}
-    assert trained["head only"] < trained["adapters"] < trained["upper two layers"] < trained["all layers"]
-    assert trained["layer-wise rates"] == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
+    ways = ("head only", "adapters", "upper two layers", "layer-wise rates", "all layers")
+    head, adapters, upper, rates, everything = (trained[f"{way}, 5,000 reviews"] for way in ways)
+    assert head < adapters < upper < everything
+    assert rates == everything == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
     assert trained["head only"] == 2 * 17
-    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 8 + 2
+    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 9 + 2
 
 
 def test_the_failure_row_reads_padding_like_words(small):
@@ -76,7 +78,7 @@ def test_the_failure_row_reads_padding_like_words(small):
     with torch.no_grad():
         assert torch.allclose(right(ids).logits, right(padded).logits, atol=1e-6)
         assert not torch.allclose(model(ids).logits, model(padded).logits, atol=1e-3)
-    adapted = pretrained.classifier(pretrained.ROWS["adapters"])
+    adapted = pretrained.classifier(pretrained.ROWS["adapters, 5,000 reviews"])
     assert sum(isinstance(part, LowRankAdapter) for part in adapted.modules()) == 12
 
 
@@ -94,15 +96,13 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     losses = [epoch["validation_loss"] for epoch in first["history"]]
     assert losses[-1] < 3.0 < math.log(len(small_encoder.tokenizer().vocabulary))          # of ten words that occur, ln 10
     assert first["tokens"] > 1000
-    for name in list(small_encoder.ROWS)[:3]:
+    for name in list(small_encoder.ROWS)[:2]:
         run = small_encoder.run(name, 0, small / "state")
         (small / "state").unlink()
         assert run["steps"] == 8 and run["test"]["reviews"] == 30 and len(run["history"]) == small_encoder.CHECKS
         if name.startswith("pretrained"):
             assert run["hidden_words"]["before"] == pytest.approx(min(losses), abs=1e-5) != run["hidden_words"]["after"]
-        if name.startswith("vectors"):
-            assert run["trained"] == 2 * 17
-    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 1 + 2 * 9
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 1 + 2 * 6
 
 
 def test_steps_go_on_where_the_last_epoch_ended_and_every_pass_reads_all():

@@ -9,9 +9,9 @@ time for them with the validation.
 
     COURSE_MODELS=folder python -m course_utils results pretrained --jobs 1 [--only adapters] [--seeds 0 1 2]
 
-A run writes its state after every part (half a pass of all reviews) and goes on from there when it's started again. It
-takes an hour or more for a row on one processor core. COURSE_PRECISION=bf16 trains in bf16, which is faster where the
-processor has instructions for it; a run says which precision it was made with.
+A run writes its state after every part (half a pass, in most rows) and goes on from there when it's started again. The
+longest row takes an hour and a half on one processor core, most others a third of an hour. COURSE_PRECISION=bf16 trains in
+bf16, which is faster where the processor has instructions for it; a run says which precision it was made with.
 """
 
 import functools
@@ -42,7 +42,7 @@ FAILURE = "failure: "                                   # rows that show what go
 
 
 class Row(NamedTuple):
-    """What is trained, how fast, on how many reviews, in how many passes, each in so many parts."""
+    """What is trained, how fast, on how many reviews, in how many passes, with how many validations in each."""
 
     learning_rate: float
     frozen: int | None = 0                              # so many layers and the embeddings; None: all of the encoder
@@ -50,19 +50,20 @@ class Row(NamedTuple):
     rank: int = 0                                       # of adapters; 0: none
     number: int = 22500                                 # training reviews; 2,500 of the 25,000 are for validation
     passes: int = 2
-    parts: int = 2
+    parts: float = 2                                    # 0.2: a validation after every fifth pass
     masked: bool = True                                 # False: padding is read like words
 
 
 ROWS = {
     "head only": Row(2e-3, frozen=None),
-    "adapters": Row(5e-4, rank=8),
-    "upper two layers": Row(1e-4, frozen=4),
-    "layer-wise rates": Row(1e-4, decay=0.8),
     "all layers": Row(5e-5),
-    "head only, 1,000 reviews": Row(5e-3, frozen=None, number=1000, passes=8, parts=1),
-    "adapters, 1,000 reviews": Row(1e-3, rank=8, number=1000, passes=8, parts=1),
+    "head only, 5,000 reviews": Row(2e-3, frozen=None, number=5000),
+    "adapters, 5,000 reviews": Row(5e-4, rank=8, number=5000),
+    "upper two layers, 5,000 reviews": Row(1e-4, frozen=4, number=5000),
+    "layer-wise rates, 5,000 reviews": Row(1e-4, decay=0.8, number=5000),
+    "all layers, 5,000 reviews": Row(5e-5, number=5000),
     "all layers, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1),
+    "all layers, 100 reviews": Row(1e-4, number=100, passes=30, parts=0.2),
     f"{FAILURE}no attention mask, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1, masked=False),
     f"{FAILURE}ten times the rate, 1,000 reviews": Row(1e-3, number=1000, passes=6, parts=1),
 }
@@ -127,13 +128,13 @@ def run(model: str, seed: int, state) -> dict:
     seed_everything(seed)
     net = classifier(row)
     few = data["train"] if row.number >= len(data["train"].ids) else first_of(data["train"], row.number, seed)
-    train = FixedSteps(few, OPTIONS, steps_in(few, OPTIONS) // row.parts)
+    train = FixedSteps(few, OPTIONS, int(steps_in(few, OPTIONS) / row.parts))
     validation = first_of(data["validation"], 1000, 0)  # after each part; all of it is scored at the end
     groups = (lambda net: layer_rates(net, row.decay)) if row.decay < 1 else None
     begun = time.process_time()
     result = fit(
         net, train, validation, loss_of=classification_loss, options=OPTIONS, groups=groups, seed=seed,
-        checkpoint=state, progress=False, precision=precision(), epochs=row.passes * row.parts,
+        checkpoint=state, progress=False, precision=precision(), epochs=round(row.passes * row.parts),
         learning_rate=row.learning_rate, **FIT,
     )
     cpu_seconds = time.process_time() - begun           # of this start; the whole training's only if it wasn't interrupted
