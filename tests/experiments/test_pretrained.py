@@ -10,6 +10,7 @@ from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel
 
 from course_utils.experiments import pretrained_reviews as shared
+from course_utils.experiments.fine_tuning_table import PUBLISHED, fine_tuning_table, fine_tuning_words
 from course_utils.experiments.pretrained_reviews import FixedSteps, encoded_reviews, first_of
 from course_utils.experiments.sets import pretrained, small_encoder, static_vectors
 from course_utils.pretraining import LowRankAdapter
@@ -148,3 +149,13 @@ def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
     frozen, base = static_vectors.bag("frozen"), pretrained.base()[0].embedding.weight
     assert torch.equal(frozen.embedding.weight, base)
     assert not torch.equal(static_vectors.bag("learned").embedding.weight, base)
+
+
+def test_the_table_of_fine_tuning_has_every_row_and_what_others_report(small):
+    runs = [pretrained.run(name, 0, small / "state") | {"model": name, "seed": 0, "change": pretrained.describe(name)}
+            for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews")]
+    table = fine_tuning_table(runs).splitlines()
+    assert len(table) == 2 + 2 + len(PUBLISHED) and all(line.count("|") == 8 for line in table)
+    assert table[2].startswith("| head only | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
+    assert table[3].startswith("| failure: no attention mask | 1,000 | 1 | ")
+    assert "Scored on 30 of" in fine_tuning_words(runs).replace("\n", " ")
