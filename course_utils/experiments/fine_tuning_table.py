@@ -28,7 +28,7 @@ def fine_tuning_words(runs: list[dict]) -> str:
 
 
 def fine_tuning_table(runs: list[dict]) -> str:
-    """A pretrained encoder on IMDb as a Markdown table: accuracy, what was trained, and the cost; then what others report."""
+    """A pretrained encoder on IMDb as a Markdown table: accuracy, what was trained, the cost; then what others report."""
     lines = ["| what is trained | labelled reviews | seeds | accuracy | numbers trained | million tokens read | minutes |",
              "|---" * 7 + "|"]
     for model, same in by_model(runs).items():
