@@ -122,7 +122,7 @@ def test_a_review_longer_than_the_csv_limit_is_read(tmp_path):
 
 def test_what_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="there is no file 'imbd'; expected 'reviews', 'handwritten'"):
+    with pytest.raises(FileNotFoundError, match="there is no file 'imbd'; expected 'reviews', 'sentences', 'handwritten'"):
         load_reviews("imbd")
     with pytest.raises(FileNotFoundError, match=f"there is no file 'mine.csv'.*start at {tmp_path}"):
         load_reviews("mine.csv")

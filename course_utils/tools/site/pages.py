@@ -26,6 +26,7 @@ TEXTS = {                                                 # texts of the project
     "notebooks/gallery.md": ("gallery", "Gallery", "Look up"),
     "data/README.md": ("data", "The data", "Look up"),
     "data/reviews/SAMPLES.md": ("samples", "Sample reviews", "Look up"),
+    "data/sentences/SAMPLES.md": ("sample_sentences", "Sample sentences", "Look up"),
     "data/translation/SAMPLES.md": ("sample_translations", "Sample translations", "Look up"),
     "notebooks/for_instructors.md": ("for_instructors", "For instructors", "Teach"),
     "notebooks/classroom.md": ("classroom", "In a classroom", "Teach"),

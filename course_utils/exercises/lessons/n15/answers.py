@@ -79,7 +79,8 @@ LOSS = Answers(
         "other-way-round": _loss(divergence=lambda student, teacher, labels: _kl(teacher.log(), student.exp())),
         "no-logarithm": _loss(divergence=lambda student, teacher, labels: _kl(student.exp(), teacher)),
         "two-logarithms": _loss(divergence=lambda student, teacher, labels: _kl(student, teacher.log())),
-        "over-classes-too": _loss(divergence=lambda student, teacher, labels: F.kl_div(student, teacher, reduction="mean")),
+        "over-classes-too": _loss(
+            divergence=lambda student, teacher, labels: F.kl_div(student, teacher, reduction="none").mean()),
         "summed": _loss(divergence=lambda student, teacher, labels: F.kl_div(student, teacher, reduction="sum")),
         "alpha-exchanged": _loss(weight=lambda alpha: 1 - alpha),
         "teacher-moves": _loss(teacher=lambda logits: logits),
