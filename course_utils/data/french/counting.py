@@ -11,7 +11,7 @@ from course_utils.data.french.kinds import SINGLE, predicate, third
 from course_utils.data.french.lexicon import NOUNS, adjectives_for, nouns
 from course_utils.data.french.numerals import DAYS, MONTHS, date, number, ordinal, time
 from course_utils.data.french.phrases import clause, copula, nominal
-from course_utils.data.french.scenes import EVENTS, adverbial, described, draw_event, of, person, place_at
+from course_utils.data.french.scenes import adverbial, described, draw_event, of, one_of, person, place_at
 from course_utils.data.french.verbs import conjugate, participle
 from course_utils.data.french.words import Phrase, en, fixed, fr, key, one, sentence
 
@@ -291,28 +291,7 @@ def _people(rng: Random) -> Phrase:
 
 
 def _counted(rng: Random) -> Phrase:
-    one_ = rng.choice(
-        [
-            e
-            for e in EVENTS
-            if e.verb
-            in (
-                "watch",
-                "see",
-                "read",
-                "buy",
-                "sell",
-                "write",
-                "translate",
-                "photograph",
-                "repair",
-                "visit",
-                "film",
-                "order",
-                "invite",
-            )
-        ]
-    )
+    one_ = one_of(rng, "watch see read buy sell write translate photograph repair visit film order invite")
     subject = person(rng, one_.subjects)
     noun = rng.choice([n for n in of(*one_.objects) if n.lemma not in SINGLE and not n.classes & {"parent", "drink"}])
     n = rng.randint(2, 25) if rng.random() < 0.7 else any_number(rng, 25, 120)

@@ -11,7 +11,18 @@ from course_utils.data.french.kinds import SINGLE, SOON, predicate, third, topic
 from course_utils.data.french.lexicon import NOUNS, adjectives_for
 from course_utils.data.french.numerals import number
 from course_utils.data.french.phrases import Nominal, clause, copula, nominal
-from course_utils.data.french.scenes import EVENTS, STATES, UNPLANNED, adverbial, described, of, person, place_at, thing
+from course_utils.data.french.scenes import (
+    EVENTS,
+    STATES,
+    UNPLANNED,
+    adverbial,
+    described,
+    of,
+    one_of,
+    person,
+    place_at,
+    thing,
+)
 from course_utils.data.french.verbs import conjugate
 from course_utils.data.french.words import Phrase, en, fixed, fr, key, sentence
 
@@ -262,31 +273,9 @@ def _neither(rng: Random) -> Phrase:
 
 def _only(rng: Random) -> Phrase:
     """'saw only two films': 'n'a vu que deux films'."""
-    one_ = rng.choice(
-        [
-            e
-            for e in EVENTS
-            if e.verb
-            in (
-                "watch",
-                "see",
-                "read",
-                "buy",
-                "visit",
-                "find",
-                "finish",
-                "translate",
-                "sell",
-                "repair",
-                "understand",
-                "open",
-                "invite",
-                "photograph",
-                "write",
-                "cut",
-            )
-        ]
-    )
+    one_ = one_of(rng, (
+        "watch see read buy visit find finish translate sell repair understand open invite photograph write "
+        "cut"))
     subject = person(rng, one_.subjects)
     noun = rng.choice([n for n in of(*one_.objects) if n.lemma not in SINGLE and not n.classes & {"parent"}])
     n = rng.randint(1, 12)

@@ -10,7 +10,7 @@ from random import Random
 from course_utils.data.french.kinds import predicate, third, topic
 from course_utils.data.french.phrases import Nominal, clause, nominal, pronoun
 from course_utils.data.french.relatives import UNCOUNTABLE
-from course_utils.data.french.scenes import EVENTS, UNPLANNED, adverbial, of, place_at, thing
+from course_utils.data.french.scenes import EVENTS, UNPLANNED, adverbial, of, one_of, place_at, thing
 from course_utils.data.french.verbs import conjugate, participle, verb
 from course_utils.data.french.words import Phrase, en, fixed, fr, key, one, sentence
 
@@ -153,31 +153,9 @@ def _what_did(rng: Random) -> Phrase:
 
 def _which(rng: Random) -> Phrase:
     """'Which scene did the actress prefer?': 'Quelle scène est-ce que l'actrice a préférée ?'"""
-    one_ = rng.choice(
-        [
-            e
-            for e in EVENTS
-            if e.verb
-            in (
-                "prefer",
-                "choose",
-                "watch",
-                "see",
-                "read",
-                "buy",
-                "cut",
-                "visit",
-                "criticise",
-                "translate",
-                "sell",
-                "rehearse",
-                "open",
-                "recognise",
-                "like",
-                "hear",
-            )
-        ]
-    )
+    one_ = one_of(rng, (
+        "prefer choose watch see read buy cut visit criticise translate sell rehearse open recognise like "
+        "hear"))
     noun = rng.choice([n for n in of(*one_.objects) if not n.classes & {"person"} and n.lemma not in UNCOUNTABLE])
     plural = rng.random() < 0.3
     subject = _asked_subject(rng, one_.subjects)
@@ -200,31 +178,7 @@ def _which(rng: Random) -> Phrase:
 
 def _how_many(rng: Random) -> Phrase:
     """'How many songs did you hear?': 'Combien de chansons est-ce que vous avez entendues ?'"""
-    one_ = rng.choice(
-        [
-            e
-            for e in EVENTS
-            if e.verb
-            in (
-                "watch",
-                "see",
-                "read",
-                "buy",
-                "sell",
-                "write",
-                "translate",
-                "hear",
-                "visit",
-                "photograph",
-                "lose",
-                "repair",
-                "cut",
-                "rehearse",
-                "order",
-                "film",
-            )
-        ]
-    )
+    one_ = one_of(rng, "watch see read buy sell write translate hear visit photograph lose repair cut rehearse order film")
     noun = rng.choice([n for n in of(*one_.objects) if not n.classes & {"person", "drink"} and n.lemma not in UNCOUNTABLE])
     subject = _asked_subject(rng, one_.subjects)
     shared = key()

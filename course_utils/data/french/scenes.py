@@ -190,6 +190,11 @@ def place_at(rng: Random) -> Phrase:
     return fixed(f"{preposition}={french} the=^{article} {noun.english[0]}={noun.french[0]}")
 
 
+def one_of(rng: Random, verbs: str) -> Event:
+    """One of the EVENTS with these verbs, given as one string: "watch see read"."""
+    return rng.choice([event for event in EVENTS if event.verb in verbs.split()])
+
+
 def draw_event(
     rng: Random,
     tense: str | None = None,
