@@ -15,7 +15,6 @@ that are for testing only.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -28,10 +27,9 @@ from random import Random
 import numpy as np
 
 from course_utils.data.sentence_grammar import KINDS, Bank, Construction, Sentence, draw, is_free, load_bank
-from course_utils.files import write_text
 from course_utils.files.paths import DATA
 
-__all__ = ["FOLDER", "KEPT_APART", "RUN", "SIZES", "build", "files", "main", "runs", "words"]
+__all__ = ["FOLDER", "KEPT_APART", "RUN", "SIZES", "build", "files", "runs", "words"]
 
 FOLDER = DATA / "sentences"
 SEED = 15
@@ -291,19 +289,3 @@ def files(splits: dict[str, list[dict]]) -> dict[str, str]:
     """File names and contents."""
     lines = {split: [json.dumps(row, ensure_ascii=False) + "\n" for row in splits[split]] for split in SIZES}
     return {f"{split}.jsonl": "".join(lines[split]) for split in SIZES} | {"SAMPLES.md": samples(splits)}
-
-
-def main() -> int:
-    """Write the files, or with --check compare them; the exit status."""
-    parser = argparse.ArgumentParser(description="Builds data/sentences, the corpus of short sentences.")
-    parser.add_argument("--check", action="store_true", help="rebuild the corpus in memory and compare it with the files")
-    arguments, status = parser.parse_args(), 0
-    for name, content in files(build()).items():
-        path = FOLDER / name
-        if not arguments.check:
-            write_text(path, content)
-            print(f"wrote {name}")
-        elif not path.exists() or path.read_bytes() != content.encode("utf-8"):
-            print(f"{name} differs from what the builder writes; run python data/sentences/build.py")
-            status = 1
-    return status

@@ -15,7 +15,6 @@ The test split also has what training never sees: the frames marked `held_out`, 
 and a quarter of all combinations, chosen by a hash of (frame, opinions).
 """
 
-import argparse
 import hashlib
 import json
 import sys
@@ -27,7 +26,7 @@ from random import Random
 from grammar import Bank, Phrase, load_bank, opinion_names, realise, wording
 from skeletons import Skeleton, draw_skeleton
 
-from course_utils.files import write_text
+from course_utils.data.built_files import write_or_check
 
 HERE = Path(__file__).resolve().parent
 SEED = 20
@@ -267,21 +266,5 @@ def files(splits: dict[str, list[dict]]) -> dict[str, str]:
     return contents | {"SAMPLES.md": samples(splits)}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="rebuild the corpus in memory and compare it with the files")
-    arguments = parser.parse_args()
-    status = 0
-    for name, content in files(build()).items():
-        path = HERE / name
-        if not arguments.check:
-            write_text(path, content)
-            print(f"wrote {name}")
-        elif not path.exists() or path.read_bytes() != content.encode("utf-8"):
-            print(f"{name} differs from what the builder writes; run python data/reviews/build.py")
-            status = 1
-    return status
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(lambda: files(build()), HERE, __doc__.splitlines()[0]))

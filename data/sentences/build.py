@@ -5,8 +5,10 @@ course_utils/data/sentence_corpus.py decides which sentences are written, and sa
 """
 
 import sys
+from pathlib import Path
 
-from course_utils.data.sentence_corpus import main
+from course_utils.data.built_files import write_or_check
+from course_utils.data.sentence_corpus import build, files
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(lambda: files(build()), Path(__file__).resolve().parent, __doc__.splitlines()[0]))
