@@ -1,34 +1,18 @@
 """The result set on which data teach what: every row can be made, on a handful of texts and with a small random BERT."""
 
-import numpy as np
 import pytest
 import torch
-import transformers
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import DatasetDict
+from small_corpora import made_reviews as made
+from small_corpora import save_small_bert
 
 from course_utils.experiments import pretrained_reviews as shared
 from course_utils.experiments.sets import pretrained, which_data
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the film is not good bad dull but and it".split()]
-
-
-def made(number, seed, kinds=("plain", "order")):
-    rng = np.random.default_rng(seed)
-    labels = ClassLabel(names=["negative", "positive"])
-    features = Features({"text": Value("string"), "label": labels, "kind": Value("string")})
-    rows = {"text": [" ".join(rng.choice(PIECES[5:], 5 + i % 4)) for i in range(number)],
-            "label": [i % 2 for i in range(number)], "kind": [kinds[i % len(kinds)] for i in range(number)]}
-    return Dataset.from_dict(rows, features=features)
-
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    folder = tmp_path / "models" / "minilm"
-    torch.manual_seed(0)
-    transformers.BertModel(transformers.BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        max_position_embeddings=192)).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+    save_small_bert(tmp_path / "models" / "minilm")
     corpora = {"imdb": DatasetDict(train=made(60, 0), test=made(12, 1)),
                **{source: DatasetDict(test=made(10, 2)) for source in ("handwritten", "ordinary")},
                **{source: DatasetDict(train=made(40, 3), validation=made(8, 4), test=made(10, 5))

@@ -20,14 +20,16 @@ from course_utils.experiments.sets import (
     sentiment_axis,
     small_encoder,
     static_vectors,
+    student,
     token_range,
+    which_data,
 )
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
-                   other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors)
+                   other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student)
 }
 
 

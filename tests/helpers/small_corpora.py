@@ -1,0 +1,30 @@
+"""The corpora and the pretrained encoder that the larger result sets need, in small, for tests."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from datasets import ClassLabel, Dataset, Features, Value
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the film is not good bad dull but and it".split()]
+
+
+def made_reviews(number: int, seed: int, kinds=("plain", "order"), label: int | None = None) -> Dataset:
+    """So many texts of a few words; labels alternate, or are all -1, as IMDb's unlabelled reviews have it."""
+    rng = np.random.default_rng(seed)
+    labels = ClassLabel(names=["negative", "positive"]) if label is None else Value("int64")
+    features = Features({"text": Value("string"), "label": labels, "kind": Value("string")})
+    rows = {"text": [" ".join(rng.choice(PIECES[5:], 5 + i % 4)) for i in range(number)],
+            "label": [i % 2 if label is None else label for i in range(number)],
+            "kind": [kinds[i % len(kinds)] for i in range(number)]}
+    return Dataset.from_dict(rows, features=features)
+
+
+def save_small_bert(folder: Path) -> None:
+    """Write a random BERT of 16 dimensions in Hugging Face's format, with its word pieces."""
+    torch.manual_seed(0)
+    transformers.BertModel(transformers.BertConfig(
+        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=192)).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
