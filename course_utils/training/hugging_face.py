@@ -96,14 +96,16 @@ def find_if_allowed(*names: str, megabytes: int, timeout: float = HUB_TIMEOUT) -
     """The folder of the first of these checkpoints that this machine has; else of the last, downloaded if that's allowed.
 
     The environment variable COURSE_DOWNLOAD=1 allows it. Returns None where there's no model to be had, and prints why: in
-    one line what would be downloaded, how large that is and how to allow it, or what `find_checkpoint` raises.
+    three lines what would be downloaded, how large that is and how to allow it, or what `find_checkpoint` raises.
     """
     if not os.environ.get("COURSE_MODELS"):
         if cached := next(filter(None, map(_in_cache, names)), None):
             return cached
         if not is_on("COURSE_DOWNLOAD"):
-            print(f"{names[-1]} isn't on this machine. It's {megabytes} MB to download from {hub_name()}; to allow that, "
-                  'run os.environ["COURSE_DOWNLOAD"] = "1", then this cell again.')
+            print(f"{names[-1]} isn't on this machine; the rest of the notebook works without it.\n"
+                  f"It's {megabytes} MB to download from {hub_name()}. To allow that, run this, and then this cell again: "
+                  "%env COURSE_DOWNLOAD=1\n"
+                  f"If you have it as FOLDER/{names[-1].rpartition('/')[2]}, run this instead: %env COURSE_MODELS=FOLDER")
             return None
     try:
         return find_checkpoint(first_there(*names), timeout)

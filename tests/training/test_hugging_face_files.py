@@ -96,10 +96,12 @@ def test_nothing_is_asked_of_the_hub_until_downloads_are_allowed(hub, monkeypatc
     with hub("good") as server:
         assert find_if_allowed("mine", "some/model", megabytes=950) is None
         assert find_if_allowed("some/model", megabytes=950, timeout=60) is None and server.asked == 0
-        first, second = capfd.readouterr().out.splitlines()                # one line each
-        assert first == second and re.fullmatch(r"some/model isn't on this machine\. It's 950 MB to download from the hub "
-                                                r'\(127.*\); to allow that, run os.environ\["COURSE_DOWNLOAD"\] = "1", '
-                                                r"then this cell again\.", first)
+        said = capfd.readouterr().out.splitlines()                         # three lines each
+        assert said[:3] == said[3:] and len(said) == 6
+        assert said[0] == "some/model isn't on this machine; the rest of the notebook works without it."
+        assert re.fullmatch(r"It's 950 MB to download from the hub \(127.*\)\. To allow that, run this, and then this cell "
+                            "again: %env COURSE_DOWNLOAD=1", said[1])
+        assert said[2] == "If you have it as FOLDER/model, run this instead: %env COURSE_MODELS=FOLDER"
         monkeypatch.setenv("COURSE_DOWNLOAD", "0")
         assert find_if_allowed("some/model", megabytes=950) is None and server.asked == 0
         monkeypatch.setenv("COURSE_DOWNLOAD", "1")
