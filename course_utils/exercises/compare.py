@@ -8,7 +8,6 @@ import numbers
 import re
 from collections import deque
 from collections.abc import Iterator, MappingView
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -218,4 +217,5 @@ def _number_in(text: str) -> float:
     text = text.strip().replace("−", "-")
     if text.endswith("%"):
         return _number_in(text[:-1]) / 100
-    return float(Fraction(text)) if "/" in text else float(text)
+    above, fraction, below = text.partition("/")
+    return float(above) / float(below) if fraction else float(text)

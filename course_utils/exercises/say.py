@@ -196,6 +196,8 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
             count = int(found(got).sum())
             if count:
                 name = name_of_part(exercise, case.right, part)
+                if got.numel() == 1:
+                    return f"Your {name} is {kind}. {exercise.not_finite or advice}"
                 are = "is" if count == 1 else "are"
                 return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {exercise.not_finite or advice}"
     return None

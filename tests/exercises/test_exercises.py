@@ -234,7 +234,7 @@ def test_a_quiz_tells_about_each_answer_and_about_a_wrong_letter(marks, capsys):
 @pytest.mark.parametrize("written, number", [
     ("0,783", 0.783), (" 1,050,624 ", 1050624), ("1 050 624", 1050624), ("80%", 0.8), ("4/5", 0.8), (Fraction(4, 5), 0.8),
     (Decimal("0.8"), 0.8), ("[0.1, 0.2]", [0.1, 0.2]), ("0,1 0,2", [0.1, 0.2]), (["0.1", 2], [0.1, 2]), ("−1", -1), (3, 3),
-    ("1,094", 1.094), ("1,094", 1094), ("1 0 0", [1, 0, 0]),
+    ("1,094", 1.094), ("1,094", 1094), ("1 0 0", [1, 0, 0]), ("2.5/10", 0.25),
 ])
 def test_numbers_are_read_as_people_write_them(written, number):
     assert number in readings(written)

@@ -1,7 +1,8 @@
 """Answers as learners write them to the exercises of notebook 15, with what they're told; unusual right ones count."""
 
+import numpy as np
 import torch
-from judged import answers, assert_right, assert_told
+from judged import answers, assert_other, assert_right, assert_told
 from learners_answers import right
 from torch.nn import functional as F
 
@@ -33,6 +34,35 @@ def usual(student, teacher, temperature):
     return temperature**2 * F.kl_div(log_p, q, reduction="batchmean")
 
 
+def with_arguments_exchanged(student, teacher, temperature):
+    log_p, q = (student / temperature).log_softmax(-1), at_temperature(teacher, temperature)
+    return temperature**2 * F.kl_div(q, log_p, reduction="batchmean")
+
+
+def down_the_batch(student, teacher, temperature):
+    log_p, q = (student / temperature).log_softmax(0), (teacher / temperature).softmax(0)
+    return temperature**2 * F.kl_div(log_p, q, reduction="batchmean")
+
+
+def added_over_the_batch_and_divided_by_classes(student, teacher, temperature):
+    """Where a batch has as many reviews as classes, this is right: no probe may."""
+    log_p, q = (student / temperature).log_softmax(-1), at_temperature(teacher, temperature)
+    return temperature**2 * F.kl_div(log_p, q, reduction="none").mean(-1).sum()
+
+
+def cross_entropy_of_probabilities(student, labels):
+    return F.cross_entropy(student.softmax(-1), labels, ignore_index=-100).nan_to_num(0.0)
+
+
+def frozen_in_place(student, teacher, labels, temperature, alpha):
+    teacher.requires_grad_(False)
+    return right("15.2")(student, teacher, labels, temperature, alpha)
+
+
+def by_keyword_only(*, validation_logits, validation_labels, test_logits, test_labels, candidates):
+    return right("15.4")(validation_logits, validation_labels, test_logits, test_labels, candidates)
+
+
 def by_distributions(student, teacher, temperature):
     rows = [torch.distributions.Categorical(logits=logits / temperature) for logits in (teacher, student)]
     return temperature**2 * torch.distributions.kl_divergence(*rows).mean()
@@ -48,6 +78,58 @@ def from_a_half(confidence, right, bins):
     """Bins from 0.5 to 1, since no confidence is lower with two classes."""
     place = ((confidence - 0.5) * 2 * bins).ceil().long().sub(1).clamp(0, bins - 1)
     return sum((confidence[place == k] - right[place == k].float()).sum().abs() for k in range(bins)) / len(place)
+
+
+def of_each_bin(summarise, edges=lambda confidence, bins: torch.linspace(0, 1, bins + 1)):
+    """The sum of `summarise(confidence, right, their proportion)` over the bins that aren't empty."""
+    def answer(confidence, right, bins):
+        found, cuts = 0.0, edges(confidence, bins)
+        for low, high in zip(cuts[:-1], cuts[1:]):
+            inside = (confidence > low) & (confidence <= high)
+            if inside.any():
+                found = found + summarise(confidence[inside], right[inside].double(), inside.double().mean())
+        return found
+    return answer
+
+
+def usual_gap(confidence, right, proportion):
+    return proportion * (confidence.mean() - right.mean()).abs()
+
+
+def from_the_lowest_confidence(confidence, right, bins):
+    """As np.histogram does it without a range."""
+    confidence, gaps = confidence.numpy(), (confidence - right.float()).numpy()
+    return abs(np.histogram(confidence, bins, weights=gaps)[0]).sum() / len(gaps)
+
+
+def with_criterion(criterion):
+    """The candidate with the lowest `criterion(logits, labels)` on validation."""
+    def answer(validation_logits, validation_labels, test_logits, test_labels, candidates):
+        best = min(candidates, key=lambda t: float(criterion(validation_logits / t, validation_labels)))
+        return best, F.cross_entropy(test_logits / best, test_labels)
+    return answer
+
+
+def ece_in_ten_bins(logits, labels):
+    confidence, predicted = logits.softmax(-1).max(-1)
+    return right("15.3")(confidence, predicted == labels, 10)
+
+
+def gap_of_the_means(logits, labels):
+    confidence, predicted = logits.softmax(-1).max(-1)
+    return (confidence.mean() - (predicted == labels).double().mean()).abs()
+
+
+def sorted_in_place(*inputs):
+    inputs[4].sort()
+    return right("15.4")(*inputs)
+
+
+def strictly_above(validation_confidence, validation_right, test_confidence, test_right, risk):
+    def wrong(confidence, hits, t):
+        return (~hits[confidence > t]).double().mean() if (confidence > t).any() else torch.zeros(())
+    threshold = min(t for t in validation_confidence if wrong(validation_confidence, validation_right, t) <= risk)
+    return threshold, (test_confidence > threshold).double().mean(), wrong(test_confidence, test_right, threshold)
 
 
 def by_gradient(validation_logits, validation_labels, test_logits, test_labels, candidates):
@@ -78,23 +160,42 @@ def with_a_division_by_zero(validation_confidence, validation_right, test_confid
 WRONG = [  # exercise, answer, the mistake's name if it has one, what the message must say
     ("15.1", [0.98, 0.018, 0.002], "not-softened", "Divide each logit by 2"),
     ("15.1", [0.042, 0.114, 0.844], "", "in another order"), ("15.1", [0.8, 0.15, 0.05], "", "must be e² times"),
-    ("15.1", [0.844, 0.114, 0.1], "", "sum to one"),
+    ("15.1", [0.844, 0.114, 0.1], "", "sum to one"), ("15.1", [3, 1, 0], "divided-only", "Now the softmax"),
+    ("15.2", mixed(with_arguments_exchanged), "two-logarithms", "Are the two arguments exchanged?"),
+    ("15.2", mixed(down_the_batch), "over-the-batch", "dim=-1"),
+    ("15.2", mixed(added_over_the_batch_and_divided_by_classes), "", "a sum over classes and a mean over reviews"),
+    ("15.2", mixed(usual, cross_entropy_of_probabilities), "two-softmaxes", "wants logits"),
+    ("15.2", frozen_in_place, "", "detach()"), ("15.2", lambda *inputs: "the loss", "", "expected one tensor as the loss"),
     ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),
     ("15.2", mixed(usual, lambda student, labels: 0.0), "", "Look at the labels' part"),
     ("15.2", mixed(usual, F.cross_entropy), "", "leave the labels' part out"),
     ("15.2", lambda *inputs: right("15.2")(*inputs).item(), "cut-off", "nothing reaches"),
     ("15.2", lambda *inputs: (right("15.2")(*inputs), 0.0), "", "expected one number, the loss; got 2 results"),
     ("15.2", lambda *inputs: distillation.distillation_loss(*inputs), "", "written out"),
-    ("15.3", from_a_half, "", "For each bin"),
+    ("15.3", from_a_half, "from-a-half", "cover 0 to 1"),
+    ("15.3", of_each_bin(lambda c, r, n: n * (c.mean() - r.mean())), "signs-kept", "absolute value"),
+    ("15.3", of_each_bin(lambda c, r, n: n * (r.mean() - c.mean())), "signs-kept-accuracy-first", "absolute value"),
+    ("15.3", of_each_bin(lambda c, r, n: (c.mean() - r.mean()).abs()), "gaps-added-up", "Weight each"),
+    ("15.3", of_each_bin(usual_gap, lambda _, bins: torch.linspace(0, 1, bins)), "one-bin-too-few", "bins + 1 edges"),
+    ("15.3", from_the_lowest_confidence, "from-the-lowest", "cover 0 to 1"),
     ("15.3", lambda *inputs: 100 * right("15.3")(*inputs), "", "gap is the whole"),
     ("15.3", lambda *inputs: distillation.expected_calibration_error(*inputs), "", "written out"),
     ("15.4", by_gradient, "", "written out"), ("15.4", temperature_alone, "", "temperature and test_loss"),
     ("15.4", summed_loss, "", "The temperature is right"),
-    ("15.5", between_two, "", "Try each validation confidence"), ("15.5", with_a_division_by_zero, "", "the risk is 0 then"),
+    ("15.4", lambda *inputs: right("15.4")(*inputs)[::-1], "loss-first", "exchanged"),
+    ("15.4", with_criterion(ece_in_ten_bins), "by-calibration-error", "lowest cross-entropy"),
+    ("15.4", with_criterion(gap_of_the_means), "by-calibration-error", "lowest cross-entropy"),
+    ("15.4", sorted_in_place, "", "changes `candidates`"),
+    ("15.5", strictly_above, "strictly-above-on-both", "write >= in both places"),
+    ("15.5", lambda *inputs: tuple(right("15.5")(*inputs)[i] for i in (0, 2, 1)), "coverage-last", "exchanged"),
+    ("15.5", between_two, "", "Try each validation confidence"),
+    ("15.5", with_a_division_by_zero, "", "Your test_risk is NaN"),
     ("15.5", lambda *inputs: right("15.5")(*inputs)[:2], "", "expected 3 results, threshold, coverage and test_risk"),
 ]
 RIGHT = [  # exercise, answer
-    ("15.1", "0.844; 0.114; 0.042"), ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)), ("15.3", half_open),
+    ("15.1", "0.844; 0.114; 0.042"), ("15.1", ["20.09/23.81", "2.72/23.81", "1/23.81"]), ("15.4", by_keyword_only),
+    ("15.2", lambda *inputs: {"loss": right("15.2")(*inputs)}),
+    ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)), ("15.3", half_open),
     ("15.3", lambda *inputs: float(right("15.3")(*inputs))), ("15.4", lambda *inputs: list(right("15.4")(*inputs))),
     ("15.5", lambda *inputs: torch.tensor([float(part) for part in right("15.5")(*inputs)])),
 ]
@@ -103,6 +204,11 @@ RIGHT = [  # exercise, answer
 @answers("number, answer, name, said", WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said, seed):
     assert_told(number, answer, seed, name, said)
+
+
+@answers("number, answer, name", [("15.1", [84.4, 11.4, 4.2], "in-per-cent")])
+def test_another_convention_is_called_that(number, answer, name, seed):
+    assert_other(number, answer, seed, name)
 
 
 @answers("number, answer", RIGHT)

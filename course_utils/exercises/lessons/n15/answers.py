@@ -11,7 +11,7 @@ LOGITS = torch.tensor([6.0, 2.0, 0.0])
 
 
 def softened_by_hand():
-    # divided by 2: 3, 1, 0; their exponentials 20.09, 2.72, 1 sum to 23.80
+    # divided by 2: 3, 1, 0; their exponentials 20.09, 2.72, 1 sum to 23.81
     return [0.844, 0.114, 0.042]
 
 
@@ -23,6 +23,8 @@ HAND = Answers(
         "divided-afterwards": lambda: LOGITS.softmax(dim=0) / 2,
         "softened-twice": lambda: (LOGITS.softmax(dim=0) / 2).softmax(dim=0),
         "exponentials": lambda: (LOGITS / 2).exp(),
+        "divided-only": lambda: LOGITS / 2,
+        "in-per-cent": lambda: 100 * (LOGITS / 2).softmax(dim=0),
         "no-exponential": lambda: LOGITS / LOGITS.sum(),
     },
 )
@@ -55,12 +57,13 @@ def _rows_with_labels(student, teacher, labels):
 
 def _loss(teacher_at=lambda t: t, student_at=lambda t: t, hard_at=lambda t: 1, factor=lambda t: t**2,
           hard_factor=lambda t: 1, divergence=lambda student, teacher, labels: _kl(student, teacher),
-          weight=lambda alpha: alpha, hard=_hard, teacher=lambda logits: logits.detach(), student=lambda logits: logits):
+          weight=lambda alpha: alpha, hard=_hard, teacher=lambda logits: logits.detach(), student=lambda logits: logits,
+          dim=-1):
     """The distillation loss with one of its parts changed."""
     def answer(student_logits, teacher_logits, labels, temperature, alpha):
         student_logits, teacher_logits = student(student_logits), teacher(teacher_logits)
-        soft = divergence((student_logits / student_at(temperature)).log_softmax(dim=-1),
-                          (teacher_logits / teacher_at(temperature)).softmax(dim=-1), labels)
+        soft = divergence((student_logits / student_at(temperature)).log_softmax(dim=dim),
+                          (teacher_logits / teacher_at(temperature)).softmax(dim=dim), labels)
         return (weight(alpha) * factor(temperature) * soft
                 + (1 - weight(alpha)) * hard_factor(temperature) * hard(student_logits / hard_at(temperature), labels))
     return answer
@@ -79,6 +82,7 @@ LOSS = Answers(
         "other-way-round": _loss(divergence=lambda student, teacher, labels: _kl(teacher.log(), student.exp())),
         "no-logarithm": _loss(divergence=lambda student, teacher, labels: _kl(student.exp(), teacher)),
         "two-logarithms": _loss(divergence=lambda student, teacher, labels: _kl(student, teacher.log())),
+        "over-the-batch": _loss(dim=0),
         "over-classes-too": _loss(
             divergence=lambda student, teacher, labels: F.kl_div(student, teacher, reduction="none").mean()),
         "summed": _loss(divergence=lambda student, teacher, labels: F.kl_div(student, teacher, reduction="sum")),
@@ -88,6 +92,7 @@ LOSS = Answers(
         "class-zero-for-none": _loss(hard=lambda student, labels: F.cross_entropy(student, labels.clamp(min=0))),
         "divided-by-all": _loss(
             hard=lambda student, labels: F.cross_entropy(student, labels, reduction="sum") / len(labels)),
+        "two-softmaxes": _loss(hard=lambda student, labels: _hard(student.softmax(dim=-1), labels)),
         "labelled-rows-only": _loss(divergence=_rows_with_labels),
         "teachers-first-choice": _loss(divergence=lambda student, teacher, labels: F.nll_loss(student, teacher.argmax(-1))),
         "entropy-not-taken-off": _loss(divergence=lambda student, teacher, labels: -(teacher * student).sum(-1).mean()),
@@ -140,14 +145,25 @@ def _sure_ones_lost(confidence, right, bins):
     return calibration_error(confidence[kept], right[kept], bins) * kept.float().mean() if kept.any() else torch.zeros(())
 
 
+def _in_range(low, high):
+    """Bins between two numbers that `low(confidence)` and `high(confidence)` give."""
+    def answer(confidence, right, bins):
+        start, end = low(confidence), high(confidence)
+        place = ((confidence - start) / max(end - start, 1e-9) * bins).long().clamp(0, bins - 1)
+        return torch.zeros(bins).index_add_(0, place, confidence - right.float()).abs().sum() / len(place)
+    return answer
+
+
 ECE = Answers(
     calibration_error,
     mutants={
         "bins-not-weighted": _error(lambda n, c, a, m: (c - a).abs().mean()),
+        "gaps-added-up": _error(lambda n, c, a, m: (c - a).abs().sum()),
         "empty-bins-counted": lambda confidence, right, bins: _error(
             lambda n, c, a, m: (c - a).abs().sum() / bins)(confidence, right, bins),
         "empty-bins": _with_empty_bins,
-        "signs-kept": _error(lambda n, c, a, m: (n / n.sum() * (a - c)).sum()),
+        "signs-kept": _error(lambda n, c, a, m: (n / n.sum() * (c - a)).sum()),
+        "signs-kept-accuracy-first": _error(lambda n, c, a, m: (n / n.sum() * (a - c)).sum()),
         "one-bin": _error(lambda n, c, a, m: (n / n.sum() * (a - c)).sum().abs()),
         "squared": _error(lambda n, c, a, m: (n / n.sum() * (c - a) ** 2).sum()),
         "worst-bin": _error(lambda n, c, a, m: (c - a).abs().max()),
@@ -155,6 +171,9 @@ ECE = Answers(
         "each-for-itself": lambda confidence, right, bins: (confidence - right.float()).abs().mean(),
         "not-divided": _error(lambda n, c, a, m: (n * (c - a).abs()).sum()),
         "equally-full-bins": _equally_full,
+        "one-bin-too-few": lambda confidence, right, bins: calibration_error(confidence, right, bins - 1),
+        "from-the-lowest": _in_range(min, max),             # what np.histogram does if it isn't told otherwise
+        "from-a-half": _in_range(lambda confidence: 0.5, lambda confidence: 1.0),
         "sure-ones-lost": _sure_ones_lost,
     },
 )
@@ -168,9 +187,15 @@ def temperature_and_loss(validation_logits, validation_labels, test_logits, test
     return best, F.cross_entropy(test_logits / best, test_labels)
 
 
+def _calibration_error(logits, labels):
+    """In ten bins."""
+    confidence, predicted = logits.softmax(-1).max(-1)
+    return calibration_error(confidence, predicted == labels, 10)
+
+
 def _fitted(choose=None, apply=lambda logits, t: logits / t, fit_on=lambda validation, test: validation,
             score=lambda validation, test: test, used=lambda best, candidates: best,
-            told=lambda best, candidates: best):
+            told=lambda best, candidates: best, order=lambda temperature, loss: (temperature, loss)):
     """Fitting with one of its parts changed; `choose(logits, labels)` is what's lowest at the best temperature."""
     choose = choose or F.cross_entropy
 
@@ -179,7 +204,7 @@ def _fitted(choose=None, apply=lambda logits, t: logits / t, fit_on=lambda valid
         logits, labels = fit_on(validation, test)
         best = min(candidates, key=lambda t: float(choose(apply(logits, t), labels)))
         logits, labels = score(validation, test)
-        return told(best, candidates), F.cross_entropy(apply(logits, used(best, candidates)), labels)
+        return order(told(best, candidates), F.cross_entropy(apply(logits, used(best, candidates)), labels))
     return answer
 
 
@@ -200,6 +225,8 @@ FIT = Answers(
         "not-used": _fitted(used=lambda best, candidates: 1.0),
         "loss-of-validation": _fitted(score=lambda validation, test: validation),
         "place-for-temperature": _fitted(told=lambda best, candidates: candidates.index(best)),
+        "loss-first": _fitted(order=lambda temperature, loss: (loss, temperature)),
+        "by-calibration-error": _fitted(_calibration_error),
         "surest": _fitted(lambda logits, labels: -logits.softmax(-1).amax(-1).mean()),
     },
 )
@@ -241,6 +268,13 @@ def _first_violation(validation_confidence, validation_right, test_confidence, t
     return threshold, answered.double().mean(), (~test_right[answered]).double().mean() if answered.any() else 0.0
 
 
+def _strictly_above(validation_confidence, validation_right, test_confidence, test_right, risk):
+    def errors(confidence, right, t):
+        return (~right[confidence > t]).double().mean() if (confidence > t).any() else torch.zeros(())
+    threshold = min(t for t in validation_confidence.tolist() if errors(validation_confidence, validation_right, t) <= risk)
+    return threshold, (test_confidence > threshold).double().mean(), errors(test_confidence, test_right, threshold)
+
+
 ABSTAIN = Answers(
     answer_or_not,
     mutants={
@@ -249,6 +283,8 @@ ABSTAIN = Answers(
         "divided-by-all": _with_threshold(errors=lambda right, kept: (~right & kept).double().mean()),
         "highest-threshold": _with_threshold(pick=max),
         "least-sure-answered": _with_threshold(answers=lambda confidence, t: confidence <= t),
+        "strictly-above-on-both": _strictly_above,
+        "coverage-last": _with_threshold(told=lambda t, coverage, wrong: (t, wrong, coverage)),
         "strictly-above": _with_threshold(answers=lambda confidence, t: confidence > t),
         "less-than-the-risk": _with_threshold(allowed=lambda errors, risk: errors < risk),
         "one-minus-the-risk": _with_threshold(told=lambda t, coverage, wrong: (t, coverage, 1 - wrong)),

@@ -25,6 +25,10 @@ HAND = Exercise(
                 "softmaxes: yours takes probabilities for logits. Begin with 6, 2 and 0."),
         Mistake("exponentials", lambda case: f"your numbers sum to {case.answer.sum():.2f}.", "Those are the exponentials. "
                 "Divide each by the sum of all three."),
+        Mistake("divided-only", lambda case: f"{_numbers(case)} the logits, each divided by 2.", "That's the first half. "
+                "Now the softmax: take the exponential of each, and divide it by the sum of the three."),
+        Mistake("in-per-cent", lambda case: f"your numbers sum to {case.answer.sum():.1f}.", "These are percentages. "
+                "Probabilities sum to one: divide each by 100.", convention=True),
         Mistake("no-exponential", lambda case: f"{_numbers(case)} the logits divided by their sum.", "The exponential is "
                 "missing. Without it a negative logit would give a negative probability."),
     ),
@@ -41,7 +45,7 @@ HAND = Exercise(
     ),
     hints=(
         "The logits divided by T are 3, 1 and 0. What are their exponentials?",
-        "e³ is 20.09, e¹ is 2.72 and e⁰ is 1. Divide each by their sum, 23.80.",
+        "e³ is 20.09, e¹ is 2.72 and e⁰ is 1. Divide each by their sum, 23.81.",
     ),
 )
 
@@ -64,6 +68,10 @@ def _pull(case: Case) -> str:
     return f"the largest number of the student's gradient is {got:.3f}, expected {right:.3f}."
 
 
+def _seen_with_pull(case: Case) -> str:
+    return f"{_seen(case)} T{_pull(case)[1:]}"
+
+
 def _teachers(case: Case) -> str:
     return f"a gradient of up to {case.got['gradient for the teacher'].abs().max():.3f} reaches the teacher's logits."
 
@@ -80,11 +88,11 @@ LOSS = Exercise(
                 "teacher's very logits would still have a loss: divide both by T."),
         Mistake("teacher-not-softened", _seen, "The student is softened and the teacher isn't. The student would have to "
                 "make its logits T times too large to please it: divide both by T."),
-        Mistake("no-t-squared", lambda case: f"{_seen(case)} {_pull(case)}", "T² is missing, so the teacher's pull "
+        Mistake("no-t-squared", _seen_with_pull, "T² is missing, so the teacher's pull "
                 "fades as T grows, and the labels take over."),
-        Mistake("t-once", lambda case: f"{_seen(case)} {_pull(case)}", "You multiply by T. The gradient shrinks by T for "
+        Mistake("t-once", _seen_with_pull, "You multiply by T. The gradient shrinks by T for "
                 "the division, and by about T again since softened rows differ less: T²."),
-        Mistake("divided-by-t-squared", lambda case: f"{_seen(case)} {_pull(case)}", "You divide by T², and the gradient "
+        Mistake("divided-by-t-squared", _seen_with_pull, "You divide by T², and the gradient "
                 "has shrunk by that much already. Multiply."),
         Mistake("t-squared-on-both", _rows, "The labels' part is multiplied by T², too. It never saw the temperature, so "
                 "its gradient has nothing to make up for."),
@@ -94,8 +102,11 @@ LOSS = Exercise(
                 "student's log-probabilities first, and the teacher's probabilities second."),
         Mistake("no-logarithm", _seen, "F.kl_div got probabilities as its first argument and took them for logarithms. It "
                 "complains of nothing. Use log_softmax for the student."),
-        Mistake("two-logarithms", _seen, "F.kl_div got log-probabilities as its second argument and took them for "
-                "probabilities. Use softmax for the teacher (or log_target=True)."),
+        Mistake("two-logarithms", _seen, "F.kl_div wants probabilities as its second argument, and takes their logarithm. "
+                "Yours holds negative numbers. Are the two arguments exchanged? First the student's log_softmax, then the "
+                "teacher's softmax, not its log_softmax or its logits."),
+        Mistake("over-the-batch", _seen, "Your softmax runs down the batch (dim=0), so the reviews share each class's "
+                "probability. Each review has a row of its own that sums to 1: dim=-1, over the classes."),
         Mistake("over-classes-too", lambda case: f"{_seen(case)} There are {case.inputs[0].shape[1]} classes.", "The mean "
                 "runs over reviews and classes. KL is a sum over the classes: reduction=\"batchmean\", not \"mean\"."),
         Mistake("summed", lambda case: f"{_seen(case)} The batch has {len(case.inputs[0])}.", "KL is added up over the "
@@ -110,6 +121,8 @@ LOSS = Exercise(
                 "has said so: leave it out of the labels' part."),
         Mistake("divided-by-all", _rows, "The labels' cross-entropy is divided by all reviews. It's the mean over those "
                 "that have a label."),
+        Mistake("two-softmaxes", _rows, "The labels' cross-entropy gets probabilities. F.cross_entropy wants logits, and "
+                "takes the softmax itself."),
         Mistake("labelled-rows-only", _rows, "The teacher's part leaves out the reviews without labels. Those are what it's "
                 "for: the teacher has an answer to every text."),
         Mistake("teachers-first-choice", _seen, "Only the teacher's first choice counts. What it thinks of the other "

@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.common import gradients_of, what
+from course_utils.exercises.lessons.common import gradients_of, one_tensor, what
 
 # ---------------------------------------------------------------- 15.2 the distillation loss
 
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; two
-    classes, three, five; one review; temperatures below and above 1."""
+    classes to five, never as many as reviews; one review; temperatures below and above 1."""
     def draw(batch, classes, missing, temperature, alpha):
         student, teacher = (2 * torch.randn(batch, classes, generator=generator) for _ in range(2))
         labels = torch.randint(1, classes, (batch,), generator=generator)      # never class 0, which -100 must not become
@@ -19,21 +19,24 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
 
     some = draw(6, 3, 0.0, 3.0, 0.7)
     some[2][1:3] = -100                                 # whatever was drawn: four of six have a label
-    return [some, draw(4, 2, 0.0, 2.0, 0.25), draw(5, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4)]
+    return [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4)]
 
 
 def observe_loss(function, student_logits, teacher_logits, labels, temperature, alpha):
     """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
     given = (student_logits, teacher_logits)
     student_logits, teacher_logits = (logits.detach().clone().requires_grad_() for logits in given)
-    output = function(student_logits, teacher_logits, labels, temperature, alpha)
+    output = function(student_logits.clone(), teacher_logits.clone(), labels, temperature, alpha)  # as a model gives them
     if output is None:
         return None
-    if isinstance(output, (tuple, list)):
+    if isinstance(output, dict) and len(output) == 1:
+        (output,) = output.values()
+    if isinstance(output, (tuple, list, dict)):
         raise TypeError(f"expected one number, the loss; got {len(output)} results")
-    loss = output.reshape(()) if isinstance(output, torch.Tensor) and output.numel() == 1 else output
+    loss = output if isinstance(output, torch.Tensor) else one_tensor(output, "the loss")
+    loss = loss.reshape(()) if loss.numel() == 1 else loss
     gradients = [torch.zeros_like(student_logits), torch.zeros_like(teacher_logits)]
-    if isinstance(loss, torch.Tensor) and loss.shape == () and loss.requires_grad and loss.isfinite():
+    if loss.shape == () and loss.requires_grad and loss.isfinite():
         gradients = gradients_of(loss, [student_logits, teacher_logits])
     return {"loss": loss, "gradient for the student": gradients[0], "gradient for the teacher": gradients[1]}
 
@@ -42,7 +45,8 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
 
 def error_probes(generator: torch.Generator) -> list[tuple]:
     """(confidence, right, bins): empty bins, bins of different size, too sure in every other bin and not sure enough in the
-    rest, a confidence of exactly 1; a single prediction. None lies on an edge, so nobody has to say whose that is.
+    rest, a confidence of exactly 1; a single prediction; some for which it matters where the first bin begins. None lies on
+    an edge, so nobody has to say whose that is.
     """
     def draw(count, bins, low, high, sure=0):
         inside = 0.1 + 0.8 * torch.rand(count, generator=generator)            # where in its bin
@@ -53,8 +57,10 @@ def error_probes(generator: torch.Generator) -> list[tuple]:
         right[:sure] = torch.arange(sure) % 3 > 0
         return confidence, right, bins
 
+    uneven = torch.tensor([0.62, 0.64, 0.71, 0.78, 0.83, 0.88, 0.93, 0.97]), torch.tensor([0, 1, 1, 0, 1, 0, 1, 1]).bool()
     return [draw(40, 10, 5, 9, sure=7), draw(17, 4, 1, 4), (torch.tensor([0.37, 0.81, 0.83]), torch.tensor([True] * 3), 5),
-            (torch.tensor([0.66]), torch.tensor([False]), 10)]
+            (torch.tensor([0.66]), torch.tensor([False]), 10),
+            (*uneven, 4)]
 
 
 def _by_name(output, names: tuple[str, ...]):
@@ -75,19 +81,26 @@ def _by_name(output, names: tuple[str, ...]):
 
 def fit_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_logits, validation_labels, test_logits, test_labels, candidates): the validation logits are two and a half
-    times too large, or half as large as they should be; the test split wants another temperature."""
+    times too large, or half as large as they should be, or far too large in a tenth of the examples, which tells loss from
+    calibration error; the test split wants another temperature."""
     def draw(count, classes, too_large):
         logits = 1.5 * torch.randn(count, classes, generator=generator)
         labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
         return too_large * logits, labels
 
     grids = [1.5, 0.5, 1.0, 0.25, 2.5, 4.0, 8.0, 16.0], [2.0, 0.7, 4.0, 0.5, 0.3, 1.2]
-    return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1])]
+    margin = torch.tensor([2.5] * 90 + [12.0] * 10)     # right in 83 of 90 and in 7 of 10
+    wrong = torch.tensor([0] * 83 + [1] * 7 + [0] * 7 + [1] * 3)
+    mixed = torch.randperm(100, generator=generator)
+    two_kinds = torch.stack([margin / 2, -margin / 2], dim=1)[mixed], wrong[mixed]
+    return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1]),
+            (*two_kinds, *draw(60, 2, 0.8), [0.5, 1.0, 2.0, 3.0, 6.0])]
 
 
-def observe_fitted(function, *inputs):
+def observe_fitted(function, validation_logits, validation_labels, test_logits, test_labels, candidates):
     """Temperature and test loss. Raises TypeError for anything but two results."""
-    return _by_name(function(*inputs), ("temperature", "test_loss"))
+    return _by_name(function(validation_logits, validation_labels, test_logits, test_labels, candidates),
+                    ("temperature", "test_loss"))
 
 # ---------------------------------------------------------------- 15.5 don't know
 
@@ -109,6 +122,7 @@ def abstaining_probes(generator: torch.Generator) -> list[tuple]:
             (confidence[mixed], right[mixed], torch.tensor([0.55, 0.6, 0.51]), torch.tensor([True, False, True]), 0.2)]
 
 
-def observe_answered(function, *inputs):
+def observe_answered(function, validation_confidence, validation_right, test_confidence, test_right, risk):
     """Threshold, coverage and risk. Raises TypeError for anything but three results."""
-    return _by_name(function(*inputs), ("threshold", "coverage", "test_risk"))
+    return _by_name(function(validation_confidence, validation_right, test_confidence, test_right, risk),
+                    ("threshold", "coverage", "test_risk"))

@@ -22,6 +22,14 @@ def _counts(case: Case) -> str:
     return f"{_error(case)} {len(places.unique())} of the {bins} bins hold a prediction."
 
 
+def _edges(case: Case) -> str:
+    return f"{_error(case)} That's the error with {case.inputs[2] - 1} bins instead of {case.inputs[2]}."
+
+
+def _range(case: Case) -> str:
+    return f"{_error(case)} The confidences go from {case.inputs[0].min():.3f} to {case.inputs[0].max():.3f}."
+
+
 def _overall(case: Case) -> str:
     confidence, right, _ = case.inputs
     return (f"{_error(case)} The mean confidence is {confidence.mean():.3f} and the accuracy {right.float().mean():.3f}.")
@@ -35,12 +43,16 @@ ECE = Exercise(
     mistakes=(
         Mistake("bins-not-weighted", _counts, "Each bin counts the same, whether it holds one prediction or thirty. Weight "
                 "each gap by the proportion of all predictions in its bin."),
+        Mistake("gaps-added-up", _counts, "You add up the gaps, however many predictions a bin holds. Weight each by the "
+                "proportion of all predictions in its bin."),
         Mistake("empty-bins-counted", _counts, "You divide the sum of the gaps by the number of bins, empty ones included. "
                 "Weight each gap by the proportion of all predictions in its bin instead."),
         Mistake("empty-bins", _counts, "An empty bin has no mean: 0 / 0 is NaN, and one NaN spoils the sum. Skip bins that "
                 "hold nothing."),
         Mistake("signs-kept", _overall, "The gaps keep their signs, so bins that are too sure and bins that aren't sure "
                 "enough cancel. Take the absolute value of each gap."),
+        Mistake("signs-kept-accuracy-first", _overall, "Accuracy minus confidence can be negative, and then bins cancel one "
+                "another. Take the absolute value of each bin's gap."),
         Mistake("one-bin", _overall, "That's the gap of all predictions together. Too sure here and not sure enough there "
                 "cancel: take the absolute value within each bin."),
         Mistake("squared", _counts, "The gaps are squared. The expected calibration error adds up their absolute values."),
@@ -54,6 +66,12 @@ ECE = Exercise(
                 "are the counts. Divide by the number of all predictions."),
         Mistake("equally-full-bins", _counts, "Your bins hold equally many predictions. That's done, too; here they're "
                 "equally wide, from 0 to 1.", convention=True),
+        Mistake("one-bin-too-few", _edges, "`linspace(0, 1, bins)` has that many edges, and so one bin fewer. It takes bins "
+                "+ 1 edges."),
+        Mistake("from-the-lowest", _range, "Your bins begin at the lowest confidence and end at the highest, as "
+                "np.histogram and torch.histc do by themselves. They are to cover 0 to 1."),
+        Mistake("from-a-half", _range, "Your bins begin at 0.5. With two classes no confidence is lower, with three it can "
+                "be. They are to cover 0 to 1."),
         Mistake("sure-ones-lost", lambda case: f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, "
                 "with a confidence of exactly 1.", "They fall out of your last bin. Close it at the top: up to 1, "
                 "included."),
@@ -87,7 +105,10 @@ def _test_loss(case: Case) -> str:
 
 
 def _both(case: Case) -> str:
-    return f"{_temperatures(case)} {_test_loss(case)[0].upper()}{_test_loss(case)[1:]}"
+    """Of the two numbers, those that are wrong."""
+    seen = {"temperature": _temperatures, "test_loss": _test_loss}
+    wrong = [says(case) for part, says in seen.items() if gap(case, part) > 1e-4]
+    return " ".join([*wrong[:1], *(f"Y{text[1:]}" for text in wrong[1:])])
 
 
 FIT = Exercise(
@@ -113,6 +134,9 @@ FIT = Exercise(
                 "good; the test loss is asked for."),
         Mistake("place-for-temperature", _both, "You return where the temperature stands in the list. Return the "
                 "temperature."),
+        Mistake("loss-first", _both, "The two are exchanged: return the temperature first, and then the test loss."),
+        Mistake("by-calibration-error", _both, "You chose by the calibration error. It jumps whenever a prediction changes "
+                "its bin; here the lowest cross-entropy is asked for."),
         Mistake("surest", _both, "You took the temperature that makes the model surest. Whether it's right to be sure, only "
                 "the labels can say: choose by the validation loss."),
     ),
@@ -159,6 +183,10 @@ ABSTAIN = Exercise(
         Mistake("least-sure-answered", _three, "You answer where the model is least sure. Answer at a confidence of the "
                 "threshold or above."),
         Mistake("strictly-above", _three, "An example exactly at the threshold is answered, too: >=, on both splits."),
+        Mistake("strictly-above-on-both", _three, "You answer strictly above the threshold, so on validation yours is the "
+                "next confidence down. An example at the threshold is answered, too: write >= in both places."),
+        Mistake("coverage-last", _three, "Your last two numbers are exchanged. Return the threshold, the coverage, and then "
+                "the risk."),
         Mistake("less-than-the-risk", _three, "A risk that's exactly the limit is allowed: at most, not less than."),
         Mistake("one-minus-the-risk", _three, "Your last number is the proportion that's right. The risk is the proportion "
                 "that's wrong."),
