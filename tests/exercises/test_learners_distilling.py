@@ -166,6 +166,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.2", mixed(added_over_the_batch_and_divided_by_classes), "", "a sum over classes and a mean over reviews"),
     ("15.2", mixed(usual, cross_entropy_of_probabilities), "two-softmaxes", "wants logits"),
     ("15.2", frozen_in_place, "", "detach()"), ("15.2", lambda *inputs: "the loss", "", "expected one tensor as the loss"),
+    ("15.2", lambda *inputs: {"loss": right("15.2")(*inputs)}, "", "got a dictionary with 'loss' in it"),
     ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),
     ("15.2", mixed(usual, lambda student, labels: 0.0), "", "Look at the labels' part"),
     ("15.2", mixed(usual, F.cross_entropy), "", "leave the labels' part out"),
@@ -194,7 +195,6 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
 ]
 RIGHT = [  # exercise, answer
     ("15.1", "0.844; 0.114; 0.042"), ("15.1", ["20.09/23.81", "2.72/23.81", "1/23.81"]), ("15.4", by_keyword_only),
-    ("15.2", lambda *inputs: {"loss": right("15.2")(*inputs)}),
     ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)), ("15.3", half_open),
     ("15.3", lambda *inputs: float(right("15.3")(*inputs))), ("15.4", lambda *inputs: list(right("15.4")(*inputs))),
     ("15.5", lambda *inputs: torch.tensor([float(part) for part in right("15.5")(*inputs)])),

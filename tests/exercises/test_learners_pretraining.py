@@ -60,6 +60,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.3", asked.zero_if_nothing(F.nll_loss), "nll-of-logits", "isn't a logarithm of a probability yet"),
     ("14.3", asked.zero_if_nothing(lambda logits, ids: -logits.log_softmax(-1)[:, ids].mean()),
      "every-position-with-every-token", "the right tokens of all of them"),
+    ("14.3", lambda *inputs: "the loss", "", "expected one tensor as the mean loss"),
+    ("14.3", lambda *inputs: {"loss": F.cross_entropy(inputs[0].flatten(0, 1), inputs[1].flatten())}, "", "a dictionary"),
     ("14.3", asked.softmax_over(1), "softmax-over-positions", "runs over the positions"),
     ("14.3", asked.softmax_over(0), "softmax-over-the-batch", "runs over the batch"),
     ("14.3", asked.log_with(), "", "is infinite"), ("14.3", asked.log_with(1e-9), "", "an upper limit on the loss"),

@@ -71,6 +71,17 @@ def one_tensor(part, name: str):
     return part if isinstance(part, torch.Tensor) else found[""]
 
 
+def one_loss(output, name: str) -> torch.Tensor:
+    """A loss as a tensor, () if it's one number. Raises TypeError for several results, a dictionary, or no number at all."""
+    if isinstance(output, dict):
+        keys = ", ".join(map(repr, output))
+        raise TypeError(f"expected one number, {name}; got a dictionary with {keys} in it. Return the number itself")
+    if isinstance(output, (tuple, list)):
+        raise TypeError(f"expected one number, {name}; got {len(output)} result{'s' * (len(output) != 1)}")
+    loss = one_tensor(output, name)
+    return loss.reshape(()) if loss.numel() == 1 else loss
+
+
 def _innermost(part):
     while isinstance(part, (list, tuple)) and part:
         part = part[0]

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from course_utils.exercises.compare import NotNumbers, named_tensors
-from course_utils.exercises.lessons.common import not_contiguous, one_tensor, two_results, what
+from course_utils.exercises.lessons.common import not_contiguous, one_loss, one_tensor, two_results, what
 from course_utils.positional_encoding import RotaryPositions
 
 # ---------------------------------------------------------------- 13.1 the shift
@@ -63,11 +63,9 @@ def observe_loss(function, logits, token_ids, pad_id):
         return {"loss": found[2], "gradient for the logits": torch.zeros_like(logits)}
     if output is None:
         return None
-    if isinstance(output, (tuple, list)):
-        raise TypeError(f"expected one number, the mean loss; got {len(output)} results")
-    loss = output.reshape(()) if isinstance(output, torch.Tensor) and output.numel() == 1 else output
+    loss = one_loss(output, "the mean loss")
     gradient = torch.zeros_like(logits)
-    if isinstance(loss, torch.Tensor) and loss.requires_grad and loss.isfinite().all():
+    if loss.requires_grad and loss.isfinite().all():
         found = torch.autograd.grad(loss.sum(), logits, allow_unused=True)[0]
         gradient = gradient if found is None else found
     return {"loss": loss, "gradient for the logits": gradient}

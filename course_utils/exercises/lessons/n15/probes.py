@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.common import gradients_of, one_tensor, what
+from course_utils.exercises.lessons.common import gradients_of, one_loss, what
 
 # ---------------------------------------------------------------- 15.2 the distillation loss
 
@@ -29,12 +29,7 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
     output = function(student_logits.clone(), teacher_logits.clone(), labels, temperature, alpha)  # as a model gives them
     if output is None:
         return None
-    if isinstance(output, dict) and len(output) == 1:
-        (output,) = output.values()
-    if isinstance(output, (tuple, list, dict)):
-        raise TypeError(f"expected one number, the loss; got {len(output)} results")
-    loss = output if isinstance(output, torch.Tensor) else one_tensor(output, "the loss")
-    loss = loss.reshape(()) if loss.numel() == 1 else loss
+    loss = one_loss(output, "the loss")
     gradients = [torch.zeros_like(student_logits), torch.zeros_like(teacher_logits)]
     if loss.shape == () and loss.requires_grad and loss.isfinite():
         gradients = gradients_of(loss, [student_logits, teacher_logits])
