@@ -211,6 +211,10 @@ def results_page(folder: Path = FOLDER) -> str:
     networks = read_runs("language_model", folder)
     if networks:
         parts += ["## Code, with a neural network", NETWORKS, language_models_table(networks)]
+    elsewhere = read_runs("code_elsewhere", folder)
+    if code and networks and elsewhere:
+        parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
+                  AFTER_ELSEWHERE, names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]
@@ -221,13 +225,42 @@ def code_words(runs: list[dict]) -> str:
     """What stands before the tables of code, with the versions and sizes that their file names."""
     test, repository = runs[0]["test"], runs[0]["repository"]
     return CODE.format(python=runs[0]["python"], modules=test["files"], size=test["bytes"] / 1e6, files=repository["files"],
-                       repository=repository["bytes"] / 1e6, fingerprint=repository["fingerprint"])
+                       repository=repository["bytes"] / 1e6, commit=runs[0]["commit"][:12])
+
+
+def elsewhere_words(runs: list[dict]) -> str:
+    """What stands before the tables of code elsewhere, with the commit and the size that their file names."""
+    repository = runs[0]["repository"]
+    return ELSEWHERE.format(commit=runs[0]["commit"][:12], files=repository["files"], size=repository["bytes"] / 1e6)
+
+
+def elsewhere_table(baselines: list[dict], networks: list[dict], elsewhere: list[dict]) -> str:
+    """Bits per byte of the library's held-out modules and of this repository, as a Markdown table, seed by seed."""
+    lines = ["| what predicts | standard library | this repository |", "|---" * 3 + "|"]
+    for model, same in by_model(elsewhere).items():
+        trained = {run["seed"]: run["test"]["overall"] for run in by_model(networks)[model]}
+        cells = [", ".join(f"{bits:.3f}" for bits in each)
+                 for each in ([trained[run["seed"]] for run in same], [run["repository"]["overall"] for run in same])]
+        lines.append(f"| the language model, seeds: {len(same)} | {' | '.join(cells)} |")
+    for model, [run] in by_model(baselines).items():
+        if model.startswith("xz") or "5" in model:
+            lines.append(f"| {model} | {_bits([run], 'test')} | {_bits([run], 'repository')} |")
+    return "\n".join(lines)
+
+
+def elsewhere_names(baselines: list[dict], completion: list[dict], elsewhere: list[dict]) -> list[dict]:
+    """Rows for `names_table`: the nearest words of the file, the first seed's model, and both together."""
+    words = [{**run, "model": "words of the file, nearest first"} for run in baselines if "nearest" in run["model"]]
+    first = [run for runs in (completion, elsewhere) for run in runs if run["seed"] == 0]
+    parts = list(first[0]["test"]["names"])
+    return words + [{"model": part, "order": 0, "seed": 0, **{split: {"names": run[split]["names"][part]}
+                     for run in first for split in ("test", "repository") if split in run}} for part in parts]
 
 
 CODE = """\
 Bits for each byte of source code that nothing was counted on: the {modules} test modules of Python {python}'s standard
-library ({size:.2f} MB), and this repository's `course_utils` as it was ({files} files, {repository:.2f} MB, fingerprint
-`{fingerprint}`). Fewer are better. In brackets: 95 % intervals from resampling modules.
+library ({size:.2f} MB), and this repository's `course_utils` as it was at the commit `{commit}` ({files} files,
+{repository:.2f} MB). Fewer are better. In brackets: 95 % intervals from resampling modules.
 
 - **xz** compresses all modules in one row. *Primed*, it has seen the training modules (7.8 MB), and what they cost isn't
   counted.
@@ -246,6 +279,20 @@ core, in windows of 512 tokens: the language model of notebook [13](13_language_
 The LSTM's state goes through a whole module; attention sees at most 512 tokens. A seed moves attention's row by up to a
 tenth of a bit, more than many a published table calls an improvement, and the LSTM's by less than a hundredth. The
 minutes were taken on two kinds of processor, so they're a rough guide."""
+
+ELSEWHERE = """\
+The language model learned from one library. Here it reads code that it never saw and that other habits shaped: this
+repository's `course_utils` at the commit `{commit}`, {files} files with {size:.2f} MB. Again in bits per byte, the model's
+seed by seed."""
+
+AFTER_ELSEWHERE = """\
+On the library's held-out modules the model needs the fewest bits, on every seed. On this repository it needs fewer than the
+n-grams and than xz on each file by itself, but more than xz on all files joined, which has read the other files of the same
+package. So what it learned from one library carries over in part only.
+
+And the names, by the first seed: in per cent, with intervals over modules. Merged with the words of the file, the model is
+ahead of these words alone in three of four columns on the library's modules, and on this repository in one of four. Names
+that a file doesn't contain yet are where it helps on both."""
 
 BETTER = """\
 What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds

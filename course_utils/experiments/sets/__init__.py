@@ -5,6 +5,7 @@ from course_utils.experiments.sets import (
     ablations,
     code_baselines,
     code_completion,
+    code_elsewhere,
     completion_speed,
     context,
     imdb_better,
@@ -28,8 +29,9 @@ from course_utils.experiments.sets import (
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
-                   language_model, code_baselines, code_completion, completion_speed, llama_changes, context, induction,
-                   other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student)
+                   language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
+                   induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
+                   student)
 }
 
 

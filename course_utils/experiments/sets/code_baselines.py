@@ -1,9 +1,9 @@
 """What completes code without a neural network: xz, n-grams, the words of a file. A result set.
 
 Writes data/results/code_baselines.json: bits per byte on modules of the standard library that nothing was counted on, and on
-this repository's package as it was (its fingerprint is in each row); how often the words of a file have the right name
-first. It reads the sources of the Python that runs, which must be the version of data/standard_library.json. Nothing here is
-random but which names are drawn, so one seed is enough.
+this repository's package at one commit (`code_data.REPOSITORY`; each row has a fingerprint of the text); how often the words
+of a file have the right name first. It reads the sources of the Python that runs, which must be the version of
+data/standard_library.json. Nothing here is random but which names are drawn, so one seed is enough.
 
     python -m course_utils results code_baselines --seeds 0 --jobs 1
 """
@@ -14,7 +14,7 @@ import time
 
 from course_utils.baselines import KneserNey, words_in_file
 from course_utils.data.standard_library import library_fingerprint
-from course_utils.experiments.code_data import SEPARATOR, VOCAB_SIZE, code_ids, code_settings, code_texts
+from course_utils.experiments.code_data import REPOSITORY, SEPARATOR, VOCAB_SIZE, code_ids, code_settings, code_texts
 from course_utils.experiments.code_names import PLACES, SHORTEST, draw_names, ranks_of, summarised
 from course_utils.experiments.code_scores import bits_by_module, bits_interval, xz_bits
 from course_utils.experiments.results import fingerprint
@@ -34,7 +34,7 @@ ROWS: dict[str, dict] = {
 @functools.cache
 def settings() -> str:
     """What every run depends on: modules, tokenizer, which names are drawn; reads no source."""
-    return fingerprint(code_settings(), PLACES, SHORTEST, list(TYPED))
+    return fingerprint(code_settings(), REPOSITORY, PLACES, SHORTEST, list(TYPED))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
@@ -61,7 +61,8 @@ def run(model: str, seed: int, state) -> dict:
         found = {split: {"names": name_scores(lambda text: words_in_file(text, order=row["words"]), split, seed)}
                  for split in SCORED}
     seconds = round(time.perf_counter() - began, 1)
-    return {"parameters": 0, "seconds": seconds, **made, **{split: {**of_split(split), **found[split]} for split in SCORED}}
+    return {"parameters": 0, "seconds": seconds, "commit": REPOSITORY, **made,
+            **{split: {**of_split(split), **found[split]} for split in SCORED}}
 
 
 def xz_overall(texts: dict[str, str], primed_with: list[str], joined: bool) -> float:

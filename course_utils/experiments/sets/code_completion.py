@@ -1,9 +1,9 @@
 """How often the language model of notebook 13 has the right name first: a result set.
 
 Writes data/results/code_completion.json, on the same names in the same held-out modules as code_baselines.json: the model by
-itself, and together with the words of the file. Also bits per byte through shorter and shorter windows, and on this
-repository's package. It reads the committed models in data/checkpoints, and the sources of the Python that runs, which must
-be the version of data/standard_library.json.
+itself, and together with the words of the file. Also bits per byte through shorter and shorter windows. (`code_elsewhere`
+does this for code that isn't the library's.) It reads the committed models in data/checkpoints, and the sources of the
+Python that runs, which must be the version of data/standard_library.json.
 
     python -m course_utils results code_completion [--seeds 0 1 2] --jobs 1
 """
@@ -41,6 +41,11 @@ def folder_of(seed: int):
     return CHECKPOINTS / ("code" if seed == 0 else f"code-seed-{seed}")
 
 
+def weights_of(folder) -> str:
+    """The SHA-256 of the weights in a model's folder."""
+    return json.loads((folder / "model.json").read_text(encoding="utf-8"))["files"]["weights"]["sha256"]
+
+
 @functools.cache
 def settings() -> str:
     """What every run depends on: modules, names, how the models were trained."""
@@ -61,12 +66,10 @@ def describe(model: str) -> dict:
 def run(model: str, seed: int, state) -> dict:
     """Score one model; the names are the same for every seed."""
     completer = CodeCompleter.load(folder_of(seed))
-    manifest = json.loads((folder_of(seed) / "model.json").read_text(encoding="utf-8"))
-    return {"library": library_fingerprint(), "weights": manifest["files"]["weights"]["sha256"],
+    return {"library": library_fingerprint(), "weights": weights_of(folder_of(seed)),
             "parameters": sum(p.numel() for p in completer.model.parameters()), "seconds": 0,
             "test": {"names": names(completer, "test"),
-                     "windows": {str(length): bits(completer, "test", length)["overall"] for length in WINDOWS}},
-            "repository": bits(completer, "repository", language_model.LENGTH)}
+                     "windows": {str(length): bits(completer, "test", length)["overall"] for length in WINDOWS}}}
 
 
 def names(completer: CodeCompleter, split: str) -> dict:
@@ -82,16 +85,14 @@ def names(completer: CodeCompleter, split: str) -> dict:
         return words_in_file(text)[:LISTED]
 
     methods = dict(zip(PARTS, (model_words, combined(model_words, file_words))))
-    found: dict = {part: {} for part in PARTS}
-    for typed in code_baselines.TYPED:
-        ranks: dict[str, list[int]] = {part: [] for part in PARTS}
-        for place in places:                            # both methods at one place: the model is asked once
+    ranks: dict = {part: {typed: [] for typed in code_baselines.TYPED} for part in PARTS}
+    for place in places:                                # all at one place, so that the model reads what is before it once
+        for typed in code_baselines.TYPED:
             for part, complete in methods.items():
-                ranks[part] += ranks_of(complete, texts, [place], typed)
-        alone = ranks_of(file_words, texts, places, typed)
-        for part in PARTS:
-            found[part][str(typed)] = summarised(ranks[part], places) | {"ahead": ahead(ranks[part], alone, places)}
-    return found
+                ranks[part][typed] += ranks_of(complete, texts, [place], typed)
+    alone = {typed: ranks_of(file_words, texts, places, typed) for typed in code_baselines.TYPED}
+    return {part: {str(typed): summarised(found, places) | {"ahead": ahead(found, alone[typed], places)}
+                   for typed, found in by_typed.items()} for part, by_typed in ranks.items()}
 
 
 def ahead(ranks: list[int], alone: list[int], places: list[Drawn]) -> dict:
@@ -109,10 +110,14 @@ def bits(completer: CodeCompleter, split: str, length: int) -> dict:
 
 
 def line(runs: list[dict]) -> str:
-    """How often the right name comes first, and bits per byte on this repository."""
-    tops = [f"{part}, {typed} typed: {100 * runs[0]['test']['names'][part][str(typed)]['all']['top 1'][0]:.1f} % first"
-            for part in PARTS for typed in code_baselines.TYPED]
-    return "  ".join([*tops, f"repository {runs[0]['repository']['overall']:.3f} bits per byte"])
+    """How often the right name comes first."""
+    return names_line(runs[0]["test"]["names"])
+
+
+def names_line(found: dict) -> str:
+    """What `names` returned, in short."""
+    return "  ".join(f"{part}, {typed} typed: {100 * found[part][str(typed)]['all']['top 1'][0]:.1f} % first"
+                     for part in PARTS for typed in code_baselines.TYPED)
 
 
 SET = ResultSet("code_completion", settings, wanted, describe, run, line=line)

@@ -1,9 +1,10 @@
 """How fast the code language model writes and completes, on one thread: a result set.
 
 Writes data/results/completion_speed.json. 'writing': from 1 token to 512, one text at a time, with the key/value cache and
-without it, in turn; the ratio of their processor times, its median and its middle half. 'Tab': milliseconds by the clock of
-what the Tab key asks for (five names and a line) at 256 tokens of context, warm after one or two more characters, and cold,
-the first time. Run it on a machine that does nothing else. The text is this repository's.
+without it, in turn; the ratio of their processor times, its median and its middle half. 'one more token': processor
+milliseconds for the next token after texts of growing length, with the cache and without it. 'Tab': milliseconds by the
+clock of what the Tab key asks for (five names and a line) at 256 tokens of context, warm after one or two more characters,
+and cold, the first time. Run it on a machine that does nothing else. The text is this repository's.
 
     python -m course_utils results completion_speed --seeds 0 --jobs 1
 """
@@ -22,6 +23,7 @@ from course_utils.experiments.timing import row as compared
 from course_utils.files.paths import ROOT
 
 CONTEXT, PLACES, TURNS = 256, 40, 5
+LENGTHS, REPEATED = (64, 128, 256, 511), 15
 
 
 def settings() -> str:
@@ -51,6 +53,33 @@ def writing() -> dict:
     return compared("writing", f"{length - 1} tokens after the first, with the cache", "without it", measured)
 
 
+def one_more_token() -> dict:
+    """Milliseconds for one more token after so many: with a cache that holds these, and without it, reading all again."""
+    model = CodeCompleter.load().model
+    ids = torch.arange(1, LENGTHS[-1] + 2)[None]                           # (1, length); which ids makes no difference
+    found: dict = {"with the cache": {}, "without it": {}}
+    for length in LENGTHS:
+        caches = model.new_caches()
+        with torch.no_grad():
+            model(ids[:, :length], caches=caches)
+        held = [(cache.key, cache.value) for cache in caches]
+
+        def cached(length=length, caches=caches, held=held):
+            for cache, (key, value) in zip(caches, held):
+                cache.key, cache.value = key, value
+            with torch.no_grad():
+                model(ids[:, length : length + 1], caches=caches)
+
+        def whole(length=length):
+            with torch.no_grad():
+                model(ids[:, : length + 1])
+
+        measured = interleaved({"with the cache": cached, "without it": whole}, REPEATED)
+        for arm, times in measured.items():
+            found[arm][str(length)] = round(1000 * statistics.median(times), 2)
+    return found
+
+
 def tab() -> dict:
     """Milliseconds of `suggest`, warm and cold."""
     loaded = CodeCompleter.load()
@@ -67,7 +96,7 @@ def tab() -> dict:
                    "calls": len(found)} for kind, found in times.items()}
 
 
-ROWS = {"writing": writing, "Tab": tab}
+ROWS = {"writing": writing, "Tab": tab, "one more token": one_more_token}
 
 
 def run(model: str, seed: int, state) -> dict:

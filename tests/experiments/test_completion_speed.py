@@ -1,0 +1,63 @@
+"""The set that times writing and completing: what is timed on a small model, and the committed file."""
+
+import pytest
+import torch
+from small_code_models import transformer
+
+from course_utils.experiments.results import by_model, read_runs
+from course_utils.experiments.sets import completion_speed as speed
+
+
+def test_one_more_token_reads_one_with_the_cache_and_all_without_it(monkeypatch):
+    completer, read = transformer(max_len=64), []
+    monkeypatch.setattr(speed.CodeCompleter, "load", lambda: completer)
+    monkeypatch.setattr(speed, "LENGTHS", (8, 63))
+    monkeypatch.setattr(speed, "REPEATED", 2)
+    forward = completer.model.forward
+
+    def counting(token_ids, *arguments, caches=None, **options):
+        read.append((token_ids.shape[1], len(caches[0]) if caches else 0))
+        return forward(token_ids, *arguments, caches=caches, **options)
+
+    monkeypatch.setattr(completer.model, "forward", counting)
+    run = speed.run("one more token", 0, None)
+    assert read == [(8, 0), *[(1, 8), (9, 0)] * 3, (63, 0), *[(1, 63), (64, 0)] * 3]  # three: one turn doesn't count
+    assert list(run["measured"]) == ["with the cache", "without it"]
+    assert all(list(found) == ["8", "63"] and min(found.values()) >= 0 for found in run["measured"].values())
+
+
+def test_writing_is_timed_on_the_same_text_both_ways(monkeypatch):
+    completer = transformer(max_len=16)
+    monkeypatch.setattr(speed.CodeCompleter, "load", lambda: completer)
+    monkeypatch.setattr(speed, "TURNS", 2)
+    measured = speed.run("writing", 0, None)["measured"]
+    assert measured["what"].startswith("15 tokens") and measured["ours_ms"] > 0 and measured["other_ms"] > 0
+    start = torch.zeros(1, 1, dtype=torch.long)
+    one, other = (completer.model.generate(start, 15, temperature=0, use_cache=cached) for cached in (True, False))
+    assert torch.equal(one, other)
+
+
+# The committed file.
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return by_model(read_runs("completion_speed"))
+
+
+def test_the_file_has_every_row_as_it_would_be_made_now(rows):
+    assert list(rows) == list(speed.ROWS)
+    assert all(run["settings"] == speed.settings() and run["threads"] == 1 for [run] in rows.values())
+
+
+def test_the_cache_pays_the_more_the_longer_the_text(rows):
+    [run] = rows["one more token"]
+    cached, whole = (list(found.values()) for found in run["measured"].values())
+    assert [*run["measured"]["with the cache"]] == [str(length) for length in speed.LENGTHS]
+    ratios = [other / one for one, other in zip(cached, whole)]
+    assert ratios == sorted(ratios) and ratios[-1] > 5 and max(cached) < 2 * min(cached)
+
+
+def test_the_tab_key_answers_within_the_time_of_a_keystroke(rows):
+    [run] = rows["Tab"]
+    assert run["measured"]["warm"]["median"] < run["measured"]["warm"]["p95"] < 150
