@@ -61,8 +61,8 @@ def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 10
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     """The temperature with the lowest cross-entropy of logits / T, to convergence; from 0.01 to 100 (Guo et al. 2017).
 
-    logits (examples, classes), labels (examples,): of the validation split. The slope with respect to 1/T is halved to. 0.01
-    or 100 means that the best is beyond, as where every answer is right. Raises ValueError for other shapes.
+    logits (examples, classes), labels (examples,): of the validation split. The slope with respect to 1/T says which half to
+    keep. 0.01 or 100 means that the best is beyond, as where every answer is right. Raises ValueError for other shapes.
 
     Taught in 15_distillation, '6. One number mends it, on the text it was fitted to'.
     """
