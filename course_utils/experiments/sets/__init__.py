@@ -17,6 +17,7 @@ from course_utils.experiments.sets import (
     other_heads,
     pretrained,
     pretrained_vectors,
+    recurrent_attention,
     scoreboard,
     sentiment_axis,
     small_encoder,
@@ -31,7 +32,7 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student)
+                   student, recurrent_attention)
 }
 
 

@@ -1,0 +1,124 @@
+"""What the exercises of notebook 16 try an answer on, and what they look at. `ask` has what they say."""
+
+import torch
+
+from course_utils.exercises.lessons.common import two_results, what
+
+# ---------------------------------------------------------------- 16.2 additive attention
+
+
+def attention_probes(generator: torch.Generator) -> list[tuple]:
+    """(query, keys, states, mask, v): ragged sentences with wider states than keys; all of one length; a single sentence."""
+    def draw(batch, source, d, d_states, lengths):
+        mask = torch.arange(source) < torch.tensor(lengths)[:, None]
+        return (torch.randn(batch, d, generator=generator), torch.randn(batch, source, d, generator=generator),
+                torch.randn(batch, source, d_states, generator=generator), mask, 1.5 * torch.randn(d, generator=generator))
+
+    return [draw(3, 5, 4, 6, [5, 2, 3]), draw(2, 4, 3, 3, [4, 1]), draw(1, 3, 5, 2, [3])]
+
+
+def observe_attention(function, query, keys, states, mask, v):
+    """Context and weights as two tensors."""
+    output = function(query, keys, states, mask, v)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    return {"context": context, "weights": weights}
+
+# ---------------------------------------------------------------- 16.3 the loss
+
+
+class ReadingModel:
+    """A translator that can be called: logits from a table by the word read and the source's first word, in float64."""
+
+    def __init__(self, vocab_size: int, generator: torch.Generator):
+        self.by_read = 3 * torch.randn(vocab_size, vocab_size, generator=generator, dtype=torch.float64)
+        self.by_source = torch.randn(vocab_size, vocab_size, generator=generator, dtype=torch.float64)
+
+    def __call__(self, source_ids, source_mask, read):
+        return self.by_read[read] + self.by_source[source_ids[:, 0]][:, None]
+
+
+def loss_probes(generator: torch.Generator) -> list[tuple]:
+    """(model, source_ids, source_mask, target_ids): targets of different lengths; of one length; one without a word."""
+    def draw(lengths, vocab_size=9):
+        width = max(lengths) + 2
+        target = torch.zeros(len(lengths), width, dtype=torch.long)
+        for row, length in zip(target, lengths):
+            row[: length + 2] = torch.cat([torch.tensor([2]), torch.randint(4, vocab_size, (length,), generator=generator),
+                                           torch.tensor([3])])
+        source = torch.randint(4, vocab_size, (len(lengths), 4), generator=generator)
+        return ReadingModel(vocab_size, generator), source, torch.ones_like(source, dtype=torch.bool), target
+
+    return [draw([5, 2, 3]), draw([3, 3]), draw([4, 0])]
+
+# ---------------------------------------------------------------- 16.4 write
+
+
+class Steps:
+    """A decoder for one sentence: the next word depends on the last one and on how many steps were made.
+
+    `state` counts the steps. `table` (steps, vocab) gives the right next word after each word.
+    """
+
+    def __init__(self, table: torch.Tensor):
+        self.table = table
+
+    def __call__(self, last_id, state):
+        last_id = int(last_id)
+        vocab_size = self.table.shape[1]
+        if not 0 <= last_id < vocab_size:
+            raise IndexError(f"step was given the word {last_id}, and ids go from 0 to {vocab_size - 1}")
+        best = int(self.table[state % len(self.table), last_id])
+        logits = torch.linspace(0, 1, vocab_size)
+        logits[best] = 3.0
+        return logits, state + 1
+
+
+def write_probes(generator: torch.Generator) -> list[tuple]:
+    """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one."""
+    def steps(path, vocab_size=12):
+        """From BEGIN along the path; off it, other words at random, never END."""
+        table = torch.randint(4, vocab_size, (len(path) + 6, vocab_size), generator=generator)
+        for k, (last, best) in enumerate(zip([2, *path], path)):
+            table[k, last] = best
+        return Steps(table)
+
+    return [(steps([5, 9, 5, 7, 3]), 0, 8), (steps([6, 4, 4, 8, 10, 3]), 0, 3), (steps([3]), 0, 4), (steps([7, 3]), 0, 2)]
+
+
+def observe_writing(function, step, state, max_len):
+    """The ids as a tensor, -1 in front so that an empty list is one, too."""
+    calls = []
+
+    def counted(last_id, state):
+        calls.append(last_id)
+        if len(calls) > 10 * max_len + 20:
+            raise RuntimeError(f"step was called more than {10 * max_len + 20} times for max_len={max_len}: the loop has no "
+                               "end. Stop at END, and after max_len words")
+        return step(last_id, state)
+
+    output = function(counted, state, max_len)
+    if output is None:
+        return None
+    output = output.tolist() if isinstance(output, torch.Tensor) else output
+    if not isinstance(output, (list, tuple)):
+        raise TypeError(f"expected a list of ids, got {what(output)}")
+    return torch.tensor([-1.0, *(float(word) for word in output)])
+
+# ---------------------------------------------------------------- 16.5 alignment error
+
+
+def aer_probes(generator: torch.Generator) -> list[tuple]:
+    """(weights (target + 1, source), gold (links, 2)): more source words than targets, and fewer; some links found."""
+    first = torch.tensor([[0.7, 0.1, 0.1, 0.06, 0.04], [0.1, 0.1, 0.6, 0.15, 0.05], [0.05, 0.5, 0.2, 0.2, 0.05],
+                          [0.1, 0.1, 0.1, 0.1, 0.6]])
+    gold = torch.tensor([[0, 0], [1, 2], [2, 1], [3, 1], [4, 2]])
+    second = torch.rand(7, 3, generator=generator).softmax(dim=-1)
+    second[0, 1], second[2, 0], second[4, 2] = 3.0, 3.0, 3.0
+    second = second / second.sum(dim=-1, keepdim=True)
+    third = torch.rand(9, 6, generator=generator)
+    third[torch.arange(9), torch.tensor([0, 1, 1, 3, 2, 4, 5, 5, 0])] = 3.0
+    third = third / third.sum(dim=-1, keepdim=True)
+    long = torch.tensor([[0, 0], [1, 1], [2, 2], [3, 3], [2, 4], [4, 4], [4, 5], [5, 6], [5, 7], [3, 7]])
+    return [(first, gold), (third, long), (second, torch.tensor([[1, 0], [0, 1], [0, 2], [1, 3], [2, 4], [2, 5]]))]

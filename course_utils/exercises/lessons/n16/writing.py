@@ -1,0 +1,146 @@
+"""What exercises 16.3 to 16.5 ask and say: the translator's loss, the greedy loop, alignment errors. Answers: `answers`."""
+
+from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.n16 import probes
+
+# ---------------------------------------------------------------- 16.3 the loss
+
+
+def _loss(case: Case) -> str:
+    return f"your loss is {float(case.answer):.4f}, expected {float(case.expected):.4f}."
+
+
+def _counted(case: Case) -> str:
+    asked = case.inputs[3][:, 1:]
+    return f"{_loss(case)} {int((asked != 0).sum())} of the {asked.numel()} positions ask for a word."
+
+
+LOSS = Exercise(
+    probes=probes.loss_probes, forbidden=("course_utils.recurrent_attention.teacher_forcing_loss",),
+    signature="translation_loss(model, source_ids (batch, source), source_mask (batch, source), target_ids (batch, "
+    "target + 1)) -> mean loss ()",
+    not_finite="A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, or "
+    "leave END out?",
+    mistakes=(
+        Mistake("not-shifted", _loss, "The model reads the very words that it's asked for. It would learn to copy them, and "
+                "know nothing when it writes."),
+        Mistake("whole", _loss, "The whole target is read, and asked for unshifted: even BEGIN. Each word must be asked for "
+                "one step before it's read."),
+        Mistake("wrong-way", _loss, "You have read and asked for the wrong way round: the model reads a word and is "
+                "asked for the one before it."),
+        Mistake("padding-counted", _counted, "Padding is asked for, too. The model would learn to write padding, and long "
+                "sentences would count for less."),
+        Mistake("padding-in-the-count", _counted, "Padding adds nothing, but it's counted when you divide. A batch with one "
+                "long sentence would have a small loss for no reason."),
+        Mistake("summed", _counted, "That's the sum. Divide by the number of words, or long sentences take larger steps."),
+        Mistake("sentence-by-sentence", _counted, "You took the mean of each sentence, and then of those. A word in a short "
+                "sentence would count for more: every word counts the same."),
+        Mistake("end-left-out", _counted, "END isn't asked for, so the model never learns to stop."),
+        Mistake("softmax-first", _loss, "cross_entropy takes logits, and yours went through a softmax already."),
+    ),
+    properties=(
+        Property(lambda case: float(case.answer) < 0, _loss, "A mean of −ln p is never negative: is a sign missing?"),
+        Property(lambda case: (case.inputs[3] != 0).all(), _loss, "There's no padding in this batch, so look at the shift: "
+                 "which tokens does the model read, and which ones is it asked for?"),
+        Property(lambda case: True, _counted, "Is every word that isn't PAD counted once, END included, and the sum divided "
+                 "by their number?"),
+    ),
+    hints=(
+        "Write one target on paper: 2, 7, 5, 3. What does the model read, and what is it asked for at each step?",
+        "It reads 2, 7, 5 and is asked for 7, 5, 3. In the batch: target_ids[:, :-1] and target_ids[:, 1:].",
+        "F.cross_entropy(logits.flatten(0, 1), target_ids[:, 1:].flatten(), ignore_index=0)",
+    ),
+)
+
+# ---------------------------------------------------------------- 16.4 write
+
+
+def _ids(values) -> str:
+    values = [int(value) for value in values.tolist()[1:]]
+    return f"[{', '.join(map(str, values[:8]))}{', …' if len(values) > 8 else ''}]"
+
+
+def _written(case: Case) -> str:
+    return f"with max_len={case.inputs[2]} you wrote {_ids(case.answer)}, expected {_ids(case.expected)}."
+
+
+WRITE = Exercise(
+    probes=probes.write_probes, observe=probes.observe_writing, forbidden=("course_utils.recurrent_attention.greedy",),
+    signature="write(step, state, max_len) -> list of ids; step(last_id, state) -> logits (vocab,), state",
+    mistakes=(
+        Mistake("reads-begin-again", _written, "Every step reads BEGIN again. The decoder has to read the word that it has "
+                "just written."),
+        Mistake("state-not-kept", _written, "Every step starts from the first state, so the decoder forgets what it has "
+                "written. Hand the new state to the next step."),
+        Mistake("end-kept", _written, "END is in your list. It says that the translation is over; it isn't a word of it."),
+        Mistake("never-stops", _written, "You went on after END. What a decoder says after that means nothing."),
+        Mistake("begin-kept", _written, "BEGIN is in your list. It starts the loop; it isn't a word of the translation."),
+        Mistake("starts-with-padding", _written, "The first step reads 0, which is padding. In training, every target began "
+                "with BEGIN, which is 2."),
+        Mistake("starts-with-end", _written, "The first step reads 3, which is END. Sutskever's decoders did start like "
+                "that, but ours was trained with BEGIN, which is 2."),
+        Mistake("least-probable", _written, "That's the word with the lowest logit: argmin. Take the highest."),
+        Mistake("one-word-more", _written, "A translation that doesn't end by itself gets one word too many."),
+        Mistake("one-word-fewer", _written, "A translation that doesn't end by itself gets one word too few."),
+    ),
+    properties=(
+        Property(lambda case: len(case.answer) - 1 > case.inputs[2], _written, "There may be at most max_len words."),
+        Property(lambda case: len(case.answer) != len(case.expected), _written, "The number of words is wrong: stop at "
+                 "END, or after max_len words, whichever comes first."),
+        Property(lambda case: True, _written, "Each step reads the word that was written last (BEGIN at first) and the "
+                 "state of the step before, and the highest logit is written."),
+    ),
+    hints=(
+        "Three things change from step to step: the last word, the state, and the list. What are they at the start?",
+        "last starts as 2. In the loop: logits, state = step(last, state), then last = int(logits.argmax()).",
+        "Stop with break if last is 3; otherwise append it. The loop goes on while len(ids) < max_len.",
+    ),
+)
+
+# ---------------------------------------------------------------- 16.5 alignment error
+
+
+def _rate(case: Case) -> str:
+    return f"your rate is {float(case.answer):.3f}, expected {float(case.expected):.3f}."
+
+
+def _sizes(case: Case) -> str:
+    weights, gold = case.inputs
+    return f"{_rate(case)} There are {len(weights) - 1} words and {len(gold)} gold links."
+
+
+AER = Exercise(
+    probes=probes.aer_probes, forbidden=("course_utils.recurrent_attention.alignment_error_rate",),
+    signature="aer(weights (target + 1, source), gold (links, 2)) -> error rate",
+    mistakes=(
+        Mistake("end-counted", _sizes, "The row of <eos> makes a link, too. It writes no word, so no gold link can fit it."),
+        Mistake("one-row-late", _rate, "You left out the first row instead of the last. Row 0 belongs to the first word: "
+                "BEGIN is read there, and the first word is written."),
+        Mistake("one-row-early", _rate, "Every link is one word late. Row 0 belongs to word 0: the row says where the "
+                "decoder looked when it wrote the word, not when it read it."),
+        Mistake("sides-swapped", _rate, "Source and target are exchanged. A gold link is (source, target), a row of weights "
+                "belongs to a target word."),
+        Mistake("by-source-word", _rate, "You took the largest weight of each column. Each target word makes one link: look "
+                "along its row."),
+        Mistake("smallest-weight", _rate, "You took the smallest weight of each row."),
+        Mistake("precision", _sizes, "You divided by the number of predicted links alone. Then a few careful links would "
+                "have no error, whatever they leave out."),
+        Mistake("recall", _sizes, "You divided by the number of gold links alone. Then linking everything to everything "
+                "would have no error."),
+        Mistake("not-one-minus", _rate, "That's the part that agrees. An error rate is 1 minus that."),
+        Mistake("two-forgotten", _sizes, "The shared links are in both sets, so they count twice: 2 |A ∩ G|. With one, a "
+                "perfect alignment would have an error of a half."),
+        Mistake("union", _sizes, "You divided by the size of the union. The AER divides twice the shared links by the "
+                "sum of both sizes."),
+    ),
+    properties=(
+        Property(lambda case: not 0 <= float(case.answer) <= 1, _rate, "An error rate lies between 0 and 1."),
+        Property(lambda case: True, _sizes, "Make a set of pairs (source, target), one for each row but the last, and "
+                 "compare it with the gold pairs."),
+    ),
+    hints=(
+        "weights[:-1].argmax(dim=1) has a source index for each target word. Which pairs are that?",
+        "predicted = {(source, target) for target, source in enumerate(…)}; gold.tolist() has the gold pairs.",
+        "return 1 - 2 * len(predicted & known) / (len(predicted) + len(known))",
+    ),
+)
