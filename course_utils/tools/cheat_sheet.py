@@ -26,6 +26,7 @@ from course_utils.classifier import (
 )
 from course_utils.distillation import distillation_loss
 from course_utils.embeddings import masked_mean
+from course_utils.encoder_decoder import smoothed_cross_entropy
 from course_utils.experiments.results import difference, interval
 from course_utils.explain import comprehensiveness, integrated_gradients, occlusion, rollout
 from course_utils.files import write_text
@@ -41,6 +42,7 @@ from course_utils.pretraining import (
     MaskedTokenLoss,
     mask_tokens,
 )
+from course_utils.recurrent_attention import AdditiveAttention
 from course_utils.tokenization import WordTokenizer, pad_batch
 from course_utils.tools.cheat_page import Box, page
 from course_utils.tools.formulas import formula, from_markdown, root
@@ -247,6 +249,17 @@ def distillation_rows() -> list[Row]:
     return [Row("soft targets", "*α T*² KL(teacher ‖ student) + (1 − *α*) loss", {"": loss}, distillation_loss)]
 
 
+def translation_rows() -> list[Row]:
+    """The score of 2014, and a translator's loss."""
+    additive = AdditiveAttention(SIZES["d_head"], SIZES["d_head"], SIZES["d_head"])
+    query, states = torch.zeros(2, SIZES["query"], SIZES["d_head"]), torch.zeros(2, SIZES["key"], SIZES["d_head"])
+    weights = additive(query, states, torch.ones(states.shape[:2], dtype=torch.bool)).weights
+    logits, targets = torch.zeros(2, 9, SIZES["vocab_size"]), torch.ones(2, 9, dtype=torch.long)
+    loss = smoothed_cross_entropy(logits, targets)
+    return [Row("additive", "softmax(*v* · tanh(*W*_{q} *query* + *W*_{k} *key*))", {"": weights}, AdditiveAttention),
+            Row("smoothing", "(1 − *ε*)(−ln *p*_{right}) + *ε* mean of −ln *p*", {"": loss}, smoothed_cross_entropy)]
+
+
 def parameter_rows(model: SelfAttentionClassifier, saved: SelfAttentionClassifier) -> list[list[str]]:
     """Of each part: how many parameters it has, in letters, and how many in a saved model.
 
@@ -357,7 +370,7 @@ def cheat_sheet() -> str:
         flow = [(title, [row.cells() for row in rows]) for title, rows in (
             ("Text to vectors", input_rows(model)), ("Attention", attention_rows()), ("The classifier", block_rows(model)),
             ("Language models: next words, hidden words", [*language_rows(), *pretraining_rows()]),
-            ("Measuring", [*measuring_rows(model), *distillation_rows()]))]
+            ("Measuring", [*measuring_rows(model), *distillation_rows(), *translation_rows()]))]
         sizes = formula(f"*d* = {saved.config.d_model}, *d*_{{ff}} = {saved.config.d_ff}")
         boxes = [
             Box(f"Parameters; in 08: {sizes}, {saved.config.vocab_size:,} ids",

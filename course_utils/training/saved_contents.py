@@ -13,10 +13,11 @@ import safetensors.torch
 import torch
 
 from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.training.pair_batches import SPECIAL, WordList
 
 MANIFEST = "model.json"
 OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer)}  # of another one CHECKS needs to know, too
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList)}  # CHECKS has to know each of them
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 MEND = "copy the whole folder again, or train and save again"
 
@@ -95,6 +96,12 @@ def _words(entries: list) -> list[str]:
     return entries
 
 
+def _word_list(entries: list) -> list[str]:
+    if _words(entries)[:4] != SPECIAL:
+        raise ValueError(f"it begins with {entries[:4]!r:.60}, and should with {', '.join(map(repr, SPECIAL))}; {MEND}")
+    return entries
+
+
 def _merges(entries: list) -> list[tuple[int, int]]:
     entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
     for i, pair in enumerate(entries):
@@ -104,7 +111,8 @@ def _merges(entries: list) -> list[tuple[int, int]]:
     return entries
 
 
-CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges}  # return the list of a file, or refuse it
+# each returns the list of a file, or refuses it
+CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list}
 
 
 def read_tokenizer(content, expected: str | None):

@@ -159,7 +159,7 @@ BY_HAND = {"06_positional_encoding": {"0.6435", "0.83", "0.89", "0.96", "0.97", 
            "07_transformer_blocks": {"0.00001", "0.50", "0.55", "0.70", "0.88", "0.95", "3.1", "3.3"},
            "09_real_reviews": {"0.998", "1.96", "4.6"},
            "11_attention_as_explanation": {"1.5", "2.78"}, "12_comparing_models": set(),
-           "13_language_model": {"3.66", "7.8", "12.8"}}
+           "13_language_model": {"3.66", "7.8", "12.8"}, "17_encoder_decoder": {"1.15", "2.31"}}
 
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))

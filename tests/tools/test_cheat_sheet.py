@@ -25,7 +25,7 @@ def every_row() -> dict[str, cheat_sheet.Row]:
     """The rows of the sheet by their first cell."""
     rows = [*cheat_sheet.input_rows(MODEL), *cheat_sheet.attention_rows(), *cheat_sheet.block_rows(MODEL),
             *cheat_sheet.language_rows(), *cheat_sheet.pretraining_rows(), *cheat_sheet.measuring_rows(MODEL),
-            *cheat_sheet.distillation_rows()]
+            *cheat_sheet.distillation_rows(), *cheat_sheet.translation_rows()]
     assert len({row.what for row in rows}) == len(rows)
     return {row.what: row for row in rows}
 
@@ -63,7 +63,7 @@ EXPECTED = {
     "accuracy": "", "A minus B": "", "distance": "(batch, layers, heads)", "entropy": "(batch, layers, heads)",
     "gates": "(layers, heads)", "importance": "(layers, heads)", "occlusion": "(batch, seq_len)",
     "rollout": "(batch, query, key)", "gradients": "(batch, seq_len)", "top tokens": "(batch,)",
-    "soft targets": "a number",
+    "soft targets": "a number", "additive": "(batch, query, key)", "smoothing": "a number",
 }
 
 
@@ -96,7 +96,7 @@ def test_a_row_names_code_that_exists_and_a_section_that_teaches_it(row):
 
 def test_the_whole_course_is_on_the_sheet():
     numbers = {row.cells()[4][:2] for row in ROWS.values()} | {n for places in cheat_sheet.MISTAKES for n in places}
-    assert numbers == {f"{n:02}" for n in range(16)} - {"01"}                # 01 has texts and counts, no shapes
+    assert numbers == {f"{n:02}" for n in range(18)} - {"01"}                # 01 has texts and counts, no shapes
 
 
 # what each formula is copied from
@@ -123,6 +123,7 @@ IN_THE_NOTEBOOKS = {
            r"$-\ln p$(right token) over the **chosen** positions", r"$x W^T + \frac{\alpha}{r}\, x D^T U^T$",
            "$U$ starts at zero", "| after that sum | dropout | **layer norm**, then dropout |"],
     "15": [r"\alpha\, T^2\, \mathrm{KL}\big(q(T) \,\|\, p(T)\big)", r"(1 - \alpha)\, \big(\!-\ln p_{\text{label}}(1)\big)"],
+    "17": [r"(1 - \varepsilon)(-\ln p_\text{right}) + \varepsilon \cdot \text{mean}_v(-\ln p_v)"],
 }
 
 

@@ -24,6 +24,8 @@ from course_utils.experiments.sets import (
     static_vectors,
     student,
     token_range,
+    translation,
+    translation_speed,
     which_data,
 )
 
@@ -32,7 +34,7 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, recurrent_attention)
+                   student, recurrent_attention, translation, translation_speed)
 }
 
 

@@ -1,0 +1,65 @@
+"""The whole Transformer: an encoder, a decoder with two kinds of attention, and what turns them into a translator.
+
+Does: `DecoderBlock` and `Decoder` from the parts of 04 to 07 (`blocks`), `Transformer` with step-by-step decoding over a
+cache (`model`), `SmoothedLoss` for `course_utils.training.fit` (`smoothing`), `beam_search` for any model that has `encode`,
+`start` and `step` (`decoding`), `bleu` (`scoring`), and a `Translator` for plain text, saved in a folder
+(`translator`). Does not: make batches (`course_utils.training.pair_batches`), or learn a vocabulary of word pieces.
+
+    translator = Translator.load("outputs/mine")
+    print(translator.translate(["The film was too long."])[0])
+
+Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
+"""
+
+from course_utils.encoder_decoder.blocks import CrossAttention, Decoder, DecoderBlock, DecoderBlockResult, DecoderResult
+from course_utils.encoder_decoder.decoding import (
+    BEAM_RULES,
+    Beam,
+    Candidate,
+    beam_search,
+    default_length,
+    length_penalty,
+    next_log_probabilities,
+)
+from course_utils.encoder_decoder.model import (
+    Attentions,
+    DecodingState,
+    EncoderDecoder,
+    Ends,
+    Memory,
+    Transformer,
+    TransformerConfig,
+    TransformerResult,
+)
+from course_utils.encoder_decoder.scoring import Bleu, bleu, ngrams
+from course_utils.encoder_decoder.smoothing import SmoothedLoss, smoothed_cross_entropy
+from course_utils.encoder_decoder.translator import Translator
+
+__all__ = [
+    "CrossAttention",
+    "DecoderBlockResult",
+    "DecoderBlock",
+    "DecoderResult",
+    "Decoder",
+    "TransformerConfig",
+    "Ends",
+    "Attentions",
+    "Memory",
+    "TransformerResult",
+    "DecodingState",
+    "EncoderDecoder",
+    "Transformer",
+    "smoothed_cross_entropy",
+    "SmoothedLoss",
+    "next_log_probabilities",
+    "default_length",
+    "Candidate",
+    "length_penalty",
+    "Beam",
+    "BEAM_RULES",
+    "beam_search",
+    "Translator",
+    "ngrams",
+    "Bleu",
+    "bleu",
+]

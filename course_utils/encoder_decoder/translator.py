@@ -1,0 +1,66 @@
+"""A model with its two word lists: English text in, French text out; saved in a folder.
+
+Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from course_utils.data.translations import join_french, split_english
+from course_utils.encoder_decoder.decoding import beam_search, default_length
+from course_utils.encoder_decoder.model import Transformer, TransformerConfig
+from course_utils.tokenization import pad_batch
+from course_utils.training.pair_batches import PAD, WordList
+from course_utils.training.saved_models import read_model, write_model
+
+__all__ = [
+    "Translator",
+]
+
+
+class Translator(NamedTuple):
+    """A trained `Transformer`, with the word lists of both sides.
+
+    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    """
+
+    model: Transformer
+    source_words: WordList
+    target_words: WordList
+
+    def encode(self, list_of_tokens: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+        """Split sentences as source_ids and source_mask (batch, source). Raises ValueError for one without tokens."""
+        empty = [i for i, tokens in enumerate(list_of_tokens) if not len(tokens)]
+        if empty or not len(list_of_tokens):
+            which = f"sentence {empty[0]} is empty" if empty else "the list has no sentence"
+            raise ValueError(f"{which}; there is nothing to translate: leave it out")
+        longest = max(map(len, list_of_tokens))
+        if longest > self.model.config.max_len:
+            raise ValueError(f"a sentence has {longest} tokens, and the model reads at most {self.model.config.max_len}; "
+                             "translate its parts one by one")
+        device = next(self.model.parameters()).device
+        ids, mask = pad_batch([self.source_words.encode(tokens) for tokens in list_of_tokens], PAD)
+        return ids.to(device), mask.to(device)
+
+    def tokens(self, list_of_tokens: Sequence[Sequence[str]], beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
+        """The French tokens for English tokens; greedy with beam=1."""
+        ids, mask = self.encode(list_of_tokens)
+        max_len = min(default_length(mask), self.model.config.max_len)
+        found = beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0, max_len)
+        return [self.target_words.decode(candidates[0].ids) for candidates in found]
+
+    def translate(self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6) -> list[str]:
+        """English texts to French texts."""
+        return [join_french(tokens) for tokens in self.tokens([split_english(text) for text in texts], beam, alpha)]
+
+    def save(self, folder) -> None:
+        """Write model and word lists into a folder, as `course_utils.training.saved_models` says."""
+        write_model(folder, self.model, self.target_words, {"source_words": self.source_words.words}, Transformer)
+
+    @classmethod
+    def load(cls, folder) -> "Translator":
+        """Read what `save` wrote. Raises as `read_model` does for a folder that is damaged or missing."""
+        saved = read_model(folder, Transformer, TransformerConfig, extra=("source_words",))
+        return cls(saved.model.float(), WordList(saved.extra["source_words"]), saved.tokenizer)

@@ -1,0 +1,269 @@
+"""The decoder block, the stack and the whole Transformer equal the library's; padding, masks, steps and errors."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from library_twins import (
+    attention_pairs,
+    block_pairs,
+    copy_over,
+    proof,
+    ragged_mask,
+    randomise,
+    same,
+    same_parameter_gradients,
+)
+from torch import nn
+from torch.nn import functional as F
+
+from course_utils.attention import causal_mask, padding_mask
+from course_utils.encoder_decoder import (
+    CrossAttention,
+    Decoder,
+    DecoderBlock,
+    SmoothedLoss,
+    Transformer,
+    TransformerConfig,
+    smoothed_cross_entropy,
+)
+from course_utils.positional_encoding import POSITIONS
+from course_utils.training import MeanLoss, fit
+from course_utils.training.pair_batches import BEGIN, END, EncodedPairs, PairBatches
+from course_utils.transformer_blocks import Encoder
+
+seeds = st.integers(0, 10**6)
+
+
+def decoder_pairs(ours: DecoderBlock, theirs: nn.TransformerDecoderLayer):
+    """(their parameter, our parameters) of a whole decoder block."""
+    yield from attention_pairs(ours.attention, theirs.self_attn)
+    yield from attention_pairs(ours.cross_attention, theirs.multihead_attn)
+    for our, their in (
+        (ours.feed_forward.expand, theirs.linear1), (ours.feed_forward.contract, theirs.linear2),
+        (ours.attention_norm, theirs.norm1), (ours.cross_attention_norm, theirs.norm2),
+        (ours.feed_forward_norm, theirs.norm3),
+    ):
+        yield their.weight, [our.weight]
+        yield their.bias, [our.bias]
+
+
+def norm_pairs(ours, theirs):
+    return [(theirs.weight, [ours.weight]), (theirs.bias, [ours.bias])]
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@proof
+@given(batch=st.integers(1, 3), source=st.integers(1, 6), target=st.integers(1, 5), heads=st.integers(1, 3),
+       d_head=st.integers(2, 5), seed=seeds)
+def test_a_block_equals_the_library(norm_first, activation, batch, source, target, heads, d_head, seed):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        options = dict(dropout=0.0, activation=activation, norm_first=norm_first, layer_norm_eps=1e-3)
+        ours = DecoderBlock(heads * d_head, heads, 7, **options).to(dtype)
+        theirs = nn.TransformerDecoderLayer(heads * d_head, heads, 7, batch_first=True, dtype=dtype, **options)
+        randomise(ours)
+        our_parameters, their_parameters = copy_over(decoder_pairs(ours, theirs))
+        assert len(our_parameters) == len(list(ours.parameters()))
+        x = torch.randn(batch, target, heads * d_head, dtype=dtype, requires_grad=True)
+        memory = torch.randn(batch, source, heads * d_head, dtype=dtype, requires_grad=True)
+        real = ragged_mask(batch, source)
+        result = ours(x, memory, causal_mask(target)[None, None], padding_mask(real))
+        expected = theirs(x, memory, tgt_mask=~causal_mask(target), memory_key_padding_mask=~real)
+        torch.testing.assert_close(result.x, expected, atol=1e-6, rtol=1e-6)
+        assert result.weights is None and result.cross_weights is None
+        if dtype == torch.float64:
+            same(result.x, expected)
+            same_parameter_gradients(result.x, [x, memory], our_parameters, expected, [x, memory], their_parameters)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@proof
+@given(layers=st.integers(1, 3), source=st.integers(1, 6), target=st.integers(1, 5), seed=seeds)
+def test_encoder_and_decoder_equal_nn_transformer(norm_first, layers, source, target, seed):
+    for dtype in (torch.float32, torch.float64):
+        torch.manual_seed(seed)
+        options = dict(dropout=0.0, activation="relu", norm_first=norm_first, layer_norm_eps=1e-3)
+        encoder, decoder = (part(layers, 8, 2, 12, **options).to(dtype) for part in (Encoder, Decoder))
+        theirs = nn.Transformer(8, 2, layers, layers, 12, batch_first=True, dtype=dtype, **options)
+        randomise(encoder)
+        randomise(decoder)
+        pairs = [pair for our, their in zip(encoder.blocks, theirs.encoder.layers) for pair in block_pairs(our, their)]
+        pairs += [pair for our, their in zip(decoder.blocks, theirs.decoder.layers) for pair in decoder_pairs(our, their)]
+        if norm_first:
+            pairs += norm_pairs(encoder.norm, theirs.encoder.norm) + norm_pairs(decoder.norm, theirs.decoder.norm)
+        else:                                           # the library adds a norm that the paper has not
+            theirs.encoder.norm = theirs.decoder.norm = None
+        our_parameters, their_parameters = copy_over(pairs)
+        assert len(our_parameters) == len([*encoder.parameters(), *decoder.parameters()])
+        x = torch.randn(3, source, 8, dtype=dtype, requires_grad=True)
+        y = torch.randn(3, target, 8, dtype=dtype, requires_grad=True)
+        real = ragged_mask(3, source)
+        result = decoder(y, encoder(x, padding_mask(real)).x, causal_mask(target)[None, None], padding_mask(real)).x
+        expected = theirs(x, y, tgt_mask=~causal_mask(target), src_key_padding_mask=~real, memory_key_padding_mask=~real)
+        torch.testing.assert_close(result, expected, atol=2e-6, rtol=2e-6)
+        if dtype == torch.float64:
+            same(result, expected)
+            same_parameter_gradients(result, [x, y], our_parameters, expected, [x, y], their_parameters)
+
+
+def test_cross_attention_has_one_row_for_a_target_word_and_one_column_for_a_source_word():
+    layer, x, memory = CrossAttention(8, 2), torch.randn(3, 4, 8), torch.randn(3, 6, 8)
+    mask = padding_mask(torch.arange(6) < torch.tensor([[6], [2], [4]]))
+    context, weights = layer(x, memory, mask, need_weights=True)
+    assert context.shape == (3, 4, 8) and weights.shape == (3, 2, 4, 6)
+    assert (weights[1, :, :, 2:] == 0).all() and torch.allclose(weights.sum(-1), torch.ones(3, 2, 4))
+    again, none = layer(x, mask=mask, remembered=layer.remember(memory))
+    assert none is None and torch.allclose(again, context, atol=1e-6)
+    with pytest.raises(ValueError, match="must be of the same size"):
+        layer(x, memory[:2])
+    with pytest.raises(ValueError, match="d_model=8"):
+        layer(x, torch.randn(3, 6, 5))
+
+
+# the whole model
+
+def model_of(seed: int = 0, **changes) -> Transformer:
+    torch.manual_seed(seed)
+    model = Transformer(TransformerConfig(11, 13, **dict(d_model=16, num_heads=2, d_ff=24, max_len=20) | changes))
+    return model.eval()
+
+
+def a_batch(seed: int = 1):
+    torch.manual_seed(seed)
+    mask = torch.arange(6) < torch.tensor([[6], [3], [1]])
+    return torch.randint(4, 13, (3, 6)) * mask, mask, torch.cat([torch.full((3, 1), BEGIN), torch.randint(4, 11, (3, 4))], 1)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_steps_with_the_cache_equal_the_whole_pass(positions, norm_first):
+    model, (source, mask, target) = model_of(positions=positions, norm_first=norm_first), a_batch()
+    with torch.no_grad():
+        whole, state = model(source, mask, target).logits, model.start(model.encode(source, mask))
+        for i in range(target.shape[1]):
+            logits, state = model.step(target[:, i], state)
+            torch.testing.assert_close(logits, whole[:, i], atol=1e-5, rtol=1e-5)
+
+
+def test_a_selected_state_goes_on_like_the_rows_it_was_taken_from_and_leaves_the_old_one_alone():
+    model, (source, mask, target) = model_of(), a_batch()
+    rows = torch.tensor([2, 0, 0])
+    with torch.no_grad():
+        state = model.start(model.encode(source, mask))
+        _, state = model.step(target[:, 0], state)
+        chosen = state.select(rows)
+        logits, _ = model.step(target[rows, 1], chosen)
+        whole = model(source, mask, target).logits
+        torch.testing.assert_close(logits, whole[rows, 1], atol=1e-5, rtol=1e-5)
+        assert len(state.caches[0]) == 1
+        torch.testing.assert_close(model.step(target[:, 1], state)[0], whole[:, 1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_padding_changes_nothing_on_either_side(positions):
+    model, (source, mask, target) = model_of(positions=positions), a_batch()
+    with torch.no_grad():
+        together = model(source, mask, target).logits
+        alone = model(source[1:2, :3], mask[1:2, :3], target[1:2, :3]).logits
+        torch.testing.assert_close(together[1:2, :3], alone, atol=1e-5, rtol=1e-5)
+        other = source.masked_fill(~mask, 7)
+        torch.testing.assert_close(model(other, mask, target).logits, together, atol=1e-5, rtol=1e-5)
+
+
+def test_a_target_word_is_seen_by_itself_and_later_rows_and_a_source_word_by_all():
+    model, (source, mask, target) = model_of(), a_batch()
+    with torch.no_grad():
+        before, changed = model(source, mask, target).logits, target.clone()
+        changed[:, 3] = (changed[:, 3] - 4 + 1) % 7 + 4
+        moved = (model(source, mask, changed).logits - before).abs().amax(dim=(0, 2)) > 1e-6
+        assert moved.tolist() == [False, False, False, True, True]
+        other = source.clone()
+        other[0, 5] = (other[0, 5] - 4 + 1) % 9 + 4
+        assert ((model(other, mask, target).logits - before)[0].abs().amax(dim=-1) > 1e-6).all()
+
+
+def test_weights_come_when_asked_for_and_change_no_logit():
+    model, (source, mask, target) = model_of(num_layers=3), a_batch()
+    with torch.no_grad():
+        plain, full = model(source, mask, target), model(source, mask, target, need_weights=True)
+    assert plain.weights is None
+    torch.testing.assert_close(plain.logits, full.logits, atol=1e-5, rtol=1e-5)
+    shapes = [[tuple(layer.shape) for layer in part] for part in full.weights]
+    assert shapes == [[(3, 2, 6, 6)] * 3, [(3, 2, 5, 5)] * 3, [(3, 2, 5, 6)] * 3]
+
+
+def test_a_source_of_padding_alone_gives_finite_logits():
+    model, (source, mask, target) = model_of(), a_batch()
+    assert model(source * 0, mask & False, target).logits.isfinite().all()
+
+
+def test_tying_saves_a_matrix_and_dropout_is_for_training():
+    sizes = [sum(p.numel() for p in model_of(tied=tied).parameters()) for tied in (False, True)]
+    assert sizes[0] - sizes[1] == 11 * 16
+    model, (source, mask, target) = model_of(dropout=0.5), a_batch()
+    assert torch.equal(model(source, mask, target).logits, model(source, mask, target).logits)
+    model.train()
+    assert not torch.equal(model(source, mask, target).logits, model(source, mask, target).logits)
+
+
+@pytest.mark.parametrize("wrong, words", [
+    (dict(source_vocab_size=1), "source_vocab_size=1"), (dict(d_model=15), "d_model=15 is not divisible"),
+    (dict(positions="clock"), "positions='clock'"), (dict(layer_norm_eps=0), "layer_norm_eps=0"),
+    (dict(pad_id=11), "pad_id=11"),
+])
+def test_a_configuration_that_cannot_be_is_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        TransformerConfig(**dict(vocab_size=11, source_vocab_size=13, d_model=16, num_heads=2) | wrong)
+
+
+def test_wrong_arguments_get_an_error_in_words():
+    model, (source, mask, target) = model_of(), a_batch()
+    with pytest.raises(ValueError, match=r"ids\[None\]"):
+        model(source[0], mask, target)
+    with pytest.raises(ValueError, match="max_len"):
+        model(source, mask, target.repeat(1, 5))
+    with pytest.raises(ValueError, match="3 caches"):
+        model.decoder(torch.randn(1, 2, 16), torch.randn(1, 3, 16), caches=[None] * 3)
+
+
+# the loss
+
+@proof
+@given(smoothing=st.sampled_from([0.0, 0.1, 0.5]), seed=seeds)
+def test_smoothing_equals_the_library(smoothing, seed):
+    torch.manual_seed(seed)
+    logits = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(0, 7, (3, 5))
+    targets[0, 0] = 3
+    ours = smoothed_cross_entropy(logits.double(), targets, smoothing)
+    theirs = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0, label_smoothing=smoothing)
+    torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-6)
+
+
+def test_the_loss_shifts_leaves_padding_out_and_refuses_what_it_can_not_use():
+    model = model_of()
+    pairs = EncodedPairs([[4, 5], [6]], [[BEGIN, 5, 6, 7, END], [BEGIN, 8, END]])
+    batch = next(PairBatches(pairs, 2).batches(None))
+    with torch.no_grad():
+        loss, count = SmoothedLoss(0.1)(model, batch)
+        each = [SmoothedLoss(0.1)(model, next(PairBatches(EncodedPairs([s], [t]), 1).batches(None)))[0]
+                for s, t in zip(*pairs)]
+    assert count == 6 and loss.item() == pytest.approx((4 * each[0].item() + 2 * each[1].item()) / 6, abs=1e-5)
+    with pytest.raises(ValueError, match="nothing to learn"):
+        smoothed_cross_entropy(torch.zeros(1, 2, 7), torch.zeros(1, 2, dtype=torch.long))
+    with pytest.raises(ValueError, match="smoothing=1.0"):
+        smoothed_cross_entropy(torch.zeros(1, 2, 7), torch.ones(1, 2, dtype=torch.long), smoothing=1.0)
+
+
+def test_fit_trains_it_and_a_copied_sentence_is_learned():
+    torch.manual_seed(0)
+    sources = [[4 + int(x) for x in torch.randint(0, 6, (3,))] for _ in range(60)]
+    pairs = EncodedPairs(sources, [[BEGIN, *words, END] for words in sources])
+    model = model_of(dropout=0.0)
+    data = PairBatches(pairs, 20)
+    result = fit(model, data, MeanLoss(data, SmoothedLoss(0.0)), loss_of=SmoothedLoss(0.1), epochs=25, learning_rate=1e-2,
+                 progress=False)
+    assert result.history[-1]["validation_loss"] < result.history[0]["validation_loss"] / 2
+    assert SmoothedLoss(0.1).fingerprint != SmoothedLoss(0.2).fingerprint

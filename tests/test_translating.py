@@ -1,0 +1,239 @@
+"""Beam search, BLEU and the translator: against brute force, sacrebleu, and themselves without a cache."""
+
+import itertools
+import math
+import random
+
+import pytest
+import sacrebleu
+import torch
+from torch import Tensor
+
+from course_utils.encoder_decoder import (
+    Transformer,
+    TransformerConfig,
+    Translator,
+    beam_search,
+    bleu,
+    length_penalty,
+)
+from course_utils.training.pair_batches import BEGIN, END, PAD, UNKNOWN, WordList
+
+
+class Table:
+    """A model whose next word depends on the words before it through a seed alone; no attention, no state but the words."""
+
+    def __init__(self, vocab: int, seed: int):
+        self.vocab, self.seed = vocab, seed
+
+    def encode(self, source_ids, source_mask):
+        return source_ids
+
+    def start(self, memory):
+        return Words([(int(row.sum()),) for row in memory])
+
+    def log_p(self, words: tuple) -> Tensor:
+        generator = torch.Generator().manual_seed(hash((self.seed, *words)) % 2**31)
+        logits = 2 * torch.randn(self.vocab, generator=generator)
+        logits[[PAD, BEGIN]] = -math.inf
+        return logits.log_softmax(dim=-1)
+
+    def step(self, last_ids, state):
+        state = Words([(*words, int(last)) for words, last in zip(state.rows, last_ids)])
+        return torch.stack([self.log_p(words) for words in state.rows]), state
+
+
+class Words:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def select(self, indices):
+        return Words([self.rows[i] for i in indices.tolist()])
+
+
+SOURCES = torch.tensor([[4, 5, 6], [7, 0, 0], [9, 9, 0]])
+
+
+def every_translation(model: Table, source: int, longest: int):
+    """(words, log-probability) of all translations that end within so many words, <eos> included."""
+    for length in range(longest):
+        for words in itertools.product([UNKNOWN, *range(4, model.vocab)], repeat=length):
+            seen, total = (source, BEGIN), 0.0
+            for word in (*words, END):
+                total += model.log_p(seen)[word].item()
+                seen = (*seen, word)
+            yield list(words), total
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_wide_enough_beam_finds_the_best_of_all_translations(alpha, seed):
+    model, longest = Table(6, seed), 5
+    found = beam_search(model, SOURCES, SOURCES > 0, beam=200, alpha=alpha, max_len=longest)
+    for source, candidates in zip(SOURCES.sum(dim=1).tolist(), found):
+        ranked = sorted(every_translation(model, source, longest),
+                        key=lambda one: -one[1] / length_penalty(len(one[0]) + 1, alpha))
+        for candidate, (words, total) in zip(candidates, ranked[:5]):
+            assert candidate.ended and candidate.ids == words
+            assert candidate.log_probability == pytest.approx(total, abs=1e-4)
+            assert candidate.score == pytest.approx(total / length_penalty(len(words) + 1, alpha), abs=1e-4)
+
+
+def by_hand_greedy(model: Table, source: int, longest: int) -> list[int]:
+    words = []
+    while len(words) < longest:
+        word = int(model.log_p((source, BEGIN, *words)).argmax())
+        if word == END:
+            break
+        words.append(word)
+    return words
+
+
+def test_a_beam_of_one_is_greedy_and_a_wider_one_never_scores_worse_here():
+    better = 0
+    for seed in range(12):
+        model = Table(9, seed)
+        narrow, wide = (beam_search(model, SOURCES, SOURCES > 0, beam, alpha=0.0, max_len=12) for beam in (1, 6))
+        for source, one, several in zip(SOURCES.sum(dim=1).tolist(), narrow, wide):
+            assert one[0].ids == by_hand_greedy(model, source, 12)
+            assert [c.score for c in several if c.ended] == sorted((c.score for c in several if c.ended), reverse=True)
+            if one[0].ended and several[0].ended:
+                better += several[0].log_probability > one[0].log_probability + 1e-6
+    assert better > 3
+
+
+def test_a_sentence_alone_and_in_a_batch_gets_the_same_candidates():
+    model = Table(8, 5)
+    together = beam_search(model, SOURCES, SOURCES > 0, beam=3, max_len=9)
+    for row, candidates in enumerate(together):
+        alone = beam_search(model, SOURCES[row : row + 1], SOURCES[row : row + 1] > 0, beam=3, max_len=9)[0]
+        assert [c.ids for c in alone] == [c.ids for c in candidates]
+
+
+def test_what_reaches_the_limit_is_cut_and_says_that_it_did_not_end():
+    class Endless(Table):
+        def log_p(self, words):
+            logits = super().log_p(words).clone()
+            logits[END] = -math.inf
+            return logits.log_softmax(dim=-1)
+
+    for candidates in beam_search(Endless(8, 0), SOURCES, SOURCES > 0, beam=2, max_len=6):
+        assert len(candidates) == 2 and all(len(c.ids) == 6 and not c.ended for c in candidates)
+
+
+@pytest.mark.parametrize("wrong", [dict(beam=0), dict(alpha=-1), dict(alpha=3), dict(max_len=0)])
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        beam_search(Table(8, 0), SOURCES, SOURCES > 0, **wrong)
+
+
+def test_length_penalty():
+    assert length_penalty(1, 0.6) == 1 and length_penalty(7, 1.0) == 2 and length_penalty(50, 0.0) == 1
+
+
+# BLEU
+
+def test_bleu_equals_sacrebleu():
+    random.seed(0)
+    words = "le la un une film chat rouge petite voiture est n' pas a vu .".split()
+    for _ in range(20):
+        references = [[random.choice(words) for _ in range(random.randint(4, 15))] for _ in range(8)]
+        ours = [[w if random.random() < 0.7 else random.choice(words) for w in r] for r in references]
+        ours = [sentence[: random.randint(3, 15)] for sentence in ours]
+        score = bleu(ours, references)
+        theirs = sacrebleu.corpus_bleu([" ".join(x) for x in ours], [[" ".join(x) for x in references]], tokenize="none",
+                                       smooth_method="none", force=True)
+        assert score.score == pytest.approx(theirs.score, abs=1e-9)
+        assert [100 * p for p in score.precisions] == pytest.approx(theirs.precisions, abs=1e-9)
+        assert score.brevity_penalty == pytest.approx(theirs.bp, abs=1e-9)
+        assert (score.translation_tokens, score.reference_tokens) == (theirs.sys_len, theirs.ref_len)
+
+
+def test_bleu_by_hand():
+    score = bleu(["la la la la".split()], ["la petite voiture rouge".split()])
+    assert score.precisions[0] == 0.25 and score.score == 0 and score.brevity_penalty == 1
+    perfect = bleu(["a b c d e".split()], ["a b c d e".split()])
+    assert perfect.score == pytest.approx(100)
+    short = bleu(["a b c d".split()], ["a b c d e f".split()])
+    assert short.brevity_penalty == pytest.approx(math.exp(1 - 6 / 4)) and short.precisions == [1, 1, 1, 1]
+    assert bleu([[]], [["a"]]).score == 0
+
+
+def test_bleu_refuses_what_it_cannot_compare():
+    with pytest.raises(ValueError, match="1 translations and 2 references"):
+        bleu([["a"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="at least"):
+        bleu([], [])
+    with pytest.raises(TypeError, match="split"):
+        bleu(["a b"], [["a", "b"]])
+
+
+# the translator
+
+def small_translator() -> Translator:
+    english, french = WordList.train([["a", "film", "."]]), WordList.train([["un", "film", "l'", "."]])
+    torch.manual_seed(0)
+    config = TransformerConfig(french.vocab_size, english.vocab_size, d_model=8, num_heads=2, d_ff=12, max_len=12)
+    return Translator(Transformer(config).eval(), english, french)
+
+
+class Recomputing:
+    """The same model without a cache: every step reads all words again."""
+
+    def __init__(self, model):
+        self.model, self.encode = model, model.encode
+
+    def start(self, memory):
+        return Read(memory, None)
+
+    def step(self, last_ids, state):
+        words = last_ids[:, None] if state.words is None else torch.cat([state.words, last_ids[:, None]], dim=1)
+        logits = self.model.logits(self.model.decode(state.memory, words).x[:, -1])
+        return logits, Read(state.memory, words)
+
+
+class Read:
+    def __init__(self, memory, words):
+        self.memory, self.words = memory, words
+
+    def select(self, indices):
+        memory = self.memory._replace(x=self.memory.x[indices], mask=self.memory.mask[indices])
+        return Read(memory, None if self.words is None else self.words[indices])
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_cache_changes_no_translation(beam):
+    torch.manual_seed(3)
+    model = Transformer(TransformerConfig(30, 40, d_model=16, num_heads=2, d_ff=24, num_layers=2, max_len=64)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    mask = torch.arange(9) < torch.tensor([[9], [4], [1], [7]])
+    source = torch.randint(4, 40, (4, 9)) * mask
+    cached, again = (beam_search(one, source, mask, beam, max_len=25) for one in (model, Recomputing(model)))
+    for ours, theirs in zip(cached, again):
+        assert [c.ids for c in ours] == [c.ids for c in theirs]
+        assert [c.score for c in ours] == pytest.approx([c.score for c in theirs], abs=1e-4)
+
+
+def test_a_translator_answers_for_every_text_and_comes_back_from_its_folder(tmp_path):
+    translator = small_translator()
+    texts = ["A film.", "a strange film", "film film film ."]
+    said = translator.translate(texts)
+    assert len(said) == 3 and all(isinstance(text, str) for text in said)
+    translator.save(tmp_path / "mine")
+    again = Translator.load(tmp_path / "mine")
+    assert again.translate(texts) == said and again.source_words.words == translator.source_words.words
+    half = translator._replace(model=translator.model.half())
+    half.save(tmp_path / "half")
+    assert Translator.load(tmp_path / "half").model.source_embedding.weight.dtype == torch.float32
+
+
+def test_a_translator_refuses_nothing_and_too_much():
+    translator = small_translator()
+    with pytest.raises(ValueError, match="sentence 1 is empty"):
+        translator.translate(["A film.", " "])
+    with pytest.raises(ValueError, match="no sentence"):
+        translator.translate([])
+    with pytest.raises(ValueError, match="at most 12"):
+        translator.translate(["film " * 13])
