@@ -49,9 +49,9 @@ def bleu(translations: Sequence[Sequence[str]], references: Sequence[Sequence[st
     if any(isinstance(one, str) for one in (*translations, *references)):
         raise TypeError("expected lists of tokens and got a text; split it first: how it's split changes the score")
     matched, possible = [0] * 4, [0] * 4
-    for translation, reference in zip(translations, references):
+    for mine, reference in zip(translations, references):
         for n in range(1, 5):
-            own, wanted = ngrams(translation, n), ngrams(reference, n)
+            own, wanted = ngrams(mine, n), ngrams(reference, n)
             matched[n - 1] += sum(min(count, wanted[gram]) for gram, count in own.items())     # clipped
             possible[n - 1] += sum(own.values())
     precisions = [hit / all_ if all_ else 0.0 for hit, all_ in zip(matched, possible)]
