@@ -24,7 +24,8 @@ from course_utils.experiments.tables import update_pages
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
 
 # in the README or on the page of results
-QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model", "code_completion", "code_elsewhere"]
+QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model", "code_completion", "code_elsewhere",
+          "completion_speed"]
 
 
 def show(name: str, folder: Path) -> None:

@@ -218,6 +218,9 @@ def results_page(folder: Path = FOLDER) -> str:
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]
+    completing = read_runs("completion_speed", folder)
+    if completing:
+        parts += ["## Speed of the code model", completing_words(completing), completing_table(completing)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -255,6 +258,26 @@ def elsewhere_names(baselines: list[dict], completion: list[dict], elsewhere: li
     parts = list(first[0]["test"]["names"])
     return words + [{"model": part, "order": 0, "seed": 0, **{split: {"names": run[split]["names"][part]}
                      for run in first for split in ("test", "repository") if split in run}} for part in parts]
+
+
+def completing_words(runs: list[dict]) -> str:
+    """What stands before the table of the code model's speed, with the figures of its file."""
+    measured = {run["model"]: run["measured"] for run in runs}
+    tab = {f"{kind}_{part}": value for kind, times in measured["Tab"].items() for part, value in times.items()}
+    low, high = measured["writing"]["spread"]
+    processor = runs[0]["machine"]["processor"]
+    return COMPLETING.format(processor=processor, ratio=measured["writing"]["ratio"], low=low, high=high, **tab)
+
+
+def completing_table(runs: list[dict]) -> str:
+    """What one more token costs after shorter and longer texts, in milliseconds, as a Markdown table."""
+    [arms] = [run["measured"] for run in runs if run["model"] == "one more token"]
+    lengths = list(next(iter(arms.values())))
+    lines = ["| one more token, in milliseconds, after | " + " | ".join(f"{length} tokens" for length in lengths) + " |",
+             "|---" * (1 + len(lengths)) + "|"]
+    for arm, times in arms.items():
+        lines.append(f"| {arm} | " + " | ".join(f"{times[length]:.1f}" for length in lengths) + " |")
+    return "\n".join(lines)
 
 
 CODE = """\
@@ -325,6 +348,14 @@ AFTER_SPEED = """\
   out fused attention on a CPU. Ours groups reviews of similar length and leaves the weights alone. Most of that lead is a
   design decision, and none of it is a faster block: with the same batches and the same dropout there's hardly any lead.
 - On this processor **bfloat16** is slower than float32, and the library's **word tokenizer** is faster than ours."""
+
+COMPLETING = """\
+The language model of notebook [13](13_language_model.ipynb), 1.3 million parameters, on one core ({processor}), one text at
+a time. With the key/value cache it writes 511 tokens after the first {ratio:.1f} times as fast as without it (middle half
+of the repetitions: {low:.1f} to {high:.1f}). The Tab key's suggestions, five names and a line at 256 tokens of context, take
+{warm_median:.0f} milliseconds when the text before them has been read (95th percentile {warm_p95:.0f}, of {warm_calls}
+calls), and {cold_median:.0f} when it hasn't (95th percentile {cold_p95:.0f}, of {cold_calls}). Loading the model, once a
+session, isn't counted."""
 
 
 def update_pages(readme: Path = ROOT / "README.md", page: Path = ROOT / "notebooks" / "results.md") -> None:

@@ -6,6 +6,7 @@ from small_code_models import transformer
 
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import completion_speed as speed
+from course_utils.experiments.tables import completing_table, completing_words
 
 
 def test_one_more_token_reads_one_with_the_cache_and_all_without_it(monkeypatch):
@@ -61,3 +62,17 @@ def test_the_cache_pays_the_more_the_longer_the_text(rows):
 def test_the_tab_key_answers_within_the_time_of_a_keystroke(rows):
     [run] = rows["Tab"]
     assert run["measured"]["warm"]["median"] < run["measured"]["warm"]["p95"] < 150
+
+
+def test_the_page_of_results_says_what_the_file_has(rows):
+    words = " ".join(completing_words([run for [run] in rows.values()]).split())
+    tab, writing = rows["Tab"][0]["measured"], rows["writing"][0]["measured"]
+    assert f"{writing['ratio']:.1f} times as fast" in words
+    for kind in ("warm", "cold"):
+        times = tab[kind]
+        assert f"{times['median']:.0f} " in words and f"95th percentile {times['p95']:.0f}, of {times['calls']}" in words
+    heads, _, *lines = completing_table([run for [run] in rows.values()]).splitlines()
+    assert heads.count("tokens") == len(speed.LENGTHS)
+    each = rows["one more token"][0]["measured"]
+    assert [line.split(" | ")[1:] for line in lines] == [
+        [*(f"{ms:.1f}" for ms in list(times.values())[:-1]), f"{list(times.values())[-1]:.1f} |"] for times in each.values()]
