@@ -51,6 +51,28 @@ def _loss_by_loops(model, source_ids, source_mask, target_ids):
     return total / count
 
 
+def _loss_sentence_by_sentence(model, source_ids, source_mask, target_ids):
+    total, count = 0.0, 0
+    for i, row in enumerate(target_ids):
+        row = row[row != 0]
+        logits = model(source_ids[i : i + 1], source_mask[i : i + 1], row[None, :-1])[0]
+        total, count = total + nn.functional.cross_entropy(logits, row[1:], reduction="sum"), count + len(row) - 1
+    return total / count
+
+
+def _loss_of_all_read(model, source_ids, source_mask, target_ids):
+    log_p = model(source_ids, source_mask, target_ids)[:, :-1].log_softmax(-1)
+    return nn.functional.nll_loss(log_p.permute(0, 2, 1), target_ids[:, 1:], ignore_index=0)
+
+
+def _write_by_recursion(step, state, max_len, last=2):
+    if max_len == 0:
+        return []
+    logits, state = step(last, state)
+    best = max(range(len(logits)), key=lambda word: logits[word])
+    return [] if best == 3 else [best, *_write_by_recursion(step, state, max_len - 1, best)]
+
+
 def _write_for(step, state, max_len):
     ids, last = [], torch.tensor(2)
     for _ in range(max_len):
@@ -96,6 +118,13 @@ def _aer_in_numpy(weights, gold):
     return np.float64(1 - 2 * right / (len(best) + len(gold)))
 
 
+def _aer_by_f1(weights, gold):
+    best = weights[:-1].argmax(1)
+    right = (best[gold[:, 1]] == gold[:, 0]).sum().item()
+    precision, recall = right / len(best), right / len(gold)
+    return 1 - 2 * precision * recall / (precision + recall) if right else 1.0
+
+
 def _exact():
     scores = [math.tanh(1) + 2 * math.tanh(1), 2 * math.tanh(1), -math.tanh(1) + 2 * math.tanh(2)]
     total = sum(map(math.exp, scores))
@@ -106,7 +135,9 @@ VARIANTS = {
     "16.1": {"exact": _exact, "three decimals": lambda: (0.558, 0.261, 0.181), "a text": lambda: "0.56, 0.26, 0.18",
              "a tensor": lambda: torch.tensor([0.56, 0.26, 0.18])},
     "16.2": {"loops": _attention_by_loops, "einsum": _attention_by_einsum, "renormalised": _attention_renormalised},
-    "16.3": {"layers": _loss_by_layers, "gather": _loss_by_gather, "loops": _loss_by_loops},
-    "16.4": {"for": _write_for, "cut": _write_then_cut, "a tensor": _write_as_tensor},
-    "16.5": {"loops": _aer_by_loops, "a matrix": _aer_by_matrix, "numpy": _aer_in_numpy},
+    "16.3": {"layers": _loss_by_layers, "gather": _loss_by_gather, "loops": _loss_by_loops,
+             "sentence by sentence": _loss_sentence_by_sentence, "all read": _loss_of_all_read},
+    "16.4": {"for": _write_for, "cut": _write_then_cut, "a tensor": _write_as_tensor,
+             "recursion": _write_by_recursion},
+    "16.5": {"loops": _aer_by_loops, "a matrix": _aer_by_matrix, "numpy": _aer_in_numpy, "F1": _aer_by_f1},
 }

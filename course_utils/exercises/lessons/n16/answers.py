@@ -1,5 +1,7 @@
 """The course's answers to the exercises of notebook 16, and what each known mistake would write."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -26,6 +28,10 @@ HAND = Answers(
         "v-forgotten": lambda: (QUERY + KEYS).tanh().sum(dim=1).softmax(dim=0),
         "query-forgotten": lambda: (KEYS.tanh() @ V).softmax(dim=0),
         "dot-product": lambda: (KEYS @ QUERY).softmax(dim=0),
+        "sign-lost": lambda: ((QUERY + KEYS).abs().tanh() @ V).softmax(dim=0),
+        "query-subtracted": lambda: ((QUERY - KEYS).tanh() @ V).softmax(dim=0),
+        "tanh-last": lambda: ((QUERY + KEYS) @ V).tanh().softmax(dim=0),
+        "v-turned-round": lambda: ((QUERY + KEYS).tanh() @ V.flip(0)).softmax(dim=0),
         "no-exponential": lambda: (QUERY + KEYS).tanh() @ V / ((QUERY + KEYS).tanh() @ V).sum(),
     },
 )
@@ -54,6 +60,7 @@ ATTENTION = Answers(
     additive_step,
     mutants={
         "no-tanh": _step(scores=lambda q, k, v: (q[:, None] + k) @ v),
+        "tanh-last": _step(scores=lambda q, k, v: ((q[:, None] + k) @ v).tanh()),
         "dot-product": _step(scores=lambda q, k, v: (q[:, None] * k).sum(dim=-1)),
         "query-forgotten": _step(scores=lambda q, k, v: k.tanh() @ v),
         "v-forgotten": _step(scores=lambda q, k, v: (q[:, None] + k).tanh().sum(dim=-1)),
@@ -99,6 +106,8 @@ LOSS = Answers(
     translation_loss,
     mutants={
         "not-shifted": _loss(read=lambda t: t[:, 1:]),
+        "asked-unshifted": _loss(read=lambda t: t[:, :-1], asked=lambda t: t[:, :-1]),
+        "last-column-cut": _loss(read=lambda t: t[:, :-2], asked=lambda t: t[:, 1:-1]),
         "whole": _loss(read=lambda t: t, asked=lambda t: t),
         "wrong-way": _loss(read=lambda t: t[:, 1:], asked=lambda t: t[:, :-1]),
         "padding-counted": _loss(reduce=lambda each, wanted: each.mean()),
@@ -107,7 +116,10 @@ LOSS = Answers(
         "sentence-by-sentence": _loss(reduce=lambda each, wanted: (each * (wanted != PAD)).sum(dim=1).div(
             (wanted != PAD).sum(dim=1)).mean()),
         "end-left-out": _loss(reduce=lambda each, wanted: _without(each, wanted, (PAD, END))),
+        "end-for-padding": _loss(reduce=lambda each, wanted: _without(each, wanted, (END,))),
         "softmax-first": _loss(logits_to=lambda logits: logits.softmax(dim=-1)),
+        "viewed": _loss(logits_to=lambda logits: logits.reshape(len(logits), logits.shape[2], -1).transpose(1, 2)),
+        "bits": _loss(reduce=lambda each, wanted: each[wanted != PAD].mean() / math.log(2)),
     },
 )
 
@@ -126,16 +138,17 @@ def write(step, state, max_len):
 
 
 def _write(first=BEGIN, read=lambda best, last: best, keep=lambda new, old: new, choose=lambda logits: int(logits.argmax()),
-           stop=True, with_end=False, with_begin=False, more=0):
+           stop=True, with_end=False, with_begin=False, more=0, skip_end=False, most=None):
     """The loop with one of its parts changed."""
     def answer(step, state, max_len):
         last, ids = first, [BEGIN] if with_begin else []
-        while len(ids) < max_len + more:
+        for _ in range(most or max_len + more):
             logits, new = step(last, state)
             state, best = keep(new, state), choose(logits)
             if best == END and stop:
                 return [*ids, END] if with_end else ids
-            ids.append(best)
+            if best != END or not skip_end:
+                ids.append(best)
             last = read(best, last)
         return ids
     return answer
@@ -148,6 +161,8 @@ WRITE = Answers(
         "state-not-kept": _write(keep=lambda new, old: old),
         "end-kept": _write(with_end=True),
         "never-stops": _write(stop=False),
+        "end-skipped": _write(stop=False, skip_end=True),
+        "no-limit": _write(most=50),
         "begin-kept": _write(with_begin=True),
         "starts-with-padding": _write(first=PAD),
         "starts-with-end": _write(first=END),

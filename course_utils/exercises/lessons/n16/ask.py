@@ -25,6 +25,13 @@ HAND = Exercise(
                 "the tanh."),
         Mistake("dot-product", _numbers, "That's the softmax of the dot products of query and keys. The additive score is "
                 "v · tanh(query + key)."),
+        Mistake("sign-lost", _numbers, "A minus sign is missing: the third sum is (−1, 2), and tanh(−1) is −0.76."),
+        Mistake("query-subtracted", _numbers, "You took the difference of query and key. The additive score takes their "
+                "sum."),
+        Mistake("tanh-last", _numbers, "You took the tanh of the whole score. It belongs inside: tanh of each number of the "
+                "sum, and then the dot product with v."),
+        Mistake("v-turned-round", _numbers, "Here the first number of each tanh counts twice. v is (1, 2), so it's the "
+                "second."),
         Mistake("no-exponential", _numbers, "You divided the scores by their sum. The softmax takes their exponentials "
                 "first."),
     ),
@@ -74,6 +81,8 @@ ATTENTION = Exercise(
     mistakes=(
         Mistake("no-tanh", _first_row, "The tanh is missing. Then every word's score has the same addition from the query, "
                 "which the softmax removes: whatever is asked, the answer is the same."),
+        Mistake("tanh-last", _first_row, "You took the tanh of the whole score. It belongs inside: tanh(query + key), and "
+                "then the dot product with v."),
         Mistake("dot-product", _first_row, "You multiplied query and keys. The additive score adds them, and v weighs the "
                 "tanh of the sum."),
         Mistake("query-forgotten", _first_row, "The query is missing (or it's added after the tanh, where the softmax "

@@ -65,6 +65,8 @@ class Steps:
         self.table = table
 
     def __call__(self, last_id, state):
+        if isinstance(last_id, (list, tuple)) or (isinstance(last_id, torch.Tensor) and last_id.numel() != 1):
+            raise TypeError(f"step was given {what(last_id)} as its last id; it reads one id, that of the last word")
         last_id = int(last_id)
         vocab_size = self.table.shape[1]
         if not 0 <= last_id < vocab_size:
@@ -88,13 +90,13 @@ def write_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_writing(function, step, state, max_len):
-    """The ids as a tensor, -1 in front so that an empty list is one, too."""
-    calls = []
+    """The ids as a tensor, filled up with -1 to one length, so that answers of different lengths can be compared."""
+    calls, longest = [], 10 * max_len + 30
 
     def counted(last_id, state):
         calls.append(last_id)
-        if len(calls) > 10 * max_len + 20:
-            raise RuntimeError(f"step was called more than {10 * max_len + 20} times for max_len={max_len}: the loop has no "
+        if len(calls) >= longest:
+            raise RuntimeError(f"step was called {longest} times for max_len={max_len}: the loop has no "
                                "end. Stop at END, and after max_len words")
         return step(last_id, state)
 
@@ -104,14 +106,16 @@ def observe_writing(function, step, state, max_len):
     output = output.tolist() if isinstance(output, torch.Tensor) else output
     if not isinstance(output, (list, tuple)):
         raise TypeError(f"expected a list of ids, got {what(output)}")
-    return torch.tensor([-1.0, *(float(word) for word in output)])
+    if len(output) > longest:
+        raise ValueError(f"expected at most max_len={max_len} ids, got {len(output)}")
+    return torch.tensor([*(float(word) for word in output), *[-1.0] * (longest - len(output))])
 
 # ---------------------------------------------------------------- 16.5 alignment error
 
 
 def aer_probes(generator: torch.Generator) -> list[tuple]:
     """(weights (target + 1, source), gold (links, 2)): more source words than targets, and fewer; some links found."""
-    first = torch.tensor([[0.7, 0.1, 0.1, 0.06, 0.04], [0.1, 0.1, 0.6, 0.15, 0.05], [0.05, 0.5, 0.2, 0.2, 0.05],
+    first = torch.tensor([[0.7, 0.1, 0.1, 0.06, 0.04], [0.1, 0.28, 0.35, 0.22, 0.05], [0.05, 0.5, 0.2, 0.2, 0.05],
                           [0.1, 0.1, 0.1, 0.1, 0.6]])
     gold = torch.tensor([[0, 0], [1, 2], [2, 1], [3, 1], [4, 2]])
     second = torch.rand(7, 3, generator=generator).softmax(dim=-1)

@@ -24,6 +24,10 @@ LOSS = Exercise(
     mistakes=(
         Mistake("not-shifted", _loss, "The model reads the very words that it's asked for. It would learn to copy them, and "
                 "know nothing when it writes."),
+        Mistake("asked-unshifted", _loss, "The model is asked for the very words that it reads, BEGIN among them. Ask for "
+                "each word one step before it's read."),
+        Mistake("last-column-cut", _counted, "The model reads the right words, but one column too few, so the longest "
+                "targets are never asked for their END. In the reading, leave out the last column only."),
         Mistake("whole", _loss, "The whole target is read, and asked for unshifted: even BEGIN. Each word must be asked for "
                 "one step before it's read."),
         Mistake("wrong-way", _loss, "You have read and asked for the wrong way round: the model reads a word and is "
@@ -36,12 +40,18 @@ LOSS = Exercise(
         Mistake("sentence-by-sentence", _counted, "You took the mean of each sentence, and then of those. A word in a short "
                 "sentence would count for more: every word counts the same."),
         Mistake("end-left-out", _counted, "END isn't asked for, so the model never learns to stop."),
+        Mistake("end-for-padding", _counted, "END is left out and padding is asked for. PAD is 0, and END is 3."),
+        Mistake("viewed", _loss, "A view (or reshape) doesn't exchange two dimensions, so most words meet the logits of "
+                "others. Use transpose(1, 2), or flatten both to one row for each word."),
+        Mistake("bits", _loss, "That's the loss in bits, a logarithm to base 2. −ln p has the natural one, as cross_entropy "
+                "has it."),
         Mistake("softmax-first", _loss, "cross_entropy takes logits, and yours went through a softmax already."),
     ),
     properties=(
         Property(lambda case: float(case.answer) < 0, _loss, "A mean of −ln p is never negative: is a sign missing?"),
-        Property(lambda case: (case.inputs[3] != 0).all(), _loss, "There's no padding in this batch, so look at the shift: "
-                 "which tokens does the model read, and which ones is it asked for?"),
+        Property(lambda case: (case.inputs[3] != 0).all(), _loss, "It's wrong even on this batch, which has no "
+                 "padding. Compare one sentence on paper: which tokens does the model read, which one is it asked for at "
+                 "each, and do that word's logits meet it?"),
         Property(lambda case: True, _counted, "Is every word that isn't PAD counted once, END included, and the sum divided "
                  "by their number?"),
     ),
@@ -56,8 +66,12 @@ LOSS = Exercise(
 
 
 def _ids(values) -> str:
-    values = [int(value) for value in values.tolist()[1:]]
+    values = [int(value) for value in values.tolist() if value >= 0]
     return f"[{', '.join(map(str, values[:8]))}{', …' if len(values) > 8 else ''}]"
+
+
+def _size(values) -> int:
+    return int((values >= 0).sum())
 
 
 def _written(case: Case) -> str:
@@ -74,6 +88,10 @@ WRITE = Exercise(
                 "written. Hand the new state to the next step."),
         Mistake("end-kept", _written, "END is in your list. It says that the translation is over; it isn't a word of it."),
         Mistake("never-stops", _written, "You went on after END. What a decoder says after that means nothing."),
+        Mistake("end-skipped", _written, "You left END out of the list, and went on. What a decoder says after END means "
+                "nothing: stop there."),
+        Mistake("no-limit", _written, "Only END stops your loop. A model that never writes it would go on for ever: stop "
+                "after max_len words as well."),
         Mistake("begin-kept", _written, "BEGIN is in your list. It starts the loop; it isn't a word of the translation."),
         Mistake("starts-with-padding", _written, "The first step reads 0, which is padding. In training, every target began "
                 "with BEGIN, which is 2."),
@@ -84,8 +102,12 @@ WRITE = Exercise(
         Mistake("one-word-fewer", _written, "A translation that doesn't end by itself gets one word too few."),
     ),
     properties=(
-        Property(lambda case: len(case.answer) - 1 > case.inputs[2], _written, "There may be at most max_len words."),
-        Property(lambda case: len(case.answer) != len(case.expected), _written, "The number of words is wrong: stop at "
+        Property(lambda case: _size(case.answer) > case.inputs[2], _written, "There may be at most max_len words."),
+        Property(lambda case: case.answer[0] == 2, _written, "BEGIN is in your list. It starts the loop; it isn't a word of "
+                 "the translation."),
+        Property(lambda case: 0 <= case.answer[0] != case.expected[0] >= 0, _written, "The first word is wrong already: "
+                 "BEGIN is read with the state that you were given, and the word with the highest logit is written."),
+        Property(lambda case: _size(case.answer) != _size(case.expected), _written, "The number of words is wrong: stop at "
                  "END, or after max_len words, whichever comes first."),
         Property(lambda case: True, _written, "Each step reads the word that was written last (BEGIN at first) and the "
                  "state of the step before, and the highest logit is written."),
@@ -135,6 +157,8 @@ AER = Exercise(
     ),
     properties=(
         Property(lambda case: not 0 <= float(case.answer) <= 1, _rate, "An error rate lies between 0 and 1."),
+        Property(lambda case: float(case.answer) == 1, _rate, "None of your links was found in the gold set. A tensor "
+                 "in a set equals no number: make ints of both, by tolist() or int(). And a link is (source, target)."),
         Property(lambda case: True, _sizes, "Make a set of pairs (source, target), one for each row but the last, and "
                  "compare it with the gold pairs."),
     ),
