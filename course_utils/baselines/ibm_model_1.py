@@ -23,8 +23,8 @@ class IBMModel1:
     """IBM Model 1 (Brown et al. 1993, https://aclanthology.org/J93-2003, equations 5, 6 and 14).
 
     `iterations` of EM, from equal probabilities. EM can't end in a maximum that is only local, since the logarithm of the
-    likelihood is concave. But it isn't strictly concave: another start can end in other probabilities, just as likely, and in
-    other alignments (Toutanova and Galley 2011, https://aclanthology.org/P11-2081).
+    likelihood is concave. But it isn't strictly concave: another start can end in other probabilities that are just as
+    likely, and in other alignments (Toutanova and Galley 2011, https://aclanthology.org/P11-2081).
     null: whether a target word may come from no source word. After `fit`, `history` has the mean natural logarithm of the
     likelihood of a target word before each iteration and after the last; it never falls.
     """

@@ -88,7 +88,7 @@ def links_of(weights: Tensor) -> set[tuple[int, int]]:
 
 def alignment_error_rate(predicted: Sequence[set[tuple[int, int]]], gold: Sequence[set[tuple[int, int]]]) -> float:
     """1 - 2 |predicted and gold| / (|predicted| + |gold|), counted over all sentences: 0 is perfect (Och and Ney 2003,
-    https://doi.org/10.1162/089120103321337421, section 4), with every gold link a sure one.
+    https://doi.org/10.1162/089120103321337421), with every gold link a sure one.
 
     predicted, gold: a set of links (source, target) for each sentence. Raises ValueError for lists of different lengths,
     and if there isn't a single link.
