@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
-from course_utils.experiments.fine_tuning_table import fine_tuning_table, fine_tuning_words
+from course_utils.experiments.fine_tuning_table import LABELS, fine_tuning_table, fine_tuning_words, labels_table
 from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
@@ -205,6 +205,9 @@ def results_page(folder: Path = FOLDER) -> str:
     tuned = read_runs("pretrained", folder)
     if tuned:
         parts += ["## A pretrained encoder on real reviews", fine_tuning_words(tuned), fine_tuning_table(tuned)]
+    by_labels = {name: read_runs(name, folder) for name in ("static_vectors", "small_encoder")}
+    if any(by_labels.values()):
+        parts += ["## How many labels", LABELS, labels_table({**by_labels, "pretrained": tuned})]
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]

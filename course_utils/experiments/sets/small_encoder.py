@@ -1,8 +1,8 @@
 """An encoder of the course's own, pretrained on IMDb's texts: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/small_encoder.json, which notebook 14 shows. `pretraining` trains a small BERT on hidden words in the
-50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts; it keeps the
-model in outputs/pretrained. The other rows train a classifier on it, or on an encoder of the same sizes that starts from
+Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words in
+the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts; it keeps
+the model in outputs/pretrained. The other rows train a classifier on it, or on an encoder of the same sizes that starts from
 random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on
 hidden words in the validation texts, before and after. IMDb comes from the hub, or from the folder that COURSE_DATA names.
 

@@ -1,11 +1,11 @@
 """Word-piece vectors from a pretrained model against learned ones: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/static_vectors.json. A bag of embeddings (notebook 03) reads IMDb in MiniLM's word pieces, with 100 to
-22,500 labelled reviews, other ones for each seed. Its 384 numbers for a piece are learned from random ones, or they're the
-checkpoint's own, frozen, or the checkpoint's own and trained on. Every row makes equally many steps. Each run trains with
-three learning rates and keeps the rate and the part of the training that are best on 1,000 validation reviews: more than
-somebody with 100 labels would have, but the same for every row. IMDb comes from the hub, or from the folder that
-COURSE_DATA names; MiniLM from the hub, or from the folder that COURSE_MODELS names.
+Writes data/results/static_vectors.json, which the page of results shows. A bag of embeddings (notebook 03) reads IMDb in
+MiniLM's word pieces, with 100 to 22,500 labelled reviews, other ones for each seed. Its 384 numbers for a piece are learned
+from random ones, or they're the checkpoint's own, frozen, or the checkpoint's own and trained on. Every row makes equally
+many steps. Each run trains with three learning rates and keeps the rate and the part of the training that are best on 1,000
+validation reviews: more than somebody with 100 labels would have, but the same for every row. IMDb comes from the hub, or
+from the folder that COURSE_DATA names; MiniLM from the hub, or from the folder that COURSE_MODELS names.
 
     python -m course_utils results static_vectors [--only "100 reviews"] [--seeds 0 1 2]
 """
