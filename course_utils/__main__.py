@@ -52,6 +52,12 @@ def complete() -> Command:
     return main
 
 
+def translate() -> Command:
+    """translate English texts into French, by the Transformer of notebook 17"""
+    from course_utils.tools.translate import main
+    return main
+
+
 def one_file() -> Command:
     """write the whole classifier as one readable file, outputs/model.py"""
     from course_utils.tools.one_file import main
@@ -215,7 +221,7 @@ def seeds() -> Command:
 
 
 GROUPS = {
-    "for learners": (copy, fresh, update, run, train, complete, one_file, cheat_sheet, quiz_cards, site),
+    "for learners": (copy, fresh, update, run, train, complete, translate, one_file, cheat_sheet, quiz_cards, site),
     "results": (results, imdb, imdb_facts, explanations, speed),
     "for instructors": (slides, solutions, handout, sheets, grade, timetable),
     "for maintainers": (exercise, notebook, export, save, paths, models, gallery, slide_pictures, animations,

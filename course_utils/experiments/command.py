@@ -25,7 +25,7 @@ STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
 
 # in the README or on the page of results
 QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model", "code_completion", "code_elsewhere",
-          "completion_speed", "pretrained", "static_vectors", "small_encoder"]
+          "completion_speed", "pretrained", "static_vectors", "small_encoder", "multi30k"]
 
 
 def show(name: str, folder: Path) -> None:

@@ -11,6 +11,14 @@ from pathlib import Path
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments.fine_tuning_table import LABELS, fine_tuning_table, fine_tuning_words, labels_table
 from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
+from course_utils.experiments.translation_tables import (
+    BY_LENGTH,
+    WORST,
+    lengths_table,
+    translations_table,
+    translations_words,
+    worst_table,
+)
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 
@@ -218,6 +226,10 @@ def results_page(folder: Path = FOLDER) -> str:
     if code and networks and elsewhere:
         parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
                   AFTER_ELSEWHERE, names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
+    translated = read_runs("multi30k", folder)
+    if translated:
+        parts += ["## Translation", translations_words(translated), translations_table(translated), BY_LENGTH,
+                  lengths_table(translated), WORST, worst_table(translated)]
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]

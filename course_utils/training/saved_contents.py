@@ -14,10 +14,11 @@ import torch
 
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import SPECIAL, WordList
+from course_utils.training.pair_subwords import SharedBytePairs
 
 MANIFEST = "model.json"
 OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList)}  # CHECKS has to know each of them
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList, SharedBytePairs)}  # and so in CHECKS
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 MEND = "copy the whole folder again, or train and save again"
 
@@ -112,7 +113,7 @@ def _merges(entries: list) -> list[tuple[int, int]]:
 
 
 # each returns the list of a file, or refuses it
-CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list}
+CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list, SharedBytePairs.kind: _merges}
 
 
 def read_tokenizer(content, expected: str | None):

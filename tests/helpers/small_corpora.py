@@ -28,3 +28,24 @@ def save_small_bert(folder: Path) -> None:
         vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
         max_position_embeddings=192)).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+
+NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "man": "homme", "tree": "arbre", "hat": "chapeau"}
+VERBS = {"sees": "voit", "holds": "tient", "wants": "veut", "paints": "peint"}
+
+
+def made_translations(number: int, seed: int, longest: int = 4) -> tuple[list[str], list[str]]:
+    """So many English sentences of 1 to `longest` clauses of 5 words, and their French, word by word (but *l'homme*)."""
+    rng = np.random.default_rng(seed)
+
+    def the(noun: str) -> tuple[str, str]:
+        french = NOUNS[noun]
+        return f"the {noun}", f"l'{french}" if french[0] in "ah" else f"le {french}"
+
+    english, french = [], []
+    for i in range(number):
+        parts = [[the(rng.choice(list(NOUNS))), (verb := rng.choice(list(VERBS)), VERBS[verb]), the(rng.choice(list(NOUNS)))]
+                 for _ in range(1 + i % longest)]
+        for texts, side in ((english, 0), (french, 1)):
+            text = f" {('and', 'et')[side]} ".join(" ".join(part[side] for part in three) for three in parts)
+            texts.append(f"{text[0].upper()}{text[1:]}.")
+    return english, french

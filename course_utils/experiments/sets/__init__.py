@@ -14,6 +14,7 @@ from course_utils.experiments.sets import (
     language_model,
     learning_curves,
     llama_changes,
+    multi30k,
     other_heads,
     pretrained,
     pretrained_vectors,
@@ -34,7 +35,7 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, recurrent_attention, translation, translation_speed)
+                   student, recurrent_attention, translation, translation_speed, multi30k)
 }
 
 

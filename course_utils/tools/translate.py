@@ -1,0 +1,120 @@
+"""`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
+
+Does: choose a translator, say on the error stream which one it is and which words it doesn't know, print translations.
+Does not: cut a text into sentences, or train (`results translation` and `results multi30k` do).
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+MULTI30K = "multi30k"                                   # folders of data/checkpoints, the first that is there
+COURSE = "translation"
+ABOUT = {
+    MULTI30K: "trained on Multi30k's captions of photographs; other kinds of text come out badly",
+    COURSE: "trained on the course's own sentences; it knows their {words:,} words and no others",
+}
+MOST = 1000                                             # texts at a time
+
+
+def default_folder() -> Path:
+    """The translator that comes with the course: Multi30k's if there is one, else that of notebook 17."""
+    from course_utils.files.paths import CHECKPOINTS
+    from course_utils.training.saved_models import holds_model
+
+    return CHECKPOINTS / (MULTI30K if holds_model(CHECKPOINTS / MULTI30K) else COURSE)
+
+
+def load_translator(folder: Path):
+    """The `Translator` or `SubwordTranslator` in a folder. Raises ValueError or OSError that says what is wrong with it."""
+    from course_utils.encoder_decoder import Translator
+    from course_utils.experiments.subword_translator import SubwordTranslator
+    from course_utils.training.pair_subwords import SharedBytePairs
+    from course_utils.training.saved_models import MANIFEST, holds_model
+
+    if not holds_model(folder):
+        raise ValueError(f"there is no translator in {folder}; give a folder that Translator.save wrote")
+    kind = None
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):     # what is wrong with it, `load` says
+        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["tokenizer"]
+    try:
+        return (SubwordTranslator if kind == SharedBytePairs.kind else Translator).load(folder)
+    except ValueError as error:
+        raise ValueError(f"the model in {folder} isn't a translator, or is damaged: {error}") from None
+
+
+def unknown_words(translator, text: str) -> list[str]:
+    """The words of a text that a translator with word lists doesn't know, each once; none for byte pairs."""
+    from course_utils.data.translations import split_english
+
+    known = getattr(translator, "source_words", None)
+    return [] if known is None else list(dict.fromkeys(word for word in split_english(text) if word not in known.ids))
+
+
+def texts_of(given: list[str]) -> list[str]:
+    """The texts of the command line, or else the lines of standard input. Raises ValueError if there are none."""
+    if given:
+        texts = given
+    elif sys.stdin is None or sys.stdin.isatty():
+        raise ValueError('there is nothing to translate; write a text in quotes, such as "The film was too long.", or send '
+                         "lines to standard input")
+    else:
+        try:
+            texts = [line for line in sys.stdin.read().splitlines() if line.strip()]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"standard input isn't text in this terminal's encoding ({error}); save it as UTF-8") from None
+    empty = [i for i, text in enumerate(texts, start=1) if not text.strip()]
+    if empty or not texts:
+        raise ValueError(f"text {empty[0]} is empty; leave it out" if empty else "standard input is empty; send it lines of "
+                         "English")
+    if len(texts) > MOST:
+        raise ValueError(f"there are {len(texts):,} texts; give {MOST:,} at a time")
+    return texts
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line, translate, print; return the exit status, 2 (by the parser) for what can't be done."""
+    parser = argparse.ArgumentParser(
+        description="Translate English texts into French, with the Transformer of notebook 17. Prints a line for each text; "
+                    "which model it is, and which words it doesn't know, goes to the error stream.")
+    parser.add_argument("texts", nargs="*", metavar="TEXT", help="a sentence in quotes; without any, the lines of standard "
+                                                                 "input")
+    parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
+                        help="a folder that Translator.save or SubwordTranslator.save wrote (default: the course's, "
+                             "data/checkpoints/multi30k if it's there, else data/checkpoints/translation)")
+    parser.add_argument("--beam", type=int, default=5, metavar="N",
+                        help="candidates that are kept after each word (default: 5; 1 is greedy)")
+    chosen = parser.parse_args(arguments)
+    if not 1 <= chosen.beam <= 100:
+        parser.error(f"--beam is {chosen.beam}; use a whole number from 1 to 100")
+    try:
+        texts = texts_of(chosen.texts)                  # first of all: what comes next takes seconds
+        folder = chosen.folder or default_folder()
+        translator = load_translator(folder)
+        _say(sys.stderr, f"model: {_named(folder, translator)}")
+        for text in texts:
+            if words := unknown_words(translator, text):
+                _say(sys.stderr, f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}")
+        for text in translator.translate(texts, beam=chosen.beam):
+            _say(sys.stdout, text.replace("\n", " "))
+    except (OSError, ValueError) as error:
+        parser.error(" ".join(str(error).split()))
+    return 0
+
+
+def _named(folder: Path, translator) -> str:
+    """The folder, and for the course's own what it was trained on."""
+    from course_utils.files.paths import CHECKPOINTS, ROOT
+
+    if folder.resolve().parent != CHECKPOINTS.resolve() or folder.name not in ABOUT:
+        return str(folder)
+    words = len(translator.source_words.words) - 4 if folder.name == COURSE else 0
+    return f"{folder.resolve().relative_to(ROOT).as_posix()}, {ABOUT[folder.name].format(words=words)}"
+
+
+def _say(stream, text: str) -> None:
+    """Print a line in characters that this stream can show."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
