@@ -7,6 +7,7 @@ from datasets import Dataset, DatasetDict
 from small_corpora import made_translations
 
 from course_utils.encoder_decoder import Transformer, TransformerConfig
+from course_utils.experiments.results import read_runs
 from course_utils.experiments.runner import run_missing
 from course_utils.experiments.sets import find_set
 from course_utils.experiments.sets import multi30k as made
@@ -57,7 +58,7 @@ def test_both_kinds_of_network_have_equally_many_parameters_to_five_per_cent():
 
 
 def test_rows_that_are_compared_differ_in_the_network_alone():
-    attention, recurrent = made.ROWS["Transformer"], made.ROWS["recurrent, equal steps"]
+    attention, recurrent = made.ROWS["Transformer, 20 minutes"], made.ROWS["recurrent, equal steps"]
     assert attention | {"network": "recurrent"} == recurrent
     assert made.ROWS["recurrent, as many minutes"] | {"epochs": recurrent["epochs"]} == recurrent
     assert made.ROWS[made.HOUR] | {"epochs": attention["epochs"]} == attention
@@ -106,11 +107,11 @@ def check_tables(runs):
 
 
 def test_the_mean_over_seeds_has_an_interval_for_sentences_and_for_seeds(small):
-    run = made.run("Transformer", 0, None)
+    run = made.run("Transformer, 20 minutes", 0, None)
     runs = []
     for seed, score in enumerate((40.0, 44.0)):
         scored = {**run["test"]["beam"], "bleu": {**run["test"]["beam"]["bleu"], "score": score, "half": 3.0}}
-        runs.append({**run, "model": "Transformer", "seed": seed, "change": made.describe("Transformer"),
+        runs.append({**run, "model": "Transformer", "seed": seed, "change": made.describe(made.HOUR),
                      "test": {**run["test"], "beam": scored}})
     half = (3**2 + (1.96 * 8**0.5 / 2**0.5) ** 2) ** 0.5
     assert f"| 2 | 42.0 ± {half:.1f} |" in translations_table(runs)
@@ -155,3 +156,11 @@ def test_settings_change_with_the_recipe_and_with_the_texts(small, monkeypatch):
     monkeypatch.setitem(made.FIT, "warmup", 0.2)
     assert made.settings() != before
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("run", read_runs("multi30k"), ids=lambda run: f"{run['model']}-{run['seed']}")
+def test_the_runs_in_the_file_are_what_the_set_would_make_now(run):
+    assert run["change"] == made.describe(run["model"])
+    assert {"bleu", "chrf", "split_bleu", "seconds"} <= set(run["test"]["beam"]) and run["test"]["beam"]["sentences"] == 1000
+    steps = -(-29_000 // run["change"].get("batch_size", made.BATCH_SIZE)) * run["change"]["epochs"]
+    assert run["steps"] == steps and len(run["history"]) == run["change"]["epochs"]

@@ -16,6 +16,7 @@ from saved_classifiers import TEXTS, WORDS, folder, make, path_of, refused, rewr
 from course_utils.classifier import POOLINGS, POSITIONS, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DATA_FOLDER
 from course_utils.encoder_decoder import Translator
+from course_utils.experiments.subword_translator import SubwordTranslator
 from course_utils.experiments.translators import kept_translator
 from course_utils.files import InUse, locked
 from course_utils.language_model import LanguageModel, LanguageModelConfig
@@ -235,6 +236,11 @@ def test_the_models_that_come_with_the_course_still_load(path):
             assert kept_translator(file.stem)(SOURCE, SOURCE > 0, SOURCE).logits.isfinite().all()
         return
     assert holds_model(path)
+    if path.name == "multi30k":
+        assert SubwordTranslator.load(path).translate(["A dog runs."])[0].endswith(".")
+        assert "## Licence" in (path / "README.md").read_text(encoding="utf-8")
+        assert sum(file.stat().st_size for file in path.iterdir()) < 12_000_000
+        return
     if path.name == "translation":
         assert Translator.load(path).model(SOURCE, SOURCE > 0, SOURCE).logits.isfinite().all()
         return
