@@ -37,8 +37,10 @@ def mathml(latex: str, display: bool = False) -> str:
     from latex2mathml.converter import convert
 
     latex = latex.strip()
+    lined_up = latex.replace("{aligned}", "{align*}")      # the converter knows this one alone, and draws the same
     try:
-        result = convert(latex, display="block" if display else "inline")
+        result = convert(lined_up, display="block" if display else "inline")
+        tree = ElementTree.fromstring(result)
     except Exception as error:
         raise ValueError(f"the formula ${latex}$ can't be converted to MathML ({type(error).__name__}: {error}); "
                          "write it with simpler commands") from error
@@ -46,7 +48,6 @@ def mathml(latex: str, display: bool = False) -> str:
     if unknown:
         raise ValueError(f"the formula ${latex}$ has the command \\{unknown[1]}, which can't be converted to MathML; "
                          "write it with simpler commands")
-    tree = ElementTree.fromstring(result)
     tree.set("alttext", latex)
     _space_around_functions(tree)
     _space_around_signs(tree)
