@@ -1,6 +1,7 @@
 """The course's answers to the exercises of notebook 17, and what each known mistake would write."""
 
 import math
+from collections import Counter
 
 import torch
 from torch.nn import functional as F
@@ -34,6 +35,13 @@ def _cross(queries="x", keys="memory", values="memory", scale=lambda query, x: m
     return answer
 
 
+def _causal(x, memory, W_q, W_k, W_v, source_mask):
+    """The decoder's causal mask on top of the padding mask."""
+    scores = (x @ W_q) @ (memory @ W_k).mT / math.sqrt(W_q.shape[-1])
+    weights = scores.masked_fill(~(source_mask[:, None] & torch.ones_like(scores).bool().tril()), -1e9).softmax(dim=-1)
+    return weights @ (memory @ W_v), weights
+
+
 CROSS = Answers(
     cross_attention,
     mutants={
@@ -49,6 +57,9 @@ CROSS = Answers(
         "no-scaling": _cross(scale=lambda query, x: 1.0),
         "scaled-by-the-head": _cross(scale=lambda query, x: query.shape[-1]),
         "scaled-by-d": _cross(scale=lambda query, x: math.sqrt(x.shape[-1])),
+        "keys-and-values-exchanged": lambda x, memory, W_q, W_k, W_v, source_mask: cross_attention(
+            x, memory, W_q, W_v, W_k, source_mask),
+        "causal": _causal,
     },
 )
 
@@ -111,6 +122,20 @@ def _logarithm_of_the_mixture(logits, targets, smoothing, pad_id):
     return -p.log().gather(-1, targets[..., None])[..., 0][targets != pad_id].mean()
 
 
+def _divergence(logits, targets, smoothing, pad_id):
+    """Without the entropy of the target."""
+    vocab = logits.shape[-1]
+    q = (1 - smoothing) * F.one_hot(targets, vocab) + smoothing / vocab
+    return (torch.xlogy(q, q) - q * logits.log_softmax(dim=-1)).sum(dim=-1)[targets != pad_id].mean()
+
+
+def _no_padding_among_the_words(logits, targets, smoothing, pad_id):
+    log_p = logits.log_softmax(dim=-1)
+    others = (log_p.sum(dim=-1) - log_p[..., pad_id]) / (logits.shape[-1] - 1)
+    loss = (1 - smoothing) * -log_p.gather(-1, targets[..., None])[..., 0] - smoothing * others
+    return loss[targets != pad_id].mean()
+
+
 SMOOTHED = Answers(
     smoothed_loss,
     mutants={
@@ -126,6 +151,10 @@ SMOOTHED = Answers(
         "summed": _smoothed(counted=lambda loss, real: loss[real].sum()),
         "sentence-means": _smoothed(counted=lambda loss, real: ((loss * real).sum(1) / real.sum(1)).mean()),
         "no-minus": _smoothed(counted=lambda loss, real: -loss[real].mean()),
+        "divergence": _divergence,
+        "no-padding-among-the-words": _no_padding_among_the_words,
+        "softmax-first": lambda logits, *others: smoothed_loss(logits.softmax(dim=-1), *others),
+        "pad-id-is-zero": lambda logits, targets, smoothing, pad_id: smoothed_loss(logits, targets, smoothing, 0),
     },
 )
 
@@ -147,6 +176,7 @@ WINNER = Answers(
         "no-alpha": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6)).argmax()),
         "longest": lambda log_p, lengths, alpha: int(lengths.argmax()),
         "lowest": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6) ** alpha).argmin()),
+        "five-sixths": lambda log_p, lengths, alpha: int((log_p / (5 / 6 + lengths) ** alpha).argmax()),
         "probabilities": lambda log_p, lengths, alpha: int((log_p.exp() / ((5 + lengths) / 6) ** alpha).argmax()),
     },
 )
@@ -178,6 +208,27 @@ def _write(position=lambda done: done, reads=lambda begin, words: words[-1] if w
     return answer
 
 
+def _reads_again(step, begin, end, max_len):
+    """All words are handed over again before each new one."""
+    words = [begin]
+    while len(words) <= max_len:
+        for position, word in enumerate(words):
+            log_p = step(word, position)
+        if int(log_p.argmax()) == end:
+            break
+        words.append(int(log_p.argmax()))
+    return words[1:]
+
+
+def _asks_twice(step, begin, end, max_len):
+    """Once for the end, once for the word."""
+    words, last = [], begin
+    while len(words) < max_len and int(step(last, len(words)).argmax()) != end:
+        last = int(step(last, len(words)).argmax())
+        words.append(last)
+    return words
+
+
 WRITE = Answers(
     write_greedily,
     mutants={
@@ -191,6 +242,8 @@ WRITE = Answers(
         "begin-kept": _write(returns=lambda words, begin, end: [begin, *words]),
         "one-too-many": _write(limit=lambda most: most + 1),
         "one-too-few": _write(limit=lambda most: most - 1),
+        "reads-again": _reads_again,
+        "asks-twice": _asks_twice,
         "least-probable": _write(choose=lambda log_p: log_p.argmin()),
     },
 )
@@ -226,6 +279,29 @@ def _precision(hits=None, possible=lambda own, wanted: len(own), whole=None, siz
     return answer
 
 
+def _with_brevity(translations, references, n):
+    ours, theirs = (sum(map(len, side)) for side in (translations, references))
+    return ngram_precision(translations, references, n) * min(1.0, math.exp(1 - theirs / ours))
+
+
+def _up_to_n(translations, references, n):
+    product = math.prod(ngram_precision(translations, references, size) for size in range(1, n + 1))
+    return product ** (1 / n)
+
+
+def _runs(make):
+    """The precision of other runs: make(tokens, n) -> list."""
+    def answer(translations, references, n):
+        pairs = [[Counter(make(side, n)) for side in pair] for pair in zip(translations, references)]
+        return sum((own & wanted).total() for own, wanted in pairs) / max(1, sum(own.total() for own, _ in pairs))
+    return answer
+
+
+def _at_the_same_position(translations, references, n):
+    pairs = [(_grams(t, n), _grams(r, n)) for t, r in zip(translations, references)]
+    return sum(a == b for own, wanted in pairs for a, b in zip(own, wanted)) / max(1, sum(len(own) for own, _ in pairs))
+
+
 def _of_the_whole_text(translations, references, n):
     joined = [[word for sentence in side for word in sentence] for side in (translations, references)]
     return ngram_precision([joined[0]], [joined[1]], n)
@@ -241,6 +317,12 @@ PRECISION = Answers(
         "mean-of-sentences": _precision(whole=lambda pairs: sum(h / max(1, p) for h, p in pairs) / len(pairs)),
         "clipped-by-all-words": _of_the_whole_text,
         "single-words": _precision(size=lambda n: 1),
+        "with-brevity": _with_brevity,
+        "up-to-n": _up_to_n,
+        "any-order": _runs(lambda tokens, n: [tuple(sorted(gram)) for gram in _grams(tokens, n)]),
+        "tails": _runs(lambda tokens, n: [tuple(tokens[i : i + n]) for i in range(len(tokens))]),
+        "last-run-left-out": _runs(lambda tokens, n: _grams(tokens, n)[:-1]),
+        "at-the-same-position": _at_the_same_position,
         "percent": lambda translations, references, n: 100 * ngram_precision(translations, references, n),
     },
 )

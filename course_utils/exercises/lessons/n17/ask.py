@@ -22,6 +22,10 @@ def _context(case: Case) -> str:
     return f"the largest difference of your context is {gap(case, 'context'):.3f}."
 
 
+def _weights(case: Case) -> str:
+    return f"the largest difference of your weights is {gap(case, 'weights'):.3f}."
+
+
 def _largest(case: Case) -> str:
     return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
 
@@ -55,6 +59,10 @@ CROSS = Exercise(
         Mistake("scaled-by-the-head", _largest, "You divide by the width itself. It's the square root of it."),
         Mistake("scaled-by-d", _largest, "You divide by the root of the model's width, d. The dot products are of vectors "
                 "of width d_head."),
+        Mistake("keys-and-values-exchanged", _weights, "W_k and W_v are exchanged: W_k makes the keys, which a query is "
+                "compared with, and W_v the values, which are mixed."),
+        Mistake("causal", _weights, "You put the causal mask over the source, too. The whole source is there from the "
+                "start: only its padding is hidden."),
     ),
     properties=(
         Property(lambda case: isinstance(case.weights, str) or case.weights.shape != case.right["weights"].shape, _shape,
@@ -62,7 +70,7 @@ CROSS = Exercise(
         Property(lambda case: (case.weights.sum(-1) - 1).abs().max() > 1e-3, row_sums, "Each row spreads a weight of one."),
         Property(lambda case: (case.weights * ~case.inputs[5][:, None]).max() > 1e-4, _on_padding, "Padding must get no "
                  "weight."),
-        Property(lambda case: gap(case, "weights") > 1e-3, _largest, "Each row sums to one over real words. Which vectors "
+        Property(lambda case: gap(case, "weights") > 1e-3, _weights, "Each row sums to one over real words. Which vectors "
                  "are compared, by which matrices, and how is the product scaled?"),
         Property(lambda case: gap(case, "context") > 1e-3, _context, "The weights are right. Mix the values with them."),
     ),
@@ -97,6 +105,7 @@ SHIFT = Exercise(
     probes=probes.shift_probes, observe=probes.observe_shift,
     signature="read_asked_mask(target_ids (batch, target + 1)) -> read (batch, target), asked (batch, target), mask "
     "(target, target)",
+    not_finite="That's a mask to add to the scores. Here it's one of True and False: True where a row may look.",
     mistakes=(
         Mistake("not-shifted", _first_rows, "Each word is asked for where it's read, so the model learns to copy its own "
                 "input, and its loss falls to nearly 0."),
@@ -170,13 +179,21 @@ SMOOTHED = Exercise(
         Mistake("sentence-means", _counted, "You average each sentence first. A word in a short sentence then counts for "
                 "more than one in a long sentence."),
         Mistake("no-minus", _loss, "The sign is missing: ln p is negative."),
+        Mistake("divergence", _loss, "That's the divergence from the target, which is 0 where the two are equal. The "
+                "cross-entropy is larger by the target's entropy. The gradients are the same.", convention=True),
+        Mistake("no-padding-among-the-words", _vocabulary, "You leave <pad> out when you spread the smoothing, so "
+                "vocab - 1 words share it. That's sensible, but here every word of the vocabulary gets its part.",
+                convention=True),
+        Mistake("softmax-first", _loss, "You turn the logits into probabilities, and then take log_softmax of those. Its "
+                "input is the logits."),
+        Mistake("pad-id-is-zero", _counted, "You leave out the targets that are 0. Here it's `pad_id` that's padding, "
+                "and it isn't always 0."),
     ),
     properties=(
-        Property(lambda case: case.inputs[2] == 0 and gap(case) > 1e-3, _counted, "Here nothing is smoothed, so it's plain "
-                 "cross-entropy: the mean of -ln p of the right words that aren't padding."),
-        Property(lambda case: case.inputs[3] > 0 and gap(case) > 1e-3, _counted, "Here pad_id isn't 0. Leave out the "
-                 "targets "
-                 "that equal it, whatever it is."),
+        Property(lambda case: case.inputs[2] == case.inputs[3] == 0 and gap(case) > 1e-3, _counted, "Here nothing is "
+                 "smoothed, so it's plain cross-entropy: the mean of -ln p of the right words that aren't padding."),
+        Property(lambda case: case.inputs[2] == 0 and gap(case) > 1e-3, _counted, "Here pad_id isn't 0. Leave out the "
+                 "targets that equal it, whatever it is."),
         Property(lambda case: gap(case) > 1e-3, _vocabulary, "Without smoothing yours is right. Of the target's "
                  "probability, "
                  "how much does the right word get, and how much each of the others?"),

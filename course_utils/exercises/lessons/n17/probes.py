@@ -66,7 +66,8 @@ def observe_shift(function, target_ids):
 
 
 def smoothing_probes(generator: torch.Generator) -> list[tuple]:
-    """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; no smoothing; much of it, one word."""
+    """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; without smoothing, both; much of it, one word.
+    """
     def draw(batch, length, vocab, lengths, smoothing, pad_id):
         logits = 2 * torch.randn(batch, length, vocab, generator=generator)
         targets = torch.randint(1, vocab - 1, (batch, length), generator=generator)
@@ -74,7 +75,7 @@ def smoothing_probes(generator: torch.Generator) -> list[tuple]:
         return logits, targets.masked_fill(~real, pad_id), smoothing, pad_id
 
     return [draw(3, 5, 7, [5, 2, 3], 0.2, 0), draw(2, 4, 6, [1, 4], 0.1, 5), draw(2, 3, 9, [3, 2], 0.0, 0),
-            draw(1, 2, 4, [1], 0.6, 0)]
+            draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0)]
 
 # ---------------------------------------------------------------- 17.4 which candidate wins
 
@@ -89,7 +90,8 @@ def winner_probes(generator: torch.Generator) -> list[tuple]:
         close = i % 3 == 2                              # as probable, whatever their length
         log_p = -4 - 0.8 * drawn if close else (-0.9 - 0.5 * drawn) * ((5 + lengths) / 6) ** alpha
         probes.append((log_p, lengths, alpha))
-    return probes
+    short = torch.tensor([-1.0, -2.5]), torch.tensor([1, 3])      # where 5 / 6 of a word more or less decides
+    return [*probes, (*short, 1.0)]
 
 # ---------------------------------------------------------------- 17.5 write with a cache
 
@@ -140,7 +142,8 @@ def observe_writing(function, writer, begin, end, max_len):
 
 
 def precision_probes(generator: torch.Generator) -> list[tuple]:
-    """(translations, references, n): words that come too often, sentences of different lengths, some shorter than n."""
+    """(translations, references, n): words that come too often, sentences of different lengths, some shorter than n;
+    translations shorter than their references."""
     words = "la une petite voiture rouge maison dans rue".split()
 
     def draw(lengths, n):
@@ -150,4 +153,7 @@ def precision_probes(generator: torch.Generator) -> list[tuple]:
         return translations, references, n
 
     return [([["la"] * 4], ["la petite voiture rouge".split()], 1), draw([6, 11, 4], 1), draw([9, 5, 7], 2),
-            draw([12, 3, 8], 3), ([["la", "rue"], ["une"]], [["la", "maison"], ["une", "rue"]], 4)]
+            draw([12, 3, 8], 3), ([["la", "rue"], ["une"]], [["la", "maison"], ["une", "rue"]], 4),
+            ([["la", "rue", "petite", "la"], ["une", "maison"]],
+             ["la petite rue dans la petite maison".split(), "une rouge maison".split()], 1),
+            (["la rouge voiture".split(), "une rue".split()], ["la voiture rouge".split(), "une rue".split()], 2)]

@@ -29,6 +29,8 @@ WINNER = Exercise(
         Mistake("power-of-the-length", _chosen, "You divide by length to the power of alpha. Wu's penalty has 5 more words "
                 "and begins at 1: (5 + length) / 6.", convention=True),
         Mistake("no-alpha", _chosen, "The exponent alpha is missing. At alpha = 0 the penalty must do nothing."),
+        Mistake("five-sixths", _chosen, "You divide the 5 alone by 6. Brackets: ((5 + length) / 6), and that to the power "
+                "of alpha."),
         Mistake("longest", _chosen, "You always take the longest one. The penalty makes up for the length; it doesn't "
                 "reward it."),
         Mistake("lowest", _chosen, "You take the lowest score. Scores are negative here, and the highest is the best."),
@@ -81,6 +83,10 @@ WRITE = Exercise(
         Mistake("begin-kept", _how_many, "The beginning is in your list. The model read it; it didn't write it."),
         Mistake("one-too-many", _how_many, "Where no end comes, your list is one word too long."),
         Mistake("one-too-few", _how_many, "Where no end comes, your list is one word too short."),
+        Mistake("reads-again", _words, "You hand over all words at every step. `step` keeps what it has read: each "
+                "word goes in once, when it's new."),
+        Mistake("asks-twice", _words, "`step` is called twice for a word, once for the end and once for the word. Each "
+                "call puts the word into the cache again: call it once, and keep the result."),
         Mistake("least-probable", _words, "You choose the least probable word. Log-probabilities are negative: the one "
                 "nearest to 0 is the largest."),
     ),
@@ -126,6 +132,18 @@ PRECISION = Exercise(
         Mistake("clipped-by-all-words", _la, "You join the sentences first. Then n-grams reach from one sentence into the "
                 "next, and a word may be found in another sentence's reference."),
         Mistake("single-words", _la, "You count single words, whatever n is. An n-gram is a run of n words."),
+        Mistake("with-brevity", _la, "The brevity penalty is in it. BLEU multiplies by it once, at the very end; this is "
+                "one n's precision."),
+        Mistake("up-to-n", _la, "You take the mean of the precisions for 1 to n. Here it's n alone; BLEU takes the mean "
+                "later."),
+        Mistake("any-order", _la, "Your n-grams are sorted, so voiture rouge counts as rouge voiture. The order of the "
+                "words is what n-grams are for."),
+        Mistake("tails", _la, "Runs of fewer than n words at a sentence's end are counted, too. A sentence of m words has "
+                "m - n + 1 runs of n words."),
+        Mistake("last-run-left-out", _la, "The last run of each sentence is missing. A sentence of m words has m - n + 1 "
+                "runs of n words, and range() leaves its end out."),
+        Mistake("at-the-same-position", _la, "An n-gram counts only where the reference has it at the same position. It "
+                "may be anywhere in its sentence."),
         Mistake("percent", _la, "That's in per cent. Return a number from 0 to 1."),
     ),
     properties=(
