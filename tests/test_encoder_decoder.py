@@ -1,5 +1,7 @@
 """The decoder block, the stack and the whole Transformer equal the library's; padding, masks, steps and errors."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given
@@ -255,6 +257,28 @@ def test_the_loss_shifts_leaves_padding_out_and_refuses_what_it_can_not_use():
         smoothed_cross_entropy(torch.zeros(1, 2, 7), torch.zeros(1, 2, dtype=torch.long))
     with pytest.raises(ValueError, match="smoothing=1.0"):
         smoothed_cross_entropy(torch.zeros(1, 2, 7), torch.ones(1, 2, dtype=torch.long), smoothing=1.0)
+
+
+def test_the_loss_asks_for_the_word_that_follows_the_one_that_is_read():
+    follows = {BEGIN: 5, 5: 8, 8: 6, 6: END}
+
+    class Oracle(torch.nn.Module):
+        """Sure of the word that `choose` names for each word that was read."""
+
+        def __init__(self, choose):
+            super().__init__()
+            self.choose = choose
+
+        def forward(self, source_ids, source_mask, target_ids):
+            self.read = target_ids.tolist()
+            chosen = torch.tensor([[self.choose(word) for word in row] for row in self.read])
+            return SimpleNamespace(logits=30.0 * F.one_hot(chosen, 11))
+
+    pairs = EncodedPairs([[4, 5], [6]], [[BEGIN, 5, 8, 6, END], [BEGIN, 5, 8, 6, END]])
+    batch = next(PairBatches(pairs, 2).batches(None))
+    knows, copies = Oracle(lambda word: follows.get(word, 4)), Oracle(lambda word: word)
+    assert SmoothedLoss(0.0)(knows, batch)[0] < 1e-4 and SmoothedLoss(0.0)(copies, batch)[0] > 20
+    assert knows.read == [[BEGIN, 5, 8, 6]] * 2
 
 
 def test_fit_trains_it_and_a_copied_sentence_is_learned():
