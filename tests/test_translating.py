@@ -102,6 +102,29 @@ def test_a_beam_of_one_is_greedy_and_a_wider_one_never_scores_worse_here():
     assert better > 3
 
 
+def by_hand_beam(model: Table, source: int, beam: int, alpha: float, longest: int) -> list[tuple[list[int], bool]]:
+    """The same search without stopping early: the beam's best candidates and whether they ended."""
+    kept, finished = [((), 0.0)], []
+    for length in range(1, longest + 1):
+        grown = sorted(((total + value, words, word) for words, total in kept
+                        for word, value in enumerate(model.log_p((source, BEGIN, *words)).tolist()) if value > -math.inf),
+                       reverse=True)
+        finished += [(total / length_penalty(length, alpha), words) for total, words, word in grown[:beam] if word == END]
+        kept = [((*words, word), total) for total, words, word in grown if word != END][:beam]
+    ended = [list(words) for _, words in sorted(finished, reverse=True)[:beam]]
+    return [(words, True) for words in ended] + [(list(words), False) for words, _ in kept[: beam - len(ended)]]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
+def test_a_narrow_beam_keeps_what_a_search_by_hand_keeps_and_stopping_early_loses_nothing(beam, alpha):
+    for seed in range(10):
+        model = Table(8, seed)
+        found = beam_search(model, SOURCES, SOURCES > 0, beam, alpha, max_len=7)
+        for source, candidates in zip(SOURCES.sum(dim=1).tolist(), found):
+            assert [(c.ids, c.ended) for c in candidates] == by_hand_beam(model, source, beam, alpha, 7)
+
+
 def test_a_sentence_alone_and_in_a_batch_gets_the_same_candidates():
     model = Table(8, 5)
     together = beam_search(model, SOURCES, SOURCES > 0, beam=3, max_len=9)
