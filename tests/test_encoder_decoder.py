@@ -201,6 +201,15 @@ def test_a_source_of_padding_alone_gives_finite_logits():
     assert model(source * 0, mask & False, target).logits.isfinite().all()
 
 
+def test_words_go_in_times_the_root_of_the_width_and_come_out_by_the_same_matrix():
+    model, x = model_of(positions="none"), torch.randn(2, 16)
+    for embedding in (model.source_embedding, model.target_embedding):
+        torch.testing.assert_close(model.embed(embedding, torch.tensor([[5, 7]]))[0], 4 * embedding.weight[[5, 7]])
+    torch.testing.assert_close(model.logits(x), x @ model.target_embedding.weight.T)
+    free = model_of(tied=False)
+    torch.testing.assert_close(free.logits(x), x @ free.output.weight.T)
+
+
 def test_tying_saves_a_matrix_and_dropout_is_for_training():
     sizes = [sum(p.numel() for p in model_of(tied=tied).parameters()) for tied in (False, True)]
     assert sizes[0] - sizes[1] == 11 * 16

@@ -133,6 +133,19 @@ def test_a_sentence_alone_and_in_a_batch_gets_the_same_candidates():
         assert [c.ids for c in alone] == [c.ids for c in candidates]
 
 
+def test_padding_and_the_beginning_are_never_written_and_take_no_probability():
+    class Padded(Table):
+        def step(self, last_ids, state):
+            logits, state = super().step(last_ids, state)
+            logits[:, [PAD, BEGIN]] = 50.0
+            return logits, state
+
+    found, expected = (beam_search(model(8, 3), SOURCES, SOURCES > 0, beam=3, max_len=6) for model in (Padded, Table))
+    for ours, theirs in zip(found, expected):
+        assert [c.ids for c in ours] == [c.ids for c in theirs]
+        assert [c.log_probability for c in ours] == pytest.approx([c.log_probability for c in theirs], abs=1e-4)
+
+
 def test_what_reaches_the_limit_is_cut_and_says_that_it_did_not_end():
     class Endless(Table):
         def log_p(self, words):
@@ -180,6 +193,8 @@ def test_bleu_by_hand():
     short = bleu(["a b c d".split()], ["a b c d e f".split()])
     assert short.brevity_penalty == pytest.approx(math.exp(1 - 6 / 4)) and short.precisions == [1, 1, 1, 1]
     assert bleu([[]], [["a"]]).score == 0
+    together = bleu(["a b c d e f".split(), "a b".split()], ["a b c d".split(), "a b c d".split()])
+    assert together.brevity_penalty == 1                # 8 words against 8: a long one makes up for a short one
 
 
 def test_bleu_refuses_what_it_cannot_compare():
