@@ -26,6 +26,10 @@ math {{ font-family: "STIX Two Math", "Cambria Math", math; font-size: 1.08em; }
   math:not([display="block"]) :is(msqrt, mroot) {{ margin-right: -0.36em; }}
 }}
 math[display="block"] {{ display: block math; margin: 0.9em auto; overflow-x: auto; overflow-y: hidden; }}
+/* Chromium doesn't read the attribute: without this, aligned lines would be centred */
+mtd[columnalign="right"] {{ text-align: right; padding-right: 0; }}
+mtd[columnalign="left"] {{ text-align: left; }}
+mtd[columnalign="right"] + mtd[columnalign="left"] {{ padding-left: 0.28em; }}
 """
 
 
@@ -112,6 +116,7 @@ def write_font(folder: Path, formulas: str) -> None:
     with as_file(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source:
         font = TTFont(source)
     wanted = set(range(0x20, 0x7F)) | set(range(0x391, 0x3F7)) | set(range(0x1D434, 0x1D7D0)) | {ord(c) for c in formulas}
+    wanted.add(0x210E)                                     # the italic h, which Unicode has apart from the other letters
     subsetter = Subsetter(options)
     subsetter.populate(unicodes=wanted | {ord(c) for c in "−×·÷±≤≥≠≈∞√∑∏∫∂∇∈→←⋅…⊙ℝ‖|()[]{}′⏞⏟‾̂̃̄⃗"})
     subsetter.subset(font)

@@ -5,8 +5,10 @@ Needs no browser, but the packages of the site.
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.tools.mathematics import FONT_FILE, mathml, write_font
@@ -60,6 +62,18 @@ def test_the_spaces_are_those_of_print(latex, part):
     assert part in bare(latex)
 
 
+def test_aligned_lines_are_the_rows_of_a_table_and_no_sign_is_left_over():
+    tree = ElementTree.fromstring(mathml(r"\begin{aligned} r &= a \\ n &= b + c \end{aligned}", display=True))
+    rows = [["".join(cell.itertext()) for cell in row] for row in tree.iter() if row.tag.endswith("}mtr")]
+    assert rows == [["r", "=a"], ["n", "=b+c"]] and "&" in tree.get("alttext")
+
+
+@pytest.mark.parametrize("latex", [r"\frac{1}{", "a & b"])
+def test_what_cannot_be_converted_is_an_error_that_shows_the_formula(latex):
+    with pytest.raises(ValueError, match="can't be converted to MathML"):
+        mathml(latex)
+
+
 def test_a_command_that_nobody_knows_is_an_error_that_names_it():
     with pytest.raises(ValueError, match="nosuch"):
         mathml(r"\nosuch x")
@@ -69,4 +83,5 @@ def test_the_font_comes_with_its_licence(tmp_path):
     write_font(tmp_path, mathml(r"\sqrt{d_k}"))
     licence = (tmp_path / "STIXTwoMath-LICENSE.txt").read_text(encoding="utf-8")
     assert (tmp_path / FONT_FILE).stat().st_size > 50_000
+    assert {ord("x"), 0x1D465, 0x210E} <= TTFont(tmp_path / FONT_FILE).getBestCmap().keys()  # x and italics
     assert licence.startswith("Copyright") and "SIL OPEN FONT LICENSE Version 1.1" in licence and "TERMINATION" in licence
