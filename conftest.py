@@ -12,6 +12,10 @@ import pytest  # noqa: E402
 import saved_outputs  # noqa: E402
 from nbval.plugin import IPyNbCell  # noqa: E402
 
+from course_utils.tools.notebooks import without_models  # noqa: E402
+
+without_models()                                          # outputs were saved without them
+
 
 def pytest_configure(config):
     """Elsewhere than on Linux x86 the notebooks run without a comparison of what they print (see saved_outputs)."""

@@ -1,5 +1,6 @@
 """Notebooks are found by their names, and every saved one is what a run left behind."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -204,3 +205,11 @@ def test_the_menus_that_the_pages_name_are_those_of_jupyterlab():
     texts = [path.read_text(encoding="utf-8") for path in [*folder.glob("static/*.js"), *folder.glob("schemas/**/*.json")]]
     assert len(texts) > 100
     assert [name for name in sorted(quoted) if not any(f'"{name}"' in text or f'"&{name}"' in text for text in texts)] == []
+
+
+def test_saved_outputs_are_compared_without_the_models_that_a_machine_has(monkeypatch, tmp_path):
+    for name in ("COURSE_MODELS", "COURSE_DOWNLOAD", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    notebooks.without_models()
+    assert "COURSE_MODELS" not in os.environ and "COURSE_DOWNLOAD" not in os.environ
+    assert not Path(os.environ["HF_HUB_CACHE"]).exists()
