@@ -102,7 +102,7 @@ def test_the_library_writes_the_same(tmp_path, positions, norm_first):
 
 @each_class
 def test_dropout_and_limits_are_those_of_the_configuration(tmp_path, positions, norm_first):
-    config = drawn_config(3, positions, norm_first)
+    config = dataclasses.replace(drawn_config(3, positions, norm_first), dropout=0.2, attention_dropout=0.3)
     model = shaken(Transformer(config), 3)
     theirs = AutoModelForSeq2SeqLM.from_pretrained(save_transformer(model, tmp_path / "it"))
     assert theirs.config.dropout == theirs.config.activation_dropout == config.dropout
