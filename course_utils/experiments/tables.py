@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
+from course_utils.experiments.course_translation_table import translators_table, translators_words
 from course_utils.experiments.fine_tuning_table import LABELS, fine_tuning_table, fine_tuning_words, labels_table
 from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
 from course_utils.experiments.translation_tables import (
@@ -226,6 +227,11 @@ def results_page(folder: Path = FOLDER) -> str:
     if code and networks and elsewhere:
         parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
                   AFTER_ELSEWHERE, names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
+    recurrent = read_runs("recurrent_attention", folder)
+    if recurrent:
+        others = [read_runs(name, folder) for name in ("luong_variants", "translation")]
+        parts += ["## Translation, on the course's own corpus", translators_words(recurrent),
+                  translators_table(recurrent, *others)]
     translated = read_runs("multi30k", folder)
     if translated:
         parts += ["## Translation", translations_words(translated), translations_table(translated), BY_LENGTH,

@@ -12,6 +12,8 @@ steps on the same batches. The epoch is chosen by the loss on the validation spl
 import functools
 import time
 
+from torch import nn
+
 from course_utils.baselines import IBMModel1
 from course_utils.experiments.results import fingerprint
 from course_utils.experiments.runner import ResultSet
@@ -74,25 +76,32 @@ def new_translator(model: str, seed: int) -> Seq2Seq:
 
 def run(model: str, seed: int, state) -> dict:
     """Train one translator with `fit` and score it on the test split; or align the test split without one."""
-    corpus = translation_corpus()
-    test, gold = corpus.splits["test"], gold_links(corpus.splits["test"])
     if model in ALIGNERS:
-        return align(model, corpus, gold)
+        corpus = translation_corpus()
+        return align(model, corpus, gold_links(corpus.splits["test"]))
     net = new_translator(model, seed)
+    about = train_and_score(net, seed, state, aligns=ROWS[model]["score"] != "none")
+    if seed == 0 and model in KEPT:
+        keep_translator(KEPT[model], net)
+    return about
+
+
+def train_and_score(net: nn.Module, seed: int, state, aligns: bool = True) -> dict:
+    """Train a translator by this set's recipe, and score it on the test split; `aligns`: its attention's alignments, too."""
+    corpus = translation_corpus()
+    test, pairs = corpus.splits["test"], corpus.pairs["test"]
     data, validation = (PairBatches(corpus.pairs[split], BATCH_SIZE) for split in ("train", "validation"))
     result = fit(net, data, MeanLoss(validation, teacher_forcing_loss), loss_of=teacher_forcing_loss, seed=seed,
                  checkpoint=state, progress=False, **FIT)
     lengths = [length_group(len(words)) for words in test["source_tokens"]]
     unseen = ["unseen" if new else "seen" for new in test["unseen"]]
     groups = {"length": lengths, "kind": test["kind"], "combination": unseen}
-    if seed == 0 and model in KEPT:
-        keep_translator(KEPT[model], net)
     return {
         "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
         "steps": len(data) * len(result.history), "best_epoch": result.best_epoch,
         "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
-        "test": translation_scores(net, corpus.pairs["test"], groups),
-        "alignment": None if ROWS[model]["score"] == "none" else alignment_scores(net, corpus.pairs["test"], gold),
+        "test": translation_scores(net, pairs, groups),
+        "alignment": alignment_scores(net, pairs, gold_links(test)) if aligns else None,
     }
 
 
