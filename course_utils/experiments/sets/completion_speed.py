@@ -22,7 +22,7 @@ from course_utils.experiments.timing import interleaved, machine
 from course_utils.experiments.timing import row as compared
 from course_utils.files.paths import ROOT
 
-CONTEXT, PLACES, TURNS = 256, 40, 5
+CONTEXT, PLACES, TURNS = 256, 40, 11
 LENGTHS, REPEATED = (64, 128, 256, 511), 15
 
 
