@@ -1,5 +1,7 @@
 """Wrong answers that learners may write to the exercises of notebook 16: each gets the name it deserves, or none."""
 
+import re
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -85,7 +87,7 @@ WRONG = [
     ("16.3", loss(but_last, but_first, arrange=viewed), "viewed", "doesn't exchange two dimensions"),
     ("16.3", loss(lambda ids: ids[:, :-2], lambda ids: ids[:, 1:-1]), "last-column-cut", "one column too few"),
     ("16.3", loss(but_last, but_first, reduction="none"), "", "even on this batch"),
-    ("16.4", without_a_limit, "no-limit", "with max_len=3 you wrote [6, 4, 4, 8, 10]"),
+    ("16.4", without_a_limit, "no-limit", "Only END stops your loop"),
     ("16.4", skipping_the_end, "end-skipped", "stop there"),
     ("16.4", second_best, "", "The first word is wrong already"),
     ("16.4", handing_over_the_list, "", "it reads one id"),
@@ -100,3 +102,10 @@ def test_a_wrong_answer_is_named_rightly(number, answer, name, words):
     assert verdict.state == "wrong", verdict.text
     assert verdict.names == ((name,) if name else ()), verdict.text
     assert words in verdict.text, verdict.text
+
+
+def test_a_loop_without_a_limit_is_shown_both_lists_whole():
+    text = judge(find_exercise("16.4"), answers_to("16.4"), without_a_limit).text
+    lists = re.search(r"with max_len=3 you wrote \[([\d, ]+)\], expected \[([\d, ]+)\]", text)
+    written, expected = (words.split(", ") for words in lists.groups())
+    assert len(written) == 5 and written[:3] == expected

@@ -79,14 +79,16 @@ class Steps:
 
 def write_probes(generator: torch.Generator) -> list[tuple]:
     """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one."""
-    def steps(path, vocab_size=12):
-        """From BEGIN along the path; off it, other words at random, never END."""
+    def steps(pattern, vocab_size=12):
+        """From BEGIN along a path: random words for letters, then END. Off it, other words at random, never END."""
+        words = dict(zip("abcd", (torch.randperm(vocab_size - 4, generator=generator) + 4).tolist()))
+        path = [*(words[letter] for letter in pattern), 3]
         table = torch.randint(4, vocab_size, (len(path) + 6, vocab_size), generator=generator)
         for k, (last, best) in enumerate(zip([2, *path], path)):
             table[k, last] = best
         return Steps(table)
 
-    return [(steps([5, 9, 5, 7, 3]), 0, 8), (steps([6, 4, 4, 8, 10, 3]), 0, 3), (steps([3]), 0, 4), (steps([7, 3]), 0, 2)]
+    return [(steps("abac"), 0, 8), (steps("abbcd"), 0, 3), (steps(""), 0, 4), (steps("a"), 0, 2)]
 
 
 def observe_writing(function, step, state, max_len):
