@@ -67,16 +67,51 @@ def test_the_predicted_centre_learns():
 
 
 def test_without_feeding_and_window_it_is_the_translator_of_notebook_16():
-    seed_everything(0)
-    known = Seq2Seq(Seq2SeqConfig(12, 11, d_model=5, d_hidden=6, score="general", when="after")).double().eval()
-    ours = translator()
-    renamed = {name.replace("decoder.attention.", "attention.general.").replace("decoder.", ""): tensor
-               for name, tensor in known.state_dict().items()}
-    ours.load_state_dict({name.removesuffix("_l0") if name.startswith("rnn.") else name: tensor
+    known = Seq2Seq(Seq2SeqConfig(12, 11, d_model=5, d_hidden=6, score="general", when="after", dropout=0.5)).double()
+    ours = translator(dropout=0.5)
+    renamed = {name.replace("attention.W", "attention.general.W"): tensor for name, tensor in known.state_dict().items()}
+    ours.load_state_dict({name.removesuffix("_l0") if name.startswith("decoder.rnn") else name: tensor
                           for name, tensor in renamed.items()})
-    expected = known(SOURCE, SOURCE != PAD, TARGET, need_weights=True)
-    for part, theirs in zip(ours(SOURCE, SOURCE != PAD, TARGET, need_weights=True), expected):
-        torch.testing.assert_close(part, theirs, rtol=0, atol=1e-12)
+    for training in (False, True):                                         # with dropout in the same places
+        results = []
+        for model in (known.train(training), ours.train(training)):
+            seed_everything(4)
+            results.append(model(SOURCE, SOURCE != PAD, TARGET, need_weights=True))
+        for part, theirs in zip(*results):
+            torch.testing.assert_close(part, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("feed, window", KINDS)
+def test_a_translation_step_by_step_is_the_papers(feed, window):
+    """Section 3: h_t = GRU([x_t; r_{t-1}], h_{t-1}), weights and context from h_t at t, r_t = tanh(W [h_t; c_t])."""
+    model = translator(feed, window)
+    decoder = model.decoder
+    with torch.no_grad():
+        memory, found = model.encode(SOURCE, SOURCE != PAD), model(SOURCE, SOURCE != PAD, TARGET, need_weights=True)
+        for row, length in enumerate((6, 3, 1)):
+            states, hidden = memory.states[row, :length], decoder.bridge(memory.summary[row]).tanh()
+            read = torch.zeros(5, dtype=torch.float64)
+            for t, word in enumerate(TARGET[row]):
+                x = decoder.embedding.weight[word]
+                hidden = decoder.rnn(torch.cat([x, read]) if feed else x, hidden)
+                weights = weights_by_formula(decoder.attention, hidden, states, t)
+                read = decoder.readout(torch.cat([hidden, weights @ states])).tanh()
+                torch.testing.assert_close(found.weights[row, t, :length], weights, rtol=0, atol=1e-12)
+                torch.testing.assert_close(found.logits[row, t], decoder.embedding.weight @ read, rtol=0, atol=1e-12)
+
+
+def test_dropout_spares_what_is_fed():
+    """Dropout on words and on what a word is scored from, as in notebook 16; `fed` is handed on whole."""
+    model = translator(True, dropout=0.9).train()
+    state = model.start(model.encode(SOURCE, SOURCE != PAD))
+    assert model.decoder.advance(torch.ones(3, 5, dtype=torch.float64), state).fed.ne(0).all()
+    assert (model.decoder.logits(torch.ones(50, 5, dtype=torch.float64)) == 0).any()
+
+
+def test_the_first_word_vectors_give_logits_of_about_1():
+    seed_everything(0)
+    vectors = LuongTranslator(12, 4000, d_model=16, d_hidden=6).decoder.embedding.weight
+    assert vectors.std().item() == pytest.approx(16**-0.5, rel=0.02)
 
 
 @pytest.mark.parametrize("feed, window", KINDS)

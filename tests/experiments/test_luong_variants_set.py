@@ -21,7 +21,7 @@ def test_all_translators_and_the_control_have_equally_many_parameters():
 
 def test_each_row_is_what_its_name_says():
     nets = {row: made.new_translator(row, 0) for row in made.ROWS}
-    assert {row: (net.feed, net.attention.window) for row, net in nets.items()} == {
+    assert {row: (net.decoder.feed, net.decoder.attention.window) for row, net in nets.items()} == {
         "input feeding": (True, "global"), "local-m": (False, "monotonic"), "local-p": (False, "predicted")}
 
 
