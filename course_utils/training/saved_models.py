@@ -27,6 +27,7 @@ import torch
 from torch import nn
 
 from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import Tokenizer
 from course_utils.training.saved_contents import (
     MANIFEST,
@@ -144,10 +145,11 @@ def _is_old_layout(folder: Path) -> bool:
 def read_model(folder, model_class: type, config_class: type, extra: Iterable[str] = ()) -> SavedModel:
     """Read and check what `write_model` wrote; `extra` are the entries of the configuration beside `config_class`'s.
 
-    Raises FileNotFoundError if the folder or one of its files isn't there, and ValueError for a file that is damaged,
-    changed or doesn't fit the others. Each message names the file and says what to do.
+    A name alone, such as "imdb", is a model that comes with the course (data/checkpoints), unless the working folder has
+    one of that name. Raises FileNotFoundError if the folder or one of its files isn't there, and ValueError for a file
+    that is damaged, changed or doesn't fit the others. Each message names the file and says what to do.
     """
-    parts = _read_parts(_folder(folder))
+    parts = _read_parts(_course_model(_folder(folder)))
     config, tensors, tokenizer, values = _checked(parts, model_class, config_class, extra)
     model = model_class(config)
     model.to(next((t.dtype for t in tensors.values()), torch.float32))
@@ -164,6 +166,12 @@ def _folder(named) -> Path:
     return Path(os.path.expanduser(named))
 
 
+def _course_model(folder: Path) -> Path:
+    """The course's own model of that name, if `folder` is a name alone and nothing here is called so; else `folder`."""
+    own = CHECKPOINTS / folder.name
+    return own if folder.name and folder == Path(folder.name) and not os.path.lexists(folder) and holds_model(own) else folder
+
+
 def holds_model(folder) -> bool:
     """Whether there is a model in the folder, of this or of the earlier layout; not whether it is whole."""
     folder = Path(folder)
@@ -173,7 +181,8 @@ def holds_model(folder) -> bool:
 def _read_parts(folder: Path) -> _Parts:
     if not os.path.exists(folder):
         raise FileNotFoundError(f"there is no folder {str(folder)[:200]}; give the folder that "
-                                "ReviewClassifier.save(folder) wrote")
+                                "ReviewClassifier.save(folder) wrote, or the name of a model that comes with the course, "
+                                "such as 'imdb'")
     if not folder.is_dir():
         raise ValueError(f"{folder} is a file; give the folder that ReviewClassifier.save(folder) wrote, not a file in it")
     missing = None

@@ -333,3 +333,27 @@ def test_a_number_of_thousands_of_digits_in_a_file_is_named_with_what_to_do(tmp_
     make().save(tmp_path)
     rewrite(tmp_path, "config", path_of(tmp_path, "config").read_bytes().replace(b'"d_ff": 12', b'"d_ff": ' + b"9" * 5000))
     refused(tmp_path, "it holds a number of 5000 digits; copy the whole folder again")
+
+
+# by name
+
+def test_a_model_that_comes_with_the_course_is_loaded_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    named, by_path = ReviewClassifier.load("reviews"), ReviewClassifier.load(DATA_FOLDER / "checkpoints" / "reviews")
+    assert torch.equal(named.predict(TEXTS)[1], by_path.predict(TEXTS)[1])
+
+
+def test_a_folder_of_that_name_is_preferred_even_if_it_holds_no_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make().save("reviews")
+    assert ReviewClassifier.load("reviews").model.config.vocab_size != 2707
+    (tmp_path / "imdb").mkdir()
+    with pytest.raises(FileNotFoundError, match="imdb"):
+        ReviewClassifier.load("imdb")
+
+
+@pytest.mark.parametrize("name", ["outputs/reviews", "review", ".", ".."])
+def test_only_a_name_alone_stands_for_a_model_of_the_course(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((FileNotFoundError, ValueError)):
+        ReviewClassifier.load(name)
