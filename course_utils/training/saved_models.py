@@ -168,8 +168,8 @@ def _folder(named) -> Path:
 
 def _course_model(folder: Path) -> Path:
     """The course's own model of that name, if `folder` is a name alone and nothing here is called so; else `folder`."""
-    own = CHECKPOINTS / folder.name
-    return own if folder.name and folder == Path(folder.name) and not os.path.lexists(folder) and holds_model(own) else folder
+    own, alone = CHECKPOINTS / folder.name, folder.name and folder == Path(folder.name)
+    return own if alone and not os.path.lexists(folder) and holds_model(own) else folder
 
 
 def holds_model(folder) -> bool:

@@ -133,9 +133,16 @@ def test_a_manifest_that_is_no_json_is_named(capsys, words, tmp_path):
 
 
 def test_it_runs_as_a_command_on_a_terminal_that_shows_only_ascii(root):
-    done = subprocess.run([sys.executable, "-m", "course_utils", "translate"], input=TEXTS[0].encode(), capture_output=True,
-                          timeout=240, env={**os.environ, "PYTHONPATH": str(root), "PYTHONIOENCODING": "ascii"})
+    command = [sys.executable, "-m", "course_utils", "translate", "--from", paths.CHECKPOINTS / "translation"]
+    done = subprocess.run(command, input=TEXTS[0].encode(), capture_output=True, timeout=240,
+                          env={**os.environ, "PYTHONPATH": str(root), "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0 and done.stdout.startswith(b"Le film \\xe9tait") and done.stderr.startswith(b"model: data/")
+
+
+def test_the_translator_of_captions_comes_with_the_course_and_is_the_one_that_answers(capsys):
+    status, printed, said = run(["Two dogs play in the snow."], capsys)
+    assert status == 0 and printed.startswith("Deux chiens") and printed.endswith("neige.\n"), printed
+    assert "data/checkpoints/multi30k, trained on Multi30k's captions" in said
 
 
 def test_a_missing_text_is_refused_before_the_slow_libraries_are_imported(root):

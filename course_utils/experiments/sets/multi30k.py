@@ -158,8 +158,9 @@ A `Transformer` of notebook 17 with {parameters:,} parameters and {vocab_size:,}
 row "{row}" of `python -m course_utils results multi30k`, seed 0, made it in {minutes:.0f} minutes. `python -m course_utils
 translate` uses it; in Python, `SubwordTranslator.load(folder)` of `course_utils.experiments.subword_translator` reads it.
 
-On Multi30k's test set of 2016, with beam 5: BLEU {bleu} ± {half} ({signature}), chrF {chrf}. It has seen nothing but
-captions of photographs, one sentence at a time. On any other kind of text it isn't worth much.
+On Multi30k's test set of 2016, with beam 5: BLEU {bleu} ± {half}, chrF {chrf}. It has seen nothing but captions of
+photographs, one sentence at a time. On any other kind of text it isn't worth much. BLEU's signature:
+`{signature}`
 
 ## What it was trained on
 
