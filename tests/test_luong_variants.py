@@ -148,6 +148,7 @@ def test_it_is_trained_and_used_as_other_translators_are():
     model = translator(True, "predicted", dropout=0.1).float()
     target = torch.cat([TARGET, torch.full((3, 1), END)], dim=1)
     batch = PairBatch(SOURCE, SOURCE != PAD, target, [0, 1, 2])
+    assert model(SOURCE, SOURCE != PAD, TARGET).weights is None            # nobody asked for them
     loss, count = teacher_forcing_loss(model, batch)
     loss.backward()
     assert count == 24 and all(p.grad is not None for p in model.parameters())

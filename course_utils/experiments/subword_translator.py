@@ -4,7 +4,7 @@
     print(translator.translate(["Two dogs run along the beach."])[0])
 
 Does: what notebook 17's `Translator` does with word lists, for `SharedBytePairs`, so that no word is unknown. Does not:
-train (the set `multi30k` does), or cut a text into sentences.
+train (the set `multi30k` does), or cut a text into sentences (`course_utils.tools.sentences` does).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class SubwordTranslator(NamedTuple):
             raise ValueError(f"{which}; there is nothing to translate: leave it out")
         limit = getattr(self.model.config, "max_len", LONGEST)
         if max(map(len, ids)) > limit:
-            raise ValueError(f"a text has {max(map(len, ids))} byte pairs, and the model reads at most {limit}; translate "
-                             "its sentences one by one")
+            raise ValueError(f"a text has {max(map(len, ids))} byte pairs, and the model reads at most {limit}; cut it "
+                             "into shorter sentences")
         device = next(self.model.parameters()).device
         source_ids, mask = pad_batch(ids, PAD)
         return source_ids.to(device), mask.to(device)

@@ -1,7 +1,7 @@
 """`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
 
 Does: choose a translator, say on the error stream which one it is and which words it doesn't know, print translations.
-Does not: cut a text into sentences, or train (`results translation` and `results multi30k` do).
+Does not: cut a text into sentences (see `sentences`), or train (`results translation` and `results multi30k` do).
 """
 
 import argparse
@@ -9,6 +9,8 @@ import contextlib
 import json
 import sys
 from pathlib import Path
+
+from course_utils.tools.sentences import translate_texts
 
 MULTI30K = "multi30k"                                   # folders of data/checkpoints, the first that is there
 COURSE = "translation"
@@ -78,9 +80,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Read the command line, translate, print; return the exit status, 2 (by the parser) for what can't be done."""
     parser = argparse.ArgumentParser(
         description="Translate English texts into French, with the Transformer of notebook 17. Prints a line for each text; "
-                    "which model it is, and which words it doesn't know, goes to the error stream.")
-    parser.add_argument("texts", nargs="*", metavar="TEXT", help="a sentence in quotes; without any, the lines of standard "
-                                                                 "input")
+                    "a text is translated sentence by sentence, and keeps its line breaks. (For a sentence with 'it' or "
+                    "'they', the course's own translator also sees the two before it: a noun there decides between il and "
+                    "elle.) Which model it is, and which words it doesn't know, goes to the error stream.")
+    parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
+                                                                 "lines of standard input")
     parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
                         help="a folder that Translator.save or SubwordTranslator.save wrote (default: the course's, "
                              "data/checkpoints/multi30k if it's there, else data/checkpoints/translation)")
@@ -97,8 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
         for text in texts:
             if words := unknown_words(translator, text):
                 _say(sys.stderr, f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}")
-        for text in translator.translate(texts, beam=chosen.beam):
-            _say(sys.stdout, text.replace("\n", " "))
+        for text in translate_texts(translator, texts, chosen.beam):
+            _say(sys.stdout, text)
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0

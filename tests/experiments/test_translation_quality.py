@@ -140,5 +140,5 @@ def test_nothing_and_too_much_are_refused():
         one.translate(["The dog.", "  "])
     with pytest.raises(ValueError, match="the list has no text"):
         one.translate([])
-    with pytest.raises(ValueError, match="reads at most 90; translate its sentences"):
+    with pytest.raises(ValueError, match="reads at most 90; cut it into shorter"):
         one.translate(["zzz " * 90])

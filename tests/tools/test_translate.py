@@ -91,6 +91,36 @@ def test_the_translator_of_multi30k_is_taken_where_it_is_there(capsys, pieces, t
     assert printed.rstrip("\n") == pieces.translate(TEXTS[:1])[0].replace("\n", " ").rstrip("\n")
 
 
+def test_no_sentence_of_a_text_is_dropped_and_a_pronoun_finds_its_noun(capsys):
+    folder = paths.CHECKPOINTS / "translation"
+    for texts in (TEXTS, ["Our son came with us.", "The nurses slept.", "The box was empty."]):
+        apart = run([*texts, "--from", folder], capsys)[1].splitlines()
+        assert run([" ".join(texts), "--from", folder], capsys)[1] == " ".join(apart) + "\n"
+        assert run(["\n".join(texts), "--from", folder], capsys)[1].splitlines() == apart
+    for noun, pronoun in (("pizza", "Elle"), ("cake", "Il")):
+        printed = run([f"You prepared a {noun}. It was delicious.", "--from", folder], capsys)[1]
+        assert f". {pronoun} était délicieu" in printed
+
+
+def test_byte_pairs_are_translated_sentence_by_sentence_too(capsys, pieces):
+    apart = [pieces.translate([text], 2)[0].replace("\n", " ") for text in TEXTS]
+    printed = run([" ".join(TEXTS), "--from", "pieces", "--beam", 2], capsys)[1]
+    assert printed == f"{apart[0]} {apart[1]}\n" and all(apart)
+
+
+def test_a_sentence_that_is_too_long_is_said_whatever_its_model(capsys, words, pieces):
+    for folder, said in (("words", "a sentence has 21 tokens, and the model reads at most 20"),
+                         ("pieces", "byte pairs, and the model reads at most 20; cut it into shorter sentences")):
+        status, printed, complaint = run(["The film. " + "Film " * 20 + ".", "--from", folder], capsys)
+        assert (status, printed) == (2, "") and said in complaint
+
+
+def test_characters_that_a_model_has_never_seen_are_words_or_bytes_like_others(capsys, words, pieces):
+    for folder, unknown in (("words", ["unknown words: 映, 🎬"]), ("pieces", [])):
+        status, printed, said = run(["映 🎬", "--from", folder], capsys)
+        assert status == 0 and printed.endswith("\n") and said.splitlines()[1:] == unknown
+
+
 def test_without_a_text_the_lines_of_standard_input_are_translated(capsys, words, monkeypatch):
     expected = run([*TEXTS, "--from", "words"], capsys)[1]
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXTS[0]}\n\n  \n{TEXTS[1]}\n"))
