@@ -13,34 +13,14 @@ from pathlib import Path
 
 from course_utils.files import write_text
 from course_utils.files.paths import output_folder
+from course_utils.instructors.sheet_numbers import CALCULATOR, blanks, exact, rounded
 from course_utils.instructors.sheet_pages import Blank, Sheet, Table, page
+from course_utils.instructors.translation_sheet import bleu_and_chrf
 from course_utils.tokenization import merge
 from course_utils.tools.formulas import fraction, root
 
-CALCULATOR = "a calculator, to three decimals"
 WORDS = {"not": (0, 1, 0), "dull": (-1, 0, 0), "but": (0, 0, 1), "moving": (1, 0, 0)}      # (token, feature)
 FEATURES = ["opinion", "negates", "contrasts"]
-
-
-def minus(text: str) -> str:
-    """The text with a minus sign in place of the hyphen."""
-    return text.replace("-", "−")
-
-
-def rounded(value: float, signed: bool = False) -> str:
-    """Three decimals, or none for a whole number: '−0.463', '6', with `signed` '+0.194'."""
-    decimals = 0 if math.isclose(value, round(value), abs_tol=1e-9) else 3
-    return minus(f"{round(value, decimals) + 0.0:{'+' if signed else ''}.{decimals}f}")   # + 0.0: no minus before a zero
-
-
-def exact(value: float | Fraction) -> str:
-    """A number without rounding that shows: '−2/3', '0.936', '26'."""
-    return minus(str(value) if isinstance(value, Fraction) else f"{value + 0.0:.6g}")
-
-
-def blanks(values, show=rounded) -> list[Blank]:
-    """One blank for each value."""
-    return [Blank(show(value)) for value in values]
 
 
 def x_table() -> Table:
@@ -353,7 +333,7 @@ def tfidf() -> Sheet:
         "answer, but their labels are different.")
 
 
-SHEETS = [gradient, log_odds, merges, row_of_dull, three_heads, rotation, layer_norm, clipping, tfidf]
+SHEETS = [gradient, log_odds, merges, row_of_dull, three_heads, rotation, layer_norm, clipping, tfidf, bleu_and_chrf]
 
 
 def write_sheets(folder: Path | None = None) -> list[Path]:

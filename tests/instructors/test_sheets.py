@@ -11,6 +11,7 @@ from fractions import Fraction
 import nbformat
 import pytest
 import torch
+from sacrebleu.metrics import BLEU, CHRF
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import nn
 from torch.nn import functional as F
@@ -170,6 +171,22 @@ def test_the_entries_of_tfidf_are_those_of_scikit_learn_and_exercise_9_2():
     assert same(numbers(sheet, 1, 1), model.idf_)
     assert same(numbers(sheet, 2, 2), right[0]) and same(numbers(sheet, 3, 2), right[1])
     assert same(numbers(sheet, 3, 2)[1], answers_to("9.2").reference())
+
+
+def test_bleu_and_chrf_are_those_of_sacrebleu():
+    sheet = sheets.bleu_and_chrf()
+    (_, reference), *translations = sheet.given[0].rows
+    word_scores = BLEU(max_ngram_order=2, tokenize="none", smooth_method="none", force=True)
+    for line, (_, text) in enumerate(translations):
+        bleu = word_scores.corpus_score([text], [[reference]])
+        assert same(100 * numbers(sheet, 1, line)[:2], bleu.precisions)
+        assert same(numbers(sheet, 1, line)[2:], [bleu.bp, bleu.score])
+        chrf = CHRF(char_order=2)
+        statistics = chrf._compute_segment_statistics(text, chrf._extract_reference_info([reference]))
+        # shared, own and the reference's, for characters and for pairs; in the library own comes first and shared last
+        assert numbers(sheet, 2, line).tolist() == [statistics[i] for i in (2, 0, 1, 5, 3, 4)]
+        assert same(numbers(sheet, 3, line)[2], chrf.corpus_score([text], [[reference]]).score)
+    assert numbers(sheet, 1, 0)[3] == numbers(sheet, 1, 1)[3] and numbers(sheet, 3, 0)[2] > numbers(sheet, 3, 1)[2] + 10
 
 
 def test_two_runs_write_the_same_bytes_without_absolute_paths_network_or_scripts(root, tmp_path):
