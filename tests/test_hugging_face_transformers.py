@@ -112,6 +112,20 @@ def test_dropout_and_limits_are_those_of_the_configuration(tmp_path, positions, 
     assert theirs.generate(input_ids=source, attention_mask=mask.long(), do_sample=False).shape[1] <= config.max_len
 
 
+@each_class
+def test_a_model_made_from_the_configuration_alone_forces_no_token_at_the_limit(tmp_path, positions, norm_first):
+    """Without generation_config.json, the library's own kinds would put <pad>, <unk> or <bos> at the end of a long one."""
+    model = shaken(Transformer(drawn_config(3, positions, norm_first)), 3)
+    theirs = AutoModelForSeq2SeqLM.from_pretrained(save_transformer(model, tmp_path / "it"))
+    alone = type(theirs)(theirs.config).eval()
+    alone.load_state_dict(theirs.state_dict())
+    source, mask, _ = drawn_batch(model.config)
+    settings = dict(input_ids=source, attention_mask=mask.long(), do_sample=False, max_length=6)
+    expected = theirs.generate(**settings)
+    assert ((expected[:, -1] != PAD) & (expected[:, -1] != END)).any()     # some are cut off at the limit
+    assert torch.equal(alone.generate(**settings, suppress_tokens=[PAD, BEGIN]), expected)
+
+
 def test_what_the_library_saves_again_is_the_same_model(tmp_path):
     """It leaves out the tables of sines, so they have to be its own."""
     model = shaken(Transformer(SMALL))
