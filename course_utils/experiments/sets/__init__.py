@@ -25,6 +25,7 @@ from course_utils.experiments.sets import (
     small_encoder,
     static_vectors,
     student,
+    summaries_by_copying,
     token_range,
     translation,
     translation_speed,
@@ -36,7 +37,8 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, recurrent_attention, luong_variants, translation, translation_speed, multi30k)
+                   student, recurrent_attention, luong_variants, translation, summaries_by_copying, translation_speed,
+                   multi30k)
 }
 
 
