@@ -213,7 +213,7 @@ class ModelWithVocabulary:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read and check what `save` wrote; the tokenizer is of the kind that the folder names.
+        """Read and check what `save` wrote; or, by a name alone such as "imdb", a model that comes with the course.
 
         Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
         """
