@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import scaled_dot_product_attention
+from course_utils.distillation import NO_LABEL, distillation_loss, expected_calibration_error, reliability, soften
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.instructors import sheets
 from course_utils.instructors.sheet_pages import Blank, page
@@ -171,6 +172,24 @@ def test_the_entries_of_tfidf_are_those_of_scikit_learn_and_exercise_9_2():
     assert same(numbers(sheet, 1, 1), model.idf_)
     assert same(numbers(sheet, 2, 2), right[0]) and same(numbers(sheet, 3, 2), right[1])
     assert same(numbers(sheet, 3, 2)[1], answers_to("9.2").reference())
+
+
+def test_soft_targets_and_calibration_are_those_of_the_course():
+    sheet = sheets.soft_targets_and_calibration()
+    teacher = torch.tensor([[float(text) for text in sheet.given[0].rows[0]]], dtype=torch.float64)
+    for line, T in enumerate((1, 2)):
+        assert same(numbers(sheet, 1, line), soften(teacher, T)[0])
+        student = torch.zeros(1, 3, dtype=torch.float64, requires_grad=True)
+        loss = distillation_loss(student, teacher, torch.tensor([NO_LABEL]), T, alpha=1.0)         # T² KL
+        pull = torch.autograd.grad(loss, student)[0].abs().max().item()
+        assert same(numbers(sheet, 2, line), [loss.item() / T**2, pull / T**2, pull])
+    sure = [float(text) for text in sheet.given[1].columns[1:]]
+    right = torch.tensor([text == "yes" for text in sheet.given[1].rows[0][1:]])
+    bins = reliability(torch.tensor(sure, dtype=torch.float64), right, bins=4)
+    gaps = (bins.confidence - bins.accuracy).abs()
+    assert all(same(numbers(sheet, 3, line), torch.stack([bins.count, bins.confidence, bins.accuracy, gaps])[:, 2 + line])
+               for line in (0, 1))
+    assert same(numbers(sheet, 4, 0), expected_calibration_error(torch.tensor(sure, dtype=torch.float64), right, bins=4))
 
 
 def test_bleu_and_chrf_are_those_of_sacrebleu():
