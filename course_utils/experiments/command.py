@@ -6,8 +6,8 @@
     python -m course_utils results ablations --seeds 7 --output outputs/again     another seed, leaving the committed file
 
 A run with the same settings isn't repeated unless you say --again. If you interrupt the command, run it again and it
-continues where it stopped. Several runs go on at once (--jobs), each with one thread. With --output, the result files
-go to another folder, and each row is printed next to the committed one.
+continues where it stopped. Several runs go on at once (--jobs), each with one thread (--threads). With --output, the result
+files go to another folder, and each row is printed next to the committed one.
 """
 
 import argparse
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("sets", nargs="*", help="which result files (default: the standard set)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="random seeds (default: 0 1 2)")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each run (default: 1)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose name contains this")
     parser.add_argument("--again", action="store_true", help="discard the runs of these rows and seeds, and repeat them")
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
@@ -61,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
             one = find_set(name)
             if chosen.again:
                 forget(name, [run for run in one.wanted(chosen.seeds) if only in run[0]], folder)
-            failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, folder=folder, only=only)
+            failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, threads=chosen.threads, folder=folder, only=only)
     except (ValueError, DataNotAvailable) as error:
         print(error, file=sys.stderr)
         return 2

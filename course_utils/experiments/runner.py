@@ -60,9 +60,10 @@ def missing_runs(made: ResultSet, seeds: list[int], folder: Path = FOLDER, only:
 
 
 def run_missing(
-    sets: list[ResultSet], seeds: list[int], *, jobs: int = 2, folder: Path = FOLDER, only: str = "", progress: bool = True,
+    sets: list[ResultSet], seeds: list[int], *, jobs: int = 2, threads: int = 1, folder: Path = FOLDER, only: str = "",
+    progress: bool = True,
 ) -> int:
-    """Make the missing runs of all sets, `jobs` at a time with one thread each; return how many failed.
+    """Make the missing runs of all sets, `jobs` at a time with so many `threads` each; return how many failed.
 
     One seed of every row comes first. Every finished run is written down at once, and the same call goes on
     after an interruption. A run that fails is told on the error stream, and the others are made all the same.
@@ -72,7 +73,7 @@ def run_missing(
     settings = {one.name: one.settings() for one in sets}
     failed = 0
     with bars.bar(total=len(todo), unit="run", shown=progress) as bar:
-        for (one, model, seed), outcome in _each(todo, jobs, state_folder(folder)):
+        for (one, model, seed), outcome in _each(todo, jobs, threads, state_folder(folder)):
             try:
                 add_run(one.name, {**outcome(), "settings": settings[one.name]}, folder)
                 _state_file(state_folder(folder), one.name, model, seed).unlink(missing_ok=True)
@@ -92,18 +93,19 @@ def forget(name: str, runs: list[tuple[str, int]], folder: Path = FOLDER) -> Non
         _state_file(state_folder(folder), name, model, seed).unlink(missing_ok=True)
 
 
-def _each(todo: list, jobs: int, states: Path) -> Iterator[tuple[tuple, Callable]]:
+def _each(todo: list, jobs: int, threads: int, states: Path) -> Iterator[tuple[tuple, Callable]]:
     """Each run as it ends, with a function that gives its record or raises what went wrong."""
     if jobs == 1:
-        threads = torch.get_num_threads()
-        _one_thread()
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
         try:
             for run in todo:
                 yield run, functools.partial(_make, *run, states)
         finally:
-            torch.set_num_threads(threads)
+            torch.set_num_threads(before)
         return
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread) as pool:
+    spawn = multiprocessing.get_context("spawn")        # jobs that each took all cores would slow each other
+    with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=torch.set_num_threads, initargs=(threads,)) as pool:
         waiting = {pool.submit(_make, *run, states): run for run in todo}
         try:
             for future in as_completed(waiting):
@@ -120,10 +122,6 @@ def state_folder(folder: Path) -> Path:
 
 def _state_file(states: Path, name: str, model: str, seed: int) -> Path:
     return states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.safetensors"
-
-
-def _one_thread() -> None:
-    torch.set_num_threads(1)                            # several processes that each take all cores would slow each other
 
 
 def _make(one: ResultSet, model: str, seed: int, states: Path) -> dict:

@@ -20,15 +20,15 @@ from course_utils.experiments.pretrained_reviews import LINE_BREAK, reviews
 from course_utils.files.paths import output_folder
 from course_utils.tokenization import WordTokenizer, truncate
 
-__all__ = ["CUTS", "LABELLED", "SOURCES", "cut_sentences", "in_pieces", "in_words", "kept", "labels_of", "student_words",
-           "texts_of"]
+__all__ = ["CUTS", "LABELLED", "SOURCES", "cut_sentences", "in_pieces", "in_words", "kept", "labels_of", "rows_to_read",
+           "student_words", "texts_of"]
 
 LABELLED = ("imdb", "reviews", "sentences")             # with labels; the other two have the teacher's answers alone
 SOURCES = (*LABELLED, "unsupervised", "cuts")
-UNLABELLED = 25_000                                     # of IMDb's 50,000 unlabelled reviews
-CUTS = 3                                                # sentences cut out of a review, at most
+UNLABELLED = 10_000                                     # of IMDb's 50,000 unlabelled reviews
+CUTS = 2                                                # sentences cut out of a review, at most
 WORDS_IN_CUT = (3, 40)
-VOCAB_SIZE, MAX_LEN = 15_000, 256                       # the student's
+VOCAB_SIZE, MAX_LEN = 15_000, 192                       # the student's
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z])")
 
 
@@ -93,6 +93,13 @@ def in_pieces(source: str, split: str, pieces: BertWordPieceTokenizer, max_len: 
 
 
 def in_words(source: str, split: str = "train") -> list[list[int]]:
-    """The ids that the student reads, cut to its 256 words, head and tail."""
+    """The ids that the student reads, cut to `MAX_LEN` words, head and tail."""
     words = student_words()
     return [truncate(words.encode(text), MAX_LEN, "head_tail") for text in texts_of(source, split)]
+
+
+def rows_to_read(source: str, number: int, seed: int = 0) -> list[int]:
+    """So many rows of a source's training texts: whole passes over it, and then a part of one, drawn by `seed`."""
+    there = len(texts_of(source))
+    passes, rest = divmod(number, there)
+    return [*range(there)] * passes + np.random.default_rng(seed).permutation(there)[:rest].tolist()

@@ -1,13 +1,13 @@
 """The course's reader: a teacher fine-tuned on three corpora, and small students of it. A result set.
 
 Writes data/results/student.json, which notebook 15 shows. `teacher` is all-MiniLM-L6-v2, fine-tuned on real reviews (IMDb),
-the course's reviews and its sentences; it then says what it makes of every text that a student reads: these, 25,000
+the course's reviews and its sentences; it then says what it makes of every text that a student reads: these, 10,000
 unlabelled reviews, and sentences cut out of real reviews. The other rows are classifiers of notebook 08's own architecture,
 with 15,000 words, trained for equally many steps: on the teacher's logits and the labels there are, on the same without the
-cut sentences, or on labels alone. Their word vectors start as the teacher's, reduced to their width, or from random numbers.
-Every row is then scored on texts of all kinds; the hand-written reviews and the ordinary sentences are for testing alone.
-The part of the training whose weights are kept is chosen on validation texts of the three corpora; no setting was searched
-for.
+cut sentences, or on labels alone. `READS` says how often each source is read in one round; rounds follow one another.
+Their word vectors start as the teacher's, reduced to their width, or from random numbers. Every row is then scored on texts
+of all kinds; the hand-written reviews and the ordinary sentences are for testing alone. The part of the training whose
+weights are kept is chosen on validation texts of the three corpora; no setting was searched for.
 
     COURSE_MODELS=folder python -m course_utils results student --jobs 1 [--only teacher] [--seeds 0 1 2]
 
@@ -16,13 +16,14 @@ processor core; a student takes half an hour. A run goes on from its last part w
 trains in bf16. MiniLM and IMDb come from where `pretrained` takes them.
 """
 
+import copy
 import functools
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import BertWordPieceTokenizer
 
@@ -31,7 +32,7 @@ from course_utils.data import load_reviews
 from course_utils.distillation import NO_LABEL, DistillationLoss
 from course_utils.experiments import student_texts
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
-from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import FOLDER, fingerprint, scores, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
 from course_utils.experiments.student_texts import (
@@ -44,24 +45,27 @@ from course_utils.experiments.student_texts import (
     in_words,
     kept,
     labels_of,
+    rows_to_read,
     student_words,
     texts_of,
 )
-from course_utils.files import replacing
-from course_utils.pretraining import BertClassifier
+from course_utils.files import replacing, write_text
+from course_utils.pretraining import BertClassifier, freeze
 from course_utils.tokenization import pad_batch
 from course_utils.training import BatchOptions, EncodedReviews, classification_loss, evaluate, fit, seed_everything
 
 TESTED = ("imdb", "reviews", "sentences", "handwritten", "ordinary")
 VALIDATED = 400                                         # texts of each labelled source
-TEACHER = "teacher"
-TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=pretrained.MAX_LEN, multiple_of=16)
-TEACHER_READS = {"imdb": 1, "reviews": 2, "sentences": 2}                              # passes over each source
+TEACHER, ANSWERS = "teacher", "teacher_answers.safetensors"
+TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=128, multiple_of=16)
+TEACHER_READS = {"imdb": 10_000, "reviews": 8_000, "sentences": 18_000}                # texts of each source
+TEACHER_FROZEN = 2                                      # layers, and the embeddings
 TEACHER_PARTS, TEACHER_FIT = 6, {"learning_rate": 5e-5, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
 OPTIONS = BatchOptions(batch_size=64, max_len=MAX_LEN, multiple_of=16)
-MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=4, max_len=MAX_LEN, dropout=0.1, word_dropout=0.1,
+MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=3, max_len=MAX_LEN, dropout=0.1, word_dropout=0.1,
              embedding_std=0.02, embedding_scale=10.0)
-STEPS, PARTS, FIT = 8_000, 8, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
+READS = {"imdb": 67_500, "reviews": 40_000, "sentences": 72_000, "unsupervised": 20_000, "cuts": 130_000}
+STEPS, PARTS, FIT = 5_500, 11, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
 TEMPERATURE, ALPHA = 2.0, 0.8
 
 
@@ -87,7 +91,8 @@ def settings() -> str:
     """What every run depends on: MiniLM, all texts and labels, the trainings."""
     corpora = [split_fingerprints(load_reviews(source)) for source in TESTED[1:]]
     return fingerprint(pretrained.settings(), corpora, CUTS, UNLABELLED, VOCAB_SIZE, list(TEACHER_OPTIONS), TEACHER_READS,
-                       TEACHER_PARTS, TEACHER_FIT, list(OPTIONS), MODEL, STEPS, PARTS, FIT, TEMPERATURE, ALPHA)
+                       TEACHER_FROZEN, TEACHER_PARTS, TEACHER_FIT, list(OPTIONS), MODEL, READS, STEPS, PARTS, FIT,
+                       TEMPERATURE, ALPHA)
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
@@ -105,11 +110,22 @@ def run(model: str, seed: int, state) -> dict:
     return teach(seed, state) if model == TEACHER else learn(model, seed, state)
 
 
-def labelled(encode, sources, split: str, number: int | None = None) -> EncodedReviews:
-    """The texts of some sources with their labels, by one of the two tokenizers; of each at most `number`."""
-    rows = [(ids, label) for source in sources
-            for ids, label in list(zip(encode(source, split), labels_of(source, split), strict=True))[:number]]
-    return EncodedReviews([np.asarray(ids).tolist() for ids, _ in rows], [label for _, label in rows])
+def with_labels(encode, source: str, split: str, rows: list[int]) -> EncodedReviews:
+    """Some texts of a source, by one of the two tokenizers, with labels; `NO_LABEL` where the source has none."""
+    ids = encode(source, split)
+    labels = labels_of(source, split) if source in LABELLED else [NO_LABEL] * len(ids)
+    return EncodedReviews([list(map(int, ids[i])) for i in rows], [labels[i] for i in rows])
+
+
+def joined(parts: list[EncodedReviews]) -> EncodedReviews:
+    """The texts of several sources in one list."""
+    return EncodedReviews([ids for part in parts for ids in part.ids], [label for part in parts for label in part.labels])
+
+
+def to_validate(encode) -> EncodedReviews:
+    """The first `VALIDATED` validation texts of each labelled source."""
+    return joined([with_labels(encode, source, "validation", list(range(len(labels_of(source, "validation"))))[:VALIDATED])
+                   for source in LABELLED])
 
 
 # ---- the teacher -----------------------------------------------------------------------------------------------------
@@ -123,55 +139,68 @@ def quick_pieces() -> BertWordPieceTokenizer:
 
 def in_pieces(source: str, split: str = "train") -> list[np.ndarray]:
     """The ids that the teacher reads of each text of a source."""
-    return student_texts.in_pieces(source, split, quick_pieces(), pretrained.MAX_LEN)
+    return student_texts.in_pieces(source, split, quick_pieces(), TEACHER_OPTIONS.max_len)
 
 
 def teach(seed: int, state) -> dict:
     """Fine-tune MiniLM, keep it, and keep what it says of every text that a student reads."""
     seed_everything(seed)
-    net = BertClassifier(pretrained.base()[0])
-    texts = labelled(in_pieces, [source for source, passes in TEACHER_READS.items() for _ in range(passes)], "train")
+    net = freeze(BertClassifier(copy.deepcopy(pretrained.base()[0])), TEACHER_FROZEN)
+    texts = joined([with_labels(in_pieces, source, "train", rows_to_read(source, number, seed))
+                    for source, number in TEACHER_READS.items()])
     steps = math.ceil(len(texts.ids) / TEACHER_OPTIONS.batch_size / TEACHER_PARTS)
-    result = fit(net, FixedSteps(texts, TEACHER_OPTIONS, steps), labelled(in_pieces, LABELLED, "validation", VALIDATED),
+    result = fit(net, FixedSteps(texts, TEACHER_OPTIONS, steps), to_validate(in_pieces),
                  loss_of=classification_loss, options=TEACHER_OPTIONS, checkpoint=state, seed=seed, progress=False,
                  precision=pretrained.precision(), epochs=TEACHER_PARTS, **TEACHER_FIT)
     with replacing(kept("teacher.safetensors")) as partial:
         save_file(net.state_dict(), partial)
-    for source in SOURCES:
-        said = logits_for(net, in_pieces(source))
-        with replacing(answers_file(source)) as partial, open(partial, "wb") as file:
-            np.save(file, said)
+    odds = {source: logits_for(net, in_pieces(source)).diff(dim=-1).squeeze(-1) for source in SOURCES}
+    with replacing(kept(ANSWERS)) as partial:
+        save_file({source: said.half() for source, said in odds.items()}, partial, {"settings": answers_depend_on()})
     quick = quick_pieces()
     return {**facts(net, result, steps * TEACHER_PARTS, tokens_in(texts)),
             **scored(net, TEACHER_OPTIONS, lambda text: quick.encode(text).ids)}
 
 
-def answers_file(source: str) -> Path:
-    """The teacher's logits for a source's training texts."""
-    return kept(f"answers-{source}.npy")
+def answers_depend_on() -> str:
+    """What the teacher's answers are the answers to, and of which teacher: a fingerprint."""
+    return fingerprint(pretrained.settings(), [texts_of(source) for source in SOURCES], list(TEACHER_OPTIONS),
+                       TEACHER_READS, TEACHER_FROZEN, TEACHER_PARTS, TEACHER_FIT)
 
 
 @torch.inference_mode()
-def logits_for(net: BertClassifier, rows: list[np.ndarray], batch_size: int = 128) -> np.ndarray:
+def logits_for(net: BertClassifier, rows: list[np.ndarray], batch_size: int = 128) -> torch.Tensor:
     """The teacher's logits, (texts, 2) float32, in the precision that it was trained in."""
     net.eval()
-    said = np.zeros((len(rows), 2), dtype=np.float32)
+    said = torch.zeros(len(rows), 2)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for chosen in (order[i : i + batch_size] for i in range(0, len(order), batch_size)):
         token_ids, mask = pad_batch([rows[i].tolist() for i in chosen], TEACHER_OPTIONS.pad_id,
                                     multiple_of=TEACHER_OPTIONS.multiple_of)
         with torch.autocast("cpu", torch.bfloat16, enabled=pretrained.precision() == "bf16"):
-            said[chosen] = net(token_ids, mask).logits.float().numpy()
+            said[chosen] = net(token_ids, mask).logits.float()
     return said
 
 
-def teacher_answers(source: str) -> torch.Tensor:
-    """What the teacher said of a source's training texts: (texts, 2)."""
-    path = answers_file(source)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} isn't there; make it first: python -m course_utils results student "
+@functools.cache
+def all_answers() -> dict[str, torch.Tensor]:
+    """What this machine's teacher said of every text, or else the committed one's: log-odds of positive, (texts,) each."""
+    path = next((path for path in (kept(ANSWERS), FOLDER / ANSWERS) if path.exists()), None)
+    if path is None:
+        raise FileNotFoundError(f"{kept(ANSWERS)} isn't there; make it first: python -m course_utils results student "
                                 f"--only {TEACHER}")
-    return torch.from_numpy(np.load(path))
+    with safe_open(path, "pt") as file:
+        made_of, expected = (file.metadata() or {}).get("settings"), answers_depend_on()
+        if made_of != expected:
+            raise ValueError(f"{path}: got answers to other texts, or of another teacher ({made_of}); expected those of "
+                             f"{expected}; make them again: python -m course_utils results student --only {TEACHER} --again")
+        return {source: file.get_tensor(source).float() for source in SOURCES}
+
+
+def teacher_answers(source: str) -> torch.Tensor:
+    """What the teacher said of a source's training texts: logits (texts, 2). Only their difference matters to a softmax."""
+    odds = all_answers()[source]
+    return torch.stack([-odds / 2, odds / 2], dim=-1)
 
 
 # ---- the students ----------------------------------------------------------------------------------------------------
@@ -186,23 +215,27 @@ def learn(model: str, seed: int, state) -> dict:
         with torch.no_grad():
             net.embedding.weight.copy_(teacher_words(net.config.d_model, MODEL["embedding_std"]))
     texts, loss_of = what_it_reads(row)
-    result = fit(net, FixedSteps(texts, OPTIONS, STEPS // PARTS), labelled(in_words, LABELLED, "validation", VALIDATED),
+    result = fit(net, FixedSteps(texts, OPTIONS, STEPS // PARTS), to_validate(in_words),
                  loss_of=loss_of, options=OPTIONS, checkpoint=state, seed=seed, progress=False,
                  precision=pretrained.precision(), epochs=PARTS, **FIT)
-    ReviewClassifier(net, words, ["negative", "positive"]).save(kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}"))
-    return {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
+    made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
             "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
+    folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
+    ReviewClassifier(net, words, ["negative", "positive"]).save(folder)
+    write_text(folder / "README.md", NOTE.format(
+        row=model, seed=seed, parameters=made["parameters"], words=words.vocab_size, minutes=made["seconds"] / 60,
+        **{source: 100 * made[source]["accuracy"] for source in TESTED}))
+    return made
 
 
 def what_it_reads(row: Row) -> tuple[EncodedReviews, object]:
-    """A student's texts and its loss; a label is `NO_LABEL` where a source has none."""
-    ids = [in_words(source) for source in row.sources]
-    labels = [labels_of(source) if source in LABELLED else [NO_LABEL] * len(rows)
-              for source, rows in zip(row.sources, ids, strict=True)]
-    texts = EncodedReviews([one for rows in ids for one in rows], [label for rows in labels for label in rows])
+    """The texts of one round of a student's reading, and its loss."""
+    rows = {source: rows_to_read(source, READS[source]) for source in row.sources}
+    texts = joined([with_labels(in_words, source, "train", chosen) for source, chosen in rows.items()])
     if not row.taught:
         return texts, classification_loss
-    return texts, DistillationLoss(torch.cat([teacher_answers(source) for source in row.sources]), TEMPERATURE, ALPHA)
+    answers = torch.cat([teacher_answers(source)[chosen] for source, chosen in rows.items()])
+    return texts, DistillationLoss(answers, TEMPERATURE, ALPHA)
 
 
 def teacher_words(width: int, std: float) -> torch.Tensor:
@@ -220,6 +253,37 @@ def teacher_words(width: int, std: float) -> torch.Tensor:
     reduced = reduced * (std / reduced.std())
     reduced[0] = 0
     return reduced
+
+
+NOTE = """\
+# A reader of reviews and sentences
+
+A `ReviewClassifier` of notebook 08 with {parameters:,} parameters and {words:,} words: the row "{row}" of `python -m
+course_utils results student`, seed {seed}, trained in {minutes:.0f} minutes of one processor core. Notebook 15 tells how,
+and what it can't do. Where this folder is among the models that come with the course, its name is enough:
+
+    ReviewClassifier.load("student").predict(["Nobody could call it dull."])
+
+Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
+{reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
+sentences {ordinary:.1f}.
+
+## What it was trained on
+
+- IMDb's training reviews and 10,000 of its unlabelled ones (Maas et al. 2011, https://aclanthology.org/P11-1015), and
+  sentences cut out of them. Nothing of their text is here but the list of frequent words.
+- The course's synthetic reviews and sentences.
+- Where the row's name says "student": for each of these texts, the answer of a teacher. That's all-MiniLM-L6-v2
+  (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
+  is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
+- The word vectors began as the teacher's, reduced to fewer numbers, unless the row's name says "random words".
+
+## Licences
+
+The teacher's weights come under the Apache License 2.0, a copy of which lies beside this file (`LICENSE-Apache-2.0.txt`).
+These weights are changed: other parts, other sizes, trained anew. The course's own licence covers its code and its texts.
+IMDb's reviews belong to those who wrote them; the data set is there for research.
+"""
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
