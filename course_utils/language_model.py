@@ -26,6 +26,7 @@ from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 __all__ = [
     "bits_per_byte",
     "LanguageModelConfig",
+    "check_shape",
     "LanguageModelResult",
     "CausalDecoder",
     "next_token_loss",
@@ -78,6 +79,16 @@ class LanguageModelConfig:
         check_options(vars(self), {"layer_norm_eps": positive(1)})
 
 
+def check_shape(token_ids: Tensor) -> None:
+    """Raise ValueError for token ids that aren't (batch, seq_len), with one token or more.
+
+    Taught in 13_language_model, '5. The model'.
+    """
+    if token_ids.dim() != 2 or token_ids.shape[1] == 0:
+        raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len), with one token or "
+                         "more. For a single text, write token_ids[None]")
+
+
 class LanguageModelResult(NamedTuple):
     """`logits` (batch, seq_len, vocab): position i scores the candidates for token i + 1; with `need_weights` also
     `attentions`, one (batch, heads, query, key) for each layer, otherwise None.
@@ -119,9 +130,7 @@ class CausalDecoder(nn.Module):
         return causal_mask(new, total, self.embedding.weight.device)[None, None]
 
     def forward(self, token_ids: Tensor, need_weights: bool = False, caches: Sequence | None = None) -> LanguageModelResult:
-        if token_ids.dim() != 2 or token_ids.shape[1] == 0:
-            raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len), with one token "
-                             "or more. For a single text, write token_ids[None]")
+        check_shape(token_ids)
         offset, new = len(caches[0]) if caches else 0, token_ids.shape[1]
         total = offset + new
         if total > self.config.max_len:
@@ -136,24 +145,28 @@ class CausalDecoder(nn.Module):
         return LanguageModelResult(F.linear(x, weight), attentions)        # (batch, new, vocab)
 
 
-def next_token_loss(model: nn.Module, token_ids: Tensor) -> tuple[Tensor, int]:
+def next_token_loss(model: nn.Module, token_ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, int]:
     """The mean of -ln p(next token), in nats, and over how many tokens: a `loss_of` for `course_utils.training.fit`.
 
-    token_ids (batch, seq_len): position i is asked for token i + 1. Answers that are `pad_id` don't count.
-    Raises ValueError for fewer than two tokens, and if no answer counts.
+    token_ids (batch, seq_len): position i is asked for token i + 1. Answers that are `pad_id` don't count. Or, with a
+    `mask` (batch, seq_len) such as `pad_batch` returns, those don't where it's False: for models whose `pad_id` is a token
+    of the texts, too. Raises ValueError for fewer than two tokens, a mask of another shape, and if no answer counts.
 
     Taught in 13_language_model, '5. The model'.
     """
     if token_ids.dim() != 2 or token_ids.shape[1] < 2:
         raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len) with two tokens "
                          "or more: the second is the first that can be asked for")
+    if mask is not None and mask.shape != token_ids.shape:
+        raise ValueError(f"the mask has shape {tuple(mask.shape)}, token_ids {tuple(token_ids.shape)}; make them equal")
+    pad_id = model.config.pad_id
+    counts = (token_ids != pad_id if mask is None else mask.bool())[:, 1:]  # (batch, seq_len - 1)
+    if not counts.any():
+        why = f"is pad_id={pad_id}" if mask is None else "is masked"
+        raise ValueError(f"every answer {why}, so there is nothing to learn from; leave empty texts out")
     logits = model(token_ids[:, :-1]).logits                               # (batch, seq_len - 1, vocab)
-    targets, pad_id = token_ids[:, 1:], model.config.pad_id                # (batch, seq_len - 1)
-    counted = int((targets != pad_id).sum())
-    if counted == 0:
-        raise ValueError(f"every answer is pad_id={pad_id}, so there is nothing to learn from; leave empty texts out")
-    loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=pad_id)
-    return loss, counted
+    targets = token_ids[:, 1:].masked_fill(~counts, -100)                  # what cross_entropy leaves out
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()), int(counts.sum())
 
 
 def _or_none(rule: Rule) -> Rule:
@@ -243,6 +256,15 @@ class LanguageModel(CausalDecoder):
         """An empty cache for each layer."""
         return [KeyValueCache() for _ in self.decoder.blocks]
 
+    def check_ends(self, token_ids: Tensor) -> None:
+        """Raise ValueError for rows that end in padding: they would be continued after it."""
+        padding = token_ids[:, -2:] == self.config.pad_id                  # one may also be a token: GPT-2's end of a text
+        ends = padding[:, -1] if 0 < padding[:, -1].sum() < len(padding) else padding.all(dim=1)
+        if token_ids.shape[1] > 1 and ends.any():
+            raise ValueError(f"row {int(ends.nonzero()[0])} of token_ids ends in padding (pad_id={self.config.pad_id}), and "
+                             "would be continued after it; expected rows that end with their text. Give generate one text "
+                             "at a time, or texts of one length")
+
     @torch.no_grad()
     def generate(
         self, token_ids: Tensor, max_new_tokens: int, *, temperature: float = 1.0, top_k: int | None = None,
@@ -250,23 +272,30 @@ class LanguageModel(CausalDecoder):
     ) -> Tensor:
         """Continue token_ids (batch, seq_len) by `max_new_tokens` ids drawn by `sample`: (batch, seq_len + max_new_tokens).
 
-        When there are more than `config.max_len` tokens, the model forgets all but the last half of that number.
+        When there are more than `config.max_len` tokens, the model forgets all but the last half of that number. Rows must
+        not be padded. A single `pad_id` at the end of every row is taken for a token, since some models begin texts with it.
+        Raises ValueError for ids of another shape, rows that end in padding, or a setting outside its range.
         """
-        check_options({"max_new_tokens": max_new_tokens}, {"max_new_tokens": whole(0, 1_000_000)})
+        check_options({"max_new_tokens": max_new_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p},
+                      {"max_new_tokens": whole(0, 1_000_000), **SAMPLING_RULES})
+        check_shape(token_ids)
+        self.check_ends(token_ids)
         training, _ = self.training, self.eval()
         caches, start, done = self.new_caches(), 0, 0                      # the caches hold the tokens from start to done
-        for _ in range(max_new_tokens):
-            if token_ids.shape[1] - start > self.config.max_len:
-                start = done = token_ids.shape[1] - max(1, self.config.max_len // 2)
-                caches = self.new_caches()
-            if use_cache:
-                logits = self(token_ids[:, done:], caches=caches).logits[:, -1]    # (batch, vocab)
-            else:
-                logits = self(token_ids[:, start:]).logits[:, -1]
-            done = token_ids.shape[1]
-            drawn = sample(logits, temperature, top_k, top_p, generator)   # (batch,)
-            token_ids = torch.cat([token_ids, drawn[:, None]], dim=1)
-        self.train(training)
+        try:
+            for _ in range(max_new_tokens):
+                if token_ids.shape[1] - start > self.config.max_len:
+                    start = done = token_ids.shape[1] - max(1, self.config.max_len // 2)
+                    caches = self.new_caches()
+                if use_cache:
+                    logits = self(token_ids[:, done:], caches=caches).logits[:, -1]    # (batch, vocab)
+                else:
+                    logits = self(token_ids[:, start:]).logits[:, -1]
+                done = token_ids.shape[1]
+                drawn = sample(logits, temperature, top_k, top_p, generator)   # (batch,)
+                token_ids = torch.cat([token_ids, drawn[:, None]], dim=1)
+        finally:                                                           # also after an error, or an interruption
+            self.train(training)
         return token_ids
 
 
@@ -281,6 +310,7 @@ GPT2_NAMES = {
 def gpt2_config(config: dict) -> LanguageModelConfig:
     """The configuration of a Hugging Face GPT-2, their config.json as a dict, as ours (Radford et al. 2019, section 2.3).
 
+    GPT-2 has no token for padding; where config.json names none, `pad_id` is the token that ends texts (see `load_gpt2`).
     Raises ValueError that names the setting for one that `LanguageModel` doesn't compute.
 
     Taught in 13_language_model, '10. GPT-2 in the class you wrote'.
@@ -288,13 +318,14 @@ def gpt2_config(config: dict) -> LanguageModelConfig:
     check_settings(config, needed=["vocab_size", "n_embd", "n_head", "n_layer", "n_positions"],
                    only={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False})
     activations = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
-    named, end = config.get("activation_function", "gelu_new"), config.get("eos_token_id")
+    named = config.get("activation_function", "gelu_new")
+    known = [i for i in (config.get("pad_token_id"), config.get("eos_token_id"), 0) if i in range(config["vocab_size"])]
     check_options({"activation_function": named}, {"activation_function": one_of(*activations)})
     return LanguageModelConfig(
         vocab_size=config["vocab_size"], d_model=config["n_embd"], num_heads=config["n_head"], num_layers=config["n_layer"],
         d_ff=config.get("n_inner") or 4 * config["n_embd"], max_len=config["n_positions"], positions="learned",
         activation=activations[named], layer_norm_eps=config.get("layer_norm_epsilon", 1e-5),
-        tied=config.get("tie_word_embeddings", True), pad_id=end if end in range(config["vocab_size"]) else 0,
+        tied=config.get("tie_word_embeddings", True), pad_id=known[0],
     )
 
 
@@ -323,8 +354,9 @@ def gpt2_weights(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
 def load_gpt2(folder_or_name: str) -> tuple[LanguageModel, GPT2Tokenizer | None]:
     """A Hugging Face GPT-2 as a `LanguageModel`, with its tokenizer: load_gpt2("gpt2"), or a folder.
 
-    The tokenizer is None where the folder has none that is built like GPT-2's. Raises ModelNotAvailable where there is no
-    such model to be had, ValueError for a file that is damaged or of another kind.
+    The tokenizer is None where the folder has none that is built like GPT-2's. The published models pad with the token that
+    ends texts: train them with `next_token_loss(model, token_ids, mask)`, or the ends aren't asked for. Raises
+    ModelNotAvailable where there is no such model to be had, ValueError for a file that is damaged or of another kind.
 
     Taught in 13_language_model, '10. GPT-2 in the class you wrote'.
     """

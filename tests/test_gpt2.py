@@ -11,7 +11,7 @@ from small_language_models import gpt2
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2ForSequenceClassification, GPT2LMHeadModel
 
-from course_utils.language_model import gpt2_config, gpt2_weights, load_gpt2
+from course_utils.language_model import gpt2_config, gpt2_weights, load_gpt2, next_token_loss
 from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_tokenizer
 from course_utils.training.hugging_face import ModelNotAvailable
 
@@ -67,6 +67,25 @@ def test_one_token_at_a_time_gives_the_same_logits(tmp_path):
     with torch.no_grad():
         parts = [ours(ids[:, i : i + 1], caches=caches).logits for i in range(20)]
         assert (torch.cat(parts, dim=1) - ours(ids).logits).abs().max() < 1e-4
+
+
+def test_its_end_of_text_is_asked_for_with_a_mask_and_may_end_a_prompt(tmp_path):
+    theirs = library_model(tmp_path, **SHAPES[0])
+    ours, _ = load_gpt2(tmp_path)
+    ids, mask = torch.randint(1, 61, (3, 12)), torch.ones(3, 12, dtype=torch.bool)
+    ids[:, 7] = 0                                                          # eos_token_id=0 between two texts
+    ids[2, 9:], mask[2, 10:] = 0, False                                    # one at the end, and padding
+    with torch.no_grad():
+        expected = theirs(ids, labels=ids.masked_fill(~mask, -100)).loss
+        loss, counted = next_token_loss(ours, ids, mask)
+    assert counted == 31 and (loss - expected).abs() < 1e-4
+    assert ours.generate(ids[:, :8], 2).shape == (3, 10) and ours.generate(ids[:1, 7:8], 2).shape == (1, 3)
+
+
+@pytest.mark.parametrize("pad, end, pad_id", [(7, 5, 7), (None, 5, 5), (61, 5, 5), (None, None, 0)])
+def test_its_padding_is_its_own_token_or_its_end_of_text(pad, end, pad_id):
+    config = GPT2Config(**SHAPES[0]).to_dict() | {"pad_token_id": pad, "eos_token_id": end}
+    assert gpt2_config(config).pad_id == pad_id
 
 
 def test_the_names_on_the_hub_lack_a_prefix_and_old_files_hold_masks(tmp_path):

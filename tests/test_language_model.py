@@ -122,6 +122,21 @@ def test_a_few_steps_on_one_text_learn_it(ids):
     assert torch.equal(model.generate(ids[:1, :1], 12, temperature=0), ids[:1])
 
 
+def test_with_a_mask_the_loss_asks_for_an_end_that_is_also_the_padding(ids):
+    model, mask = model_with(), torch.ones(2, 13, dtype=torch.bool)
+    ids = ids.clone()
+    ids[1, 8:], mask[1, 9:] = 0, False                  # a text that ends in 0, and padding with 0 after it
+    loss, count = next_token_loss(model, ids, mask)
+    log_p = model(ids).logits.detach().log_softmax(dim=-1)
+    slow = [-log_p[row, i, ids[row, i + 1]].item() for row in range(2) for i in range(12) if mask[row, i + 1]]
+    assert count == len(slow) == 20 and loss.item() == pytest.approx(sum(slow) / 20, abs=1e-5)
+    assert next_token_loss(model, ids)[1] == 19
+    with pytest.raises(ValueError, match=r"mask has shape \(2, 12\), token_ids \(2, 13\)"):
+        next_token_loss(model, ids, mask[:, 1:])
+    with pytest.raises(ValueError, match="every answer is masked"):
+        next_token_loss(model, ids, torch.zeros_like(mask))
+
+
 @pytest.mark.parametrize("wrong, words", [(torch.ones(3, dtype=torch.long), r"\(3,\).*\(batch, seq_len\)"),
                                           (torch.ones(3, 1, dtype=torch.long), r"\(3, 1\).*two tokens or more")])
 def test_a_loss_needs_two_tokens(wrong, words):
@@ -227,6 +242,44 @@ def test_writing_goes_on_beyond_what_the_model_reads(ids):
     assert torch.equal(model.generate(ids, 0), ids)
     with pytest.raises(ValueError, match="max_new_tokens=-1"):
         model.generate(ids, -1)
+
+
+def test_a_text_is_never_continued_after_its_padding(ids):
+    model, padded = model_with(), F.pad(ids, (0, 3))
+    for wrong, row in ((torch.cat([ids[:1], F.pad(ids[1:, :12], (0, 1))]), 1), (padded, 0), (padded[:1], 0),
+                       (torch.cat([ids, padded[:1, 3:]]), 2), (F.pad(ids[:1, :0], (0, 4)), 0)):
+        with pytest.raises(ValueError, match=rf"row {row} .*pad_id=0.*one text at a time"):
+            model.generate(wrong, 3)
+    for begun in (torch.zeros(1, 1, dtype=torch.long), torch.arange(4)[:, None], F.pad(ids, (0, 1))):
+        assert model.generate(begun, 3).shape == (len(begun), begun.shape[1] + 3)     # 0 begins a text, too
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_what_cannot_be_continued_is_refused_before_anything_is_read(number, ids):
+    with pytest.raises(ValueError, match=r"\(13,\).*token_ids\[None\]"):
+        model_with().generate(ids[0], number)
+    for setting in ({"top_p": 2}, {"temperature": -1}, {"top_k": 0}):
+        with pytest.raises(ValueError, match=next(iter(setting))):
+            model_with().generate(ids, number, **setting)
+    with pytest.raises(ValueError, match="padding"):
+        model_with().generate(F.pad(ids, (0, 2)), number)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("training", [True, False])
+def test_after_an_interruption_the_model_is_in_the_mode_that_it_was_in(stop, training, ids):
+    model = model_with(dropout=0.1).train(training)
+    seen = []
+
+    def interrupt(module, inputs, output):
+        seen.append(module.training)
+        if len(seen) == 3:
+            raise stop
+
+    model.decoder.register_forward_hook(interrupt)
+    with pytest.raises(stop):
+        model.generate(ids, 5)
+    assert seen == [False] * 3 and all(module.training == training for module in model.modules())
 
 
 def test_bits_per_byte_by_hand():

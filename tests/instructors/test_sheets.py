@@ -21,6 +21,7 @@ from course_utils.distillation import NO_LABEL, distillation_loss, expected_cali
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.instructors import sheets
 from course_utils.instructors.sheet_pages import Blank, page
+from course_utils.language_model import bits_per_byte, sampling_probabilities
 from course_utils.tokenization import BPETokenizer
 from course_utils.transformer_blocks import layer_norm
 
@@ -172,6 +173,26 @@ def test_the_entries_of_tfidf_are_those_of_scikit_learn_and_exercise_9_2():
     assert same(numbers(sheet, 1, 1), model.idf_)
     assert same(numbers(sheet, 2, 2), right[0]) and same(numbers(sheet, 3, 2), right[1])
     assert same(numbers(sheet, 3, 2)[1], answers_to("9.2").reference())
+
+
+def test_loss_bits_and_cuts_are_those_of_the_language_model_s_functions():
+    sheet = sheets.bits_and_top_p()
+    words = sheet.given[0].columns[1:]
+    after = {line[0]: torch.tensor([float(text) for text in line[1:]], dtype=torch.float64) for line in sheet.given[0].rows}
+    text = [*sheet.steps[0].columns[1:], row(sheet, 1, 0)[-1]]
+    assert row(sheet, 1, 0) == text[1:] and all(math.isclose(p.sum(), 1) for p in after.values())
+    logits = torch.stack([after[token].log() for token in text[:-1]])
+    costs = F.cross_entropy(logits, torch.tensor([words.index(token) for token in text[1:]]), reduction="none")
+    assert same(numbers(sheet, 1, 1), (-costs).exp()) and same(numbers(sheet, 1, 2), costs)
+    tokens = dict(re.findall(r"(\S+) \(<i>p</i> = ([\d.]+)\)", sheet.steps[1].caption))
+    assert "".join(tokens) == "".join(text[1:])
+    for line, each in enumerate((costs, -torch.tensor([float(p) for p in tokens.values()], dtype=torch.float64).log())):
+        nats = each.sum().item()
+        assert same(numbers(sheet, 2, line), [nats, each.mean(), each.mean().exp(), bits_per_byte(nats, ["".join(tokens)])])
+    for step in (3, 4):
+        given, limit = re.search("after '(.+)', cut by top-p ([\\d.]+)", sheet.steps[step - 1].caption).groups()
+        kept = sampling_probabilities(after[given].log(), top_p=float(limit))
+        assert same(numbers(sheet, step, 2), torch.stack([kept[words.index(token)] for token in row(sheet, step, 0)]))
 
 
 def test_soft_targets_and_calibration_are_those_of_the_course():
