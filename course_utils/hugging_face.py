@@ -34,7 +34,6 @@ from course_utils.training.byte_pair_files import byte_pair_files
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 from course_utils.training.pair_batches import BEGIN, END, PAD
 from course_utils.training.saved_contents import check_label_names
-from course_utils.training.word_piece_files import word_piece_files
 from course_utils.training.written_checkpoints import write_checkpoint
 
 __all__ = [
@@ -178,7 +177,7 @@ def _tokenizer_files(config: BertConfig, tokenizer: WordPieceTokenizer | None) -
     if tokenizer.vocab_size > config.vocab_size or tokenizer.pad_id != config.pad_id:
         raise ValueError(f"the tokenizer has {tokenizer.vocab_size} tokens and pad_id={tokenizer.pad_id}, the model "
                          f"vocab_size={config.vocab_size} and pad_id={config.pad_id}; use the tokenizer it was trained with")
-    return word_piece_files(tokenizer.vocabulary, max_len=config.max_len, **vars(tokenizer.cleaning))
+    return tokenizer.files(config.max_len)
 
 
 NEOX_NAMES = {

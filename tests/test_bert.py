@@ -247,6 +247,20 @@ def test_a_missing_head_and_another_kind_of_model_are_refused(tmp_path):
         load_bert(tmp_path)
 
 
+def test_a_configuration_from_before_model_type_is_a_bert_s_if_its_other_settings_are(tmp_path):
+    theirs = library_model(tmp_path, **SHAPES[0])
+    config = json.loads((tmp_path / "config.json").read_text())
+    early = {name: value for name, value in config.items() if name not in ("model_type", "architectures", "dtype")}
+    (tmp_path / "config.json").write_text(json.dumps(early))
+    ids, mask, _ = ragged(SHAPES[0])
+    with torch.no_grad():
+        assert (load_bert(tmp_path)[0](ids, mask).x - theirs(ids, mask.long()).last_hidden_state).abs().max() < 1e-5
+    for other in (early | {"embedding_size": 8}, {"vocab_size": 61}):
+        (tmp_path / "config.json").write_text(json.dumps(other))
+        with pytest.raises(ValueError, match='settings don\'t say what kind it is.*add "model_type": "bert"'):
+            load_bert(tmp_path)
+
+
 def test_a_name_is_looked_up_where_course_models_says(tmp_path, monkeypatch):
     library_model(tmp_path / "mine", **SHAPES[0])
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))

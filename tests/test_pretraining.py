@@ -248,6 +248,27 @@ def test_only_adapters_and_the_output_layer_are_trained():
         "encoder.encoder.blocks.0.attention.output_projection.up"}
 
 
+def test_names_may_come_one_by_one_but_not_twice():
+    model = add_adapters(BertClassifier(encoder()), rank=2, names=(name for name in ("key_projection", "value_projection")))
+    assert sum(isinstance(part, LowRankAdapter) for part in model.modules()) == 2 * CONFIG.num_layers
+    model = BertClassifier(encoder())
+    with pytest.raises(ValueError, match="names has 'key_projection' 2 times; a layer gets one adapter"):
+        add_adapters(model, names=["key_projection", "key_projection"])
+    assert all(parameter.requires_grad for parameter in model.encoder.encoder.parameters())
+
+
+def test_merged_layers_stay_frozen_with_the_rest_of_the_encoder():
+    merged = merge_adapters(add_adapters(BertClassifier(encoder()), rank=2))
+    assert {name for name, p in merged.named_parameters() if p.requires_grad} == {"output.weight", "output.bias"}
+
+
+def test_an_adapter_has_the_type_of_its_layer():
+    adapter = LowRankAdapter(nn.Linear(6, 4).double(), rank=2)
+    assert adapter.down.dtype == adapter.up.dtype == torch.float64
+    assert adapter(torch.ones(1, 6, dtype=torch.float64)).dtype == adapter.merged().weight.dtype == torch.float64
+    assert LowRankAdapter(nn.Linear(6, 4, device="meta"), rank=2).up.device.type == "meta"
+
+
 def test_adapters_on_layers_that_are_not_there():
     for names in (["query"], "query_projection"):
         with pytest.raises(ValueError, match="use one of query_projection, key_projection, value_projection, output_proj"):

@@ -7,10 +7,10 @@ import unicodedata
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import BertWordPieceTokenizer, Tokenizer
+from tokenizers import AddedToken, BertWordPieceTokenizer, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
-from transformers import BertTokenizer
+from transformers import AutoTokenizer, BertTokenizer
 
 from course_utils.pretraining import TextCleaning, WordPieceTokenizer, longest_pieces
 from course_utils.training.character_kinds import is_punctuation
@@ -153,3 +153,89 @@ def test_other_kinds_of_tokenizer_are_left_to_the_library(tmp_path):
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "vocab.txt").write_text("hello\nworld\n")
     assert read_word_pieces(tmp_path) is None                              # no special tokens
+
+
+# added tokens, and the settings that count
+
+
+@pytest.mark.parametrize("settings", [None, {}, {"do_lower_case": False}, {"strip_accents": False},
+                                      {"tokenizer_class": "BertTokenizerFast", "tokenize_chinese_chars": False},
+                                      {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}], ids=str)
+@pytest.mark.parametrize("lower", [True, False])
+def test_settings_beside_tokenizer_json_count_as_for_the_library(tmp_path, settings, lower):
+    library(lower_case=lower).save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    if settings is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    ours, theirs = WordPieceTokenizer(**read_word_pieces(tmp_path)), AutoTokenizer.from_pretrained(tmp_path)
+    for text in ("The Été wasn't Dull", "de中文de unmoved"):
+        assert ours.encode(text) == theirs(text).input_ids
+
+
+ADDED = [AddedToken("<movie>"), AddedToken("Dull!", normalized=True), AddedToken("[NAME]", special=True, normalized=False),
+         AddedToken("ete", normalized=False), AddedToken("un", normalized=True), AddedToken("the film", normalized=True),
+         AddedToken("qqq", normalized=False), AddedToken("中", normalized=True)]
+WITH_ADDED = st.lists(st.sampled_from([*WORDS, *SPECIAL, *(token.content for token in ADDED), "<MOVIE>", "QQQ", "été", "Une",
+                                       "THE  FILM", "The film", "dull", "!", "DULL!", "[name]", " ", "\n", "<movie", "文"]),
+                      max_size=9).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=WITH_ADDED, which=st.integers(0, len(PAIRS) - 1))
+@example(text="a <movie>, the <Movie>; QQQ qqq", which=0)
+def test_added_tokens_are_found_whole_as_in_the_library(text, which):
+    ours, theirs = ADDED_PAIRS[which]
+    expected = theirs.encode(text)
+    assert ours.encode(text) == expected.ids                               # the library's names are cleaned: 'dull!'
+    assert [(token.start, token.end) for token in ours.pieces(text)] == expected.offsets[1:-1]
+
+
+def with_added(which):
+    """A pair of `PAIRS` with the same added tokens in both."""
+    theirs = library(**CLEANINGS[which])
+    theirs.add_tokens(ADDED)
+    return WordPieceTokenizer(VOCABULARY, {token.content: token.normalized for token in ADDED}, **CLEANINGS[which]), theirs
+
+
+ADDED_PAIRS = [with_added(which) for which in range(len(PAIRS))]
+
+
+def test_added_tokens_come_from_every_file_that_has_them_and_go_back(tmp_path):
+    text, following = "The <movie> wasn't [NAME]'s <MOVIE>!", len(VOCABULARY)
+    whole, two, back = (tmp_path / name for name in ("whole", "two", "back"))
+    for folder in (whole, two):
+        folder.mkdir()
+        (folder / "config.json").write_text('{"model_type": "bert"}')
+    theirs = library()
+    theirs.add_tokens(ADDED[:3])
+    theirs.save(str(whole / "tokenizer.json"))
+    library().save_model(str(two))
+    (two / "added_tokens.json").write_text(json.dumps({token.content: following + i for i, token in enumerate(ADDED[:3])}))
+    (two / "special_tokens_map.json").write_text('{"additional_special_tokens": ["[NAME]"]}')
+    for folder in (whole, two):
+        ours = WordPieceTokenizer(**read_word_pieces(folder))
+        assert ours.encode(text) == AutoTokenizer.from_pretrained(folder)(text).input_ids
+        assert ours.encode(text).count(following) == 2 and ours.vocab_size == following + 3
+        ours.save(back)
+        again = WordPieceTokenizer(**read_word_pieces(back))
+        assert again.encode(text) == ours.encode(text) == AutoTokenizer.from_pretrained(back)(text).input_ids
+    (two / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {
+        following: {"content": "<film>", "lstrip": False, "rstrip": False, "single_word": False, "normalized": True}}}))
+    ours = WordPieceTokenizer(**read_word_pieces(two))
+    assert ours.encode("a <film> <movie>") == AutoTokenizer.from_pretrained(two)("a <film> <movie>").input_ids
+
+
+@pytest.mark.parametrize("token, words", [
+    (AddedToken("<movie>", lstrip=True), "'<movie>' has lstrip set"),
+    (AddedToken("<movie>", single_word=True, rstrip=True), "has rstrip and single_word set"),
+])
+def test_added_tokens_of_a_kind_of_their_own_are_left_to_the_library_with_a_word(tmp_path, token, words):
+    theirs = library()
+    theirs.add_tokens([token])
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    with pytest.warns(UserWarning, match=f"isn't read: its added token .*{words}.*use transformers.AutoTokenizer"):
+        assert read_word_pieces(tmp_path) is None
+    library().save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"mask_token": "<mask>"}')
+    with pytest.warns(UserWarning, match=r"it has '<mask>' in place of \[MASK\]"):
+        assert read_word_pieces(tmp_path) is None

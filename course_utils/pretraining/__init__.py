@@ -37,13 +37,15 @@ from course_utils.pretraining.fine_tuning import (
     merge_adapters,
 )
 from course_utils.pretraining.masking import MaskedTokens, mask_tokens
-from course_utils.pretraining.word_pieces import TextCleaning, WordPieceTokenizer, longest_pieces
+from course_utils.pretraining.word_pieces import TextCleaning, WordPieceTokenizer, cut_at_spaces, longest_pieces, split_at
 
 __all__ = [
     "MaskedTokens",
     "mask_tokens",
     "longest_pieces",
     "TextCleaning",
+    "cut_at_spaces",
+    "split_at",
     "WordPieceTokenizer",
     "BertConfig",
     "BertResult",

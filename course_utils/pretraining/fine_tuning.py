@@ -4,11 +4,9 @@ Exported from notebooks/14_pretraining.ipynb: edit it there.
 """
 
 import copy
-import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -119,15 +117,15 @@ class LowRankAdapter(nn.Module):
         super().__init__()
         check_options({"rank": rank, "alpha": alpha}, {"rank": whole(1, min(linear.weight.shape)), "alpha": positive(1e6)})
         self.linear, self.scale = linear.requires_grad_(False), alpha / rank
-        self.down = nn.Parameter(torch.randn(rank, linear.in_features) / math.sqrt(linear.in_features))
-        self.up = nn.Parameter(torch.zeros(linear.out_features, rank))
+        self.down = nn.Parameter(linear.weight.new_empty(rank, linear.in_features).normal_(std=linear.in_features**-0.5))
+        self.up = nn.Parameter(linear.weight.new_zeros(linear.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x) + self.scale * F.linear(F.linear(x, self.down), self.up)
 
     def merged(self) -> nn.Linear:
-        """One linear layer that computes the same."""
-        linear = copy.deepcopy(self.linear).requires_grad_(True)
+        """One linear layer that computes the same, frozen like the one in the adapter."""
+        linear = copy.deepcopy(self.linear)
         linear.weight.data += self.scale * self.up.detach() @ self.down.detach()
         return linear
 
@@ -140,13 +138,16 @@ def add_adapters(
 ) -> BertClassifier:
     """Freeze the encoder and put an adapter on those layers of its attention; the output layer is trained, too.
 
-    Raises ValueError for a name that isn't a linear layer there, or has an adapter already.
+    Raises ValueError for a name that isn't a linear layer there, has an adapter already, or is given twice.
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
+    names = tuple(names)
     layers = [name for name, layer in model.encoder.encoder.blocks[0].attention.named_children() if type(layer) is nn.Linear]
     for name in names:
         check_options({"name": name}, {"name": one_of(*layers)})
+        if names.count(name) > 1:
+            raise ValueError(f"names has {name!r} {names.count(name)} times; a layer gets one adapter, so name it once")
     model.encoder.requires_grad_(False)
     for block in model.encoder.encoder.blocks:
         for name in names:
@@ -156,6 +157,8 @@ def add_adapters(
 
 def merge_adapters(model: BertClassifier) -> BertClassifier:
     """Put every adapter into its matrix: the model has the layers it began with, computes the same, and costs no more.
+
+    The merged layers stay frozen, as the rest of the encoder is; to train them, model.encoder.requires_grad_(True).
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """

@@ -26,7 +26,11 @@ __all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_ch
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 OLDER = "pytorch_model.bin"
-TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "added_tokens.json",
+              "special_tokens_map.json"]
+# what a config.json from before `model_type` (2019) must have to be taken for a BERT's; ALBERT's has `embedding_size`, too
+EARLY = {"bert": {"vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size",
+                  "max_position_embeddings", "type_vocab_size", "hidden_act"}}
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 # what the child process of `fetch` does
@@ -72,16 +76,17 @@ def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) ->
         for part in (name, name.rpartition("/")[2]):
             if (found := Path(models).expanduser() / part).is_dir():
                 return found
-        tried = f"COURSE_MODELS names {models}, which has no folder {name}"
-    else:
-        found = _in_cache(name)
-        why = None if found else _fetch(name, timeout)
-        found = found or (None if why else _in_cache(name))
-        if found:
-            return found
-        tried = f"COURSE_MODELS is not set, the hub's cache has no copy, and {why or f'{hub_name()} gave no whole copy'}"
+        raise ModelNotAvailable(
+            f"{name} could not be loaded: COURSE_MODELS names {models}, which has no folder {name}.\n"
+            f"Put the model there, as {name}/{CONFIG} and {name}/{WEIGHTS}, or let COURSE_MODELS name another folder,\n"
+            "or empty that variable, and the hub is asked (%env COURSE_MODELS=); the rest of the notebook works without it.")
+    found = _in_cache(name)
+    why = None if found else _fetch(name, timeout)
+    if found := found or (None if why else _in_cache(name)):
+        return found
+    tried = f"the hub's cache has no copy, and {why or f'{hub_name()} gave no whole copy'}"
     raise ModelNotAvailable(
-        f"{name} could not be loaded: {tried}.\n"
+        f"{name} could not be loaded: COURSE_MODELS is not set, {tried}.\n"
         f"Set COURSE_MODELS to a folder that has {name}/{CONFIG} and {name}/{WEIGHTS}, or give the path of such a folder,\n"
         "or connect to the internet and try again; the rest of the notebook works without it.")
 
@@ -92,26 +97,44 @@ def first_there(*names: str) -> str:
     return next((name for name in names if models and (Path(models).expanduser() / name).is_dir()), names[-1])
 
 
-def find_if_allowed(*names: str, megabytes: int, timeout: float = HUB_TIMEOUT) -> Path | None:
+def find_if_allowed(*names: str, megabytes: int, tokenizer: bool = False, timeout: float = HUB_TIMEOUT) -> Path | None:
     """The folder of the first of these checkpoints that this machine has; else of the last, downloaded if that's allowed.
 
-    The environment variable COURSE_DOWNLOAD=1 allows it. Returns None where there's no model to be had, and prints why: in
-    three lines what would be downloaded, how large that is and how to allow it, or what `find_checkpoint` raises.
+    With `tokenizer`, the folder must have the files of one, too: a download by a program that only wanted the weights left
+    none. The environment variable COURSE_DOWNLOAD=1 allows a download. Returns None where there's no model to be had, and
+    prints why: in three lines what would be downloaded, how large that is and how to allow it, or what `find_checkpoint`
+    raises.
     """
+    name, missing, cached = names[-1], "isn't on this machine", None
     if not os.environ.get("COURSE_MODELS"):
         if cached := next(filter(None, map(_in_cache, names)), None):
-            return cached
+            if not tokenizer or _has_tokenizer(cached):
+                return cached
+            name = next(filter(_in_cache, names))
+            missing, megabytes = "is on this machine without its tokenizer", 1
         if not is_on("COURSE_DOWNLOAD"):
-            print(f"{names[-1]} isn't on this machine; the rest of the notebook works without it.\n"
+            print(f"{name} {missing}; the rest of the notebook works without it.\n"
                   f"It's {megabytes} MB to download from {hub_name()}. To allow that, run this, and then this cell again: "
                   "%env COURSE_DOWNLOAD=1\n"
-                  f"If you have it as FOLDER/{names[-1].rpartition('/')[2]}, run this instead: %env COURSE_MODELS=FOLDER")
+                  f"If you have it as FOLDER/{name.rpartition('/')[2]}, run this instead: %env COURSE_MODELS=FOLDER")
+            return None
+        if cached and (why := _fetch(name, timeout)):
+            print(f"{name} {missing}, and {why}; the rest of the notebook works without it.")
             return None
     try:
-        return find_checkpoint(first_there(*names), timeout)
+        folder = find_checkpoint(name if cached else first_there(*names), timeout)
     except ModelNotAvailable as error:
         print(error)
         return None
+    if tokenizer and not _has_tokenizer(folder):
+        print(f"{folder} has a model and no tokenizer, neither tokenizer.json nor vocab.txt; copy them there. The rest of "
+              "the notebook works without it.")
+        return None
+    return folder
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("tokenizer.json", "vocab.txt", "vocab.json"))
 
 
 def _in_cache(name: str) -> Path | None:
@@ -142,11 +165,14 @@ def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float 
         raise ValueError(f"{folder} has no {CONFIG}; expected a folder that `save_pretrained` wrote")
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        found = config["model_type"]
-    except (ValueError, KeyError, TypeError) as error:
+        found, known = config.get("model_type"), model_type in EARLY and EARLY[model_type] <= config.keys()
+    except (ValueError, AttributeError) as error:
         raise ValueError(f"{folder / CONFIG} is not a model's configuration ({type(error).__name__}: {str(error)[:80]}); "
                          "download it again") from None
-    if found != model_type:
+    if found is None and (not known or "embedding_size" in config):
+        raise ValueError(f"{folder / CONFIG} is not a model's configuration with a 'model_type', and its other settings "
+                         f'don\'t say what kind it is; if it\'s a {model_type}, add "model_type": "{model_type}" to it')
+    if found not in (None, model_type):
         raise ValueError(f"{folder} holds a model of the type {found!r}; expected {model_type!r}, since the weights of "
                          "another kind have other names and another meaning")
     if not (folder / WEIGHTS).is_file():

@@ -85,37 +85,49 @@ def added_in_place(x, expand, expand_bias, contract, contract_bias, gain, shift,
 # ---------------------------------------------------------------- 14.5
 
 
+def on_vectors(pool):
+    """An answer that asks the encoder with the mask and then pools."""
+    return lambda encoder, token_ids, attention_mask, weight, bias: pool(
+        encoder(token_ids, attention_mask), attention_mask, weight, bias)
+
+
 def real_mean(x, attention_mask):
     return (x * attention_mask[..., None]).sum(1) / attention_mask.sum(1, keepdim=True)
 
 
+@on_vectors
 def logits_first(x, attention_mask, weight, bias):
     scores = F.linear(x, weight, bias).masked_fill(~attention_mask[..., None], 0.0)
     return scores.sum(1) / attention_mask.sum(1)[:, None]
 
 
+@on_vectors
 def nothing_for_padding(x, attention_mask, weight, bias):
     return F.linear(torch.where(attention_mask[..., None], x, torch.nan).nanmean(dim=1), weight, bias)
 
 
+@on_vectors
 def by_a_layer(x, attention_mask, weight, bias):
     output = nn.Linear(*weight.shape[::-1])
     output.weight, output.bias = nn.Parameter(weight), nn.Parameter(bias)
     return output(real_mean(x, attention_mask))
 
 
+@on_vectors
 def as_attention(x, attention_mask, weight, bias):
     """All scores equal: softmax over the real tokens gives each the same weight."""
     scores = torch.zeros(attention_mask.shape).masked_fill(~attention_mask, float("-inf"))
     return torch.addmm(bias, (scores.softmax(-1)[:, None] @ x)[:, 0], weight.T)
 
 
+@on_vectors
 def added_up_by_text(x, attention_mask, weight, bias):
     rows, places = attention_mask.nonzero(as_tuple=True)
     total = torch.zeros(len(x), x.shape[-1]).index_add(0, rows, x[rows, places])
     return total / torch.bincount(rows)[:, None] @ weight.T + bias
 
 
+@on_vectors
 def masked_array(x, attention_mask, weight, bias):
     vectors = np.ma.array(x.numpy(), mask=np.repeat(~attention_mask.numpy()[..., None], x.shape[-1], axis=-1))
     return vectors.mean(axis=1).data @ weight.numpy().T + bias.numpy()
@@ -123,7 +135,29 @@ def masked_array(x, attention_mask, weight, bias):
 
 def pooled(vector=real_mean, after=lambda logits: logits):
     """Pooling with one of its parts changed."""
-    return lambda x, attention_mask, weight, bias: after(vector(x, attention_mask) @ weight.T + bias)
+    return on_vectors(lambda x, attention_mask, weight, bias: after(vector(x, attention_mask) @ weight.T + bias))
+
+
+def mask_made_of_ids(encoder, token_ids, attention_mask, weight, bias):
+    return F.linear(real_mean(encoder(token_ids, token_ids != 0), attention_mask), weight, bias)
+
+
+def encoder_without_mask(encoder, token_ids, attention_mask, weight, bias):
+    return F.linear(real_mean(encoder(token_ids), attention_mask), weight, bias)
+
+
+def words_alone(encoder, token_ids, attention_mask, weight, bias):
+    """Each text by itself, without its padding, so that there is nothing to mask."""
+    means = [encoder(ids[real][None])[0].mean(0) for ids, real in zip(token_ids, attention_mask)]
+    return torch.stack(means) @ weight.T + bias
+
+
+def no_mask_anywhere(encoder, token_ids, attention_mask, weight, bias):
+    return F.linear(encoder(token_ids).mean(1), weight, bias)
+
+
+def mask_upside_down(encoder, token_ids, attention_mask, weight, bias):
+    return F.linear(real_mean(encoder(token_ids, ~attention_mask), attention_mask), weight, bias)
 
 
 def first_few(x, attention_mask):
@@ -144,6 +178,7 @@ def padding_at_minus_infinity(x, attention_mask):
     return x.masked_fill(~attention_mask[..., None], float("-inf")).mean(dim=1)
 
 
+@on_vectors
 def padding_set_to_zero(x, attention_mask, weight, bias):
     x[~attention_mask] = 0
     return x.sum(1) / attention_mask.sum(1, keepdim=True) @ weight.T + bias

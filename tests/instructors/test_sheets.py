@@ -22,6 +22,7 @@ from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.instructors import sheets
 from course_utils.instructors.sheet_pages import Blank, page
 from course_utils.language_model import bits_per_byte, sampling_probabilities
+from course_utils.pretraining import LowRankAdapter
 from course_utils.tokenization import BPETokenizer
 from course_utils.transformer_blocks import layer_norm
 
@@ -193,6 +194,38 @@ def test_loss_bits_and_cuts_are_those_of_the_language_model_s_functions():
         given, limit = re.search("after '(.+)', cut by top-p ([\\d.]+)", sheet.steps[step - 1].caption).groups()
         kept = sampling_probabilities(after[given].log(), top_p=float(limit))
         assert same(numbers(sheet, step, 2), torch.stack([kept[words.index(token)] for token in row(sheet, step, 0)]))
+
+
+def test_hidden_words_pieces_and_an_adapter_are_those_of_the_course():
+    sheet = sheets.hidden_words_and_an_adapter()
+    words, (choice, fate, others) = sheet.given[0].columns[1:], [line[1:] for line in sheet.given[0].rows]
+    names = ["[MASK]", *words]
+    ids, others = (torch.tensor([[names.index(word) for word in line]]) for line in (words, others))
+    choice, fate = (torch.tensor([[float(number) for number in line]]) for line in (choice, fate))
+    chosen = choice < 0.15
+    reads = answers_to("14.1").reference(ids, chosen, fate, others, 0)[0]
+    assert row(sheet, 1, 0) == ["yes" if one else "no" for one in chosen[0]]
+    assert row(sheet, 1, 1) == [names[i] for i in reads] == ["not", "moving", "but", "[MASK]"]             # one of each kind
+    p = numbers(sheet, 2, 0)
+    logits = torch.zeros(1, len(p), len(names), dtype=torch.float64)
+    logits[0, torch.arange(len(p)), ids[0]] = (4 * p / (1 - p)).log()                  # gives the right word p, by softmax
+    losses = [answers_to("14.3").reference(logits, ids, which) for which in (chosen, torch.ones_like(chosen))]
+    assert same(numbers(sheet, 2, 1), torch.stack([*-p.log(), *losses]))
+    pieces = sheet.steps[2].caption.rpartition(" is ")[2].split()
+    for word, cut in zip(sheet.steps[2].columns[1:], row(sheet, 3, 0)):
+        assert cut.split() == answers_to("14.2").reference(word, set(pieces)), word
+    W, D, U, x = ([[float(number) for number in re.findall(r"-?\d+", vector)] for vector in found] for found in (
+        re.findall(r"\((.*?)\)", part) for part in re.split("<i>[DUx]</i> =", sheet.steps[3].caption.replace("−", "-"))))
+    adapter = LowRankAdapter(nn.Linear(2, 2, bias=False).requires_grad_(False), rank=1, alpha=1)
+    for tensor, values in ((adapter.linear.weight, W), (adapter.down.data, D), (adapter.up.data, torch.tensor(U).T)):
+        tensor.copy_(torch.as_tensor(values))
+    made, merged = (torch.tensor([[float(number) for number in re.findall(r"-?\d+", line.replace("−", "-"))]
+                                  for line in row(sheet, 4, which)]) for which in (0, 1))
+    assert torch.equal(made, (adapter.up @ adapter.down).detach()) and torch.equal(merged, adapter.merged().weight)
+    assert same(numbers(sheet, 4, 2), adapter(torch.tensor(x))[0].detach().double())
+    for line, total, base in zip(row(sheet, 4, 3), row(sheet, 4, 2), adapter.linear(torch.tensor(x))[0]):
+        one, sign, two, _, end = line.replace("−", "-").split()
+        assert end == total.replace("−", "-") and float(one) == base and float(one) + float(sign + two) == float(end)
 
 
 def test_soft_targets_and_calibration_are_those_of_the_course():

@@ -122,8 +122,28 @@ def test_a_folder_of_models_is_used_without_a_question_and_asked_for_nothing_els
     monkeypatch.setattr(subprocess, "Popen", no_child)
     assert find_if_allowed("mine", "some/model", megabytes=90) == tmp_path / "models" / "mine"
     assert find_if_allowed("some/model", megabytes=90) is None
-    assert capfd.readouterr().out.splitlines()[0] == (
+    said = capfd.readouterr().out
+    assert said.splitlines()[0] == (
         f"some/model could not be loaded: COURSE_MODELS names {tmp_path / 'models'}, which has no folder some/model.")
+    assert "some/model/model.safetensors" in said and "%env COURSE_MODELS=)" in said and "internet" not in said
+    assert len(said.splitlines()) == 3
+    assert find_if_allowed("mine", megabytes=90, tokenizer=True) is None
+    assert "has a model and no tokenizer, neither tokenizer.json nor vocab.txt" in capfd.readouterr().out
+
+
+def test_a_copy_without_its_tokenizer_is_completed_if_that_is_allowed(hub, monkeypatch, capfd):
+    with hub("good") as server:
+        folder = find_checkpoint("some/model", timeout=60)
+        (folder / "vocab.json").unlink()                                   # as a program leaves it that wants the weights
+        capfd.readouterr()
+        assert find_if_allowed("some/model", megabytes=950) == folder and capfd.readouterr().out == ""
+        asked = server.asked
+        assert find_if_allowed("some/model", megabytes=950, tokenizer=True) is None and server.asked == asked
+        said = capfd.readouterr().out
+        assert "some/model is on this machine without its tokenizer; the rest" in said and "It's 1 MB" in said
+        monkeypatch.setenv("COURSE_DOWNLOAD", "1")
+        assert find_if_allowed("some/model", megabytes=950, tokenizer=True, timeout=60) == folder
+        assert (folder / "vocab.json").is_file()
 
 
 def test_a_hub_that_errs_is_reported_and_the_notebook_goes_on(hub, monkeypatch, capfd):

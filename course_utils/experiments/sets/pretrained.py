@@ -1,6 +1,6 @@
 """A pretrained encoder, fine-tuned on IMDb in five ways: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/pretrained.json, which notebook 14 shows. The encoder is all-MiniLM-L6-v2, with 6 layers and 22 million
+Writes data/results/pretrained.json, which notebook 14 shows. The encoder is all-MiniLM-L6-v2, with 6 layers and 23 million
 parameters (Wang et al. 2020; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or
 the hub's. IMDb comes from the hub, or from the folder that COURSE_DATA names. Reviews are cut to 192 word pieces, head and
 tail. The rates are common ones; none was searched for on these reviews. The part of a pass whose weights are kept is chosen
@@ -31,7 +31,15 @@ from course_utils.experiments.results import fingerprint, scores, split_fingerpr
 from course_utils.experiments.runner import ResultSet
 from course_utils.files import sha256
 from course_utils.pretraining import BertClassifier, WordPieceTokenizer, add_adapters, freeze, layer_rates, load_bert
-from course_utils.training import BatchOptions, EncodedReviews, classification_loss, evaluate, fit, seed_everything
+from course_utils.training import (
+    BatchOptions,
+    EncodedReviews,
+    classification_loss,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
 from course_utils.training.hugging_face import first_there
 
 NAME = first_there("minilm", "sentence-transformers/all-MiniLM-L6-v2")
@@ -126,7 +134,7 @@ def run(model: str, seed: int, state) -> dict:
     """Fine-tune and score one row."""
     row, data = ROWS[model], encoded()
     seed_everything(seed)
-    net = classifier(row)
+    net = classifier(row).to(fastest_device())
     few = data["train"] if row.number >= len(data["train"].ids) else first_of(data["train"], row.number, seed)
     train = FixedSteps(few, OPTIONS, int(steps_in(few, OPTIONS) / row.parts))
     validation = first_of(data["validation"], 1000, 0)  # after each part; all of it is scored at the end

@@ -115,11 +115,13 @@ def _half_by_norm_module(x, expand, expand_bias, contract, contract_bias, gain, 
     return norm(x + F.linear(F.gelu(F.linear(x, expand, expand_bias)), contract, contract_bias))
 
 
-def _pooled_text_by_text(x, attention_mask, weight, bias):
+def _pooled_text_by_text(encoder, token_ids, attention_mask, weight, bias):
+    x = encoder(token_ids, attention_mask)
     return torch.stack([F.linear(row[real].mean(0), weight, bias) for row, real in zip(x, attention_mask)])
 
 
-def _pooled_as_weights(x, attention_mask, weight, bias):
+def _pooled_as_weights(encoder, token_ids, attention_mask, weight, bias):
+    x = encoder(token_ids, attention_mask)
     weights = attention_mask / attention_mask.sum(dim=1, keepdim=True)
     return torch.einsum("bs,bsd,cd->bc", weights.to(x.dtype), x, weight) + bias
 
@@ -137,8 +139,8 @@ VARIANTS = {
     "14.3": {"marked": _loss_by_marks, "gather": _loss_by_gather, "loops": _loss_by_loops},
     "14.4": {"library's norm": _half_by_modules, "by hand": _half_by_hand, "a module": _half_by_norm_module},
     "14.5": {"text by text": _pooled_text_by_text, "as weights": _pooled_as_weights,
-             "one product": lambda x, mask, weight, bias: torch.addmm(
-                 bias, (mask.to(x.dtype)[:, None] @ x)[:, 0] / mask.sum(1, keepdim=True), weight.T)},
+             "one product": lambda encoder, ids, mask, weight, bias: torch.addmm(
+                 bias, (mask.float()[:, None] @ encoder(ids, mask))[:, 0] / mask.sum(1, keepdim=True), weight.T)},
     "14.6": {"as the paper's code": _start_by_init,
              "the other one": lambda weight, rank: (torch.zeros(rank, weight.shape[1]), torch.randn(weight.shape[0], rank)),
              "numpy": lambda weight, rank: (np.random.default_rng(0).normal(size=(rank, weight.shape[1])),

@@ -276,7 +276,8 @@ HALF = Answers(
 # ---------------------------------------------------------------- 14.5
 
 
-def pooled_logits(x, attention_mask, weight, bias):
+def pooled_logits(encoder, token_ids, attention_mask, weight, bias):
+    x = encoder(token_ids, attention_mask)                                 # (batch, seq_len, d_model)
     real = attention_mask[..., None].to(x.dtype)                           # (batch, seq_len, 1)
     mean = (x * real).sum(dim=1) / real.sum(dim=1)                         # (batch, d_model)
     return mean @ weight.T + bias
@@ -286,9 +287,10 @@ def _mean(x, real):
     return (x * real).sum(1) / real.sum(1)
 
 
-def _pooled(vector=_mean, after=lambda logits: logits):
+def _pooled(vector=_mean, after=lambda logits: logits, encoder_mask=lambda mask: mask):
     """Pooling with one of its parts changed; `real` is (batch, seq_len, 1)."""
-    def answer(x, attention_mask, weight, bias):
+    def answer(encoder, token_ids, attention_mask, weight, bias):
+        x = encoder(token_ids, encoder_mask(attention_mask))
         return after(vector(x, attention_mask[..., None].to(x.dtype)) @ weight.T + bias)
     return answer
 
@@ -301,25 +303,27 @@ def _first_vectors(x, real):
     return torch.stack([row[: int(n)].mean(0) for row, n in zip(x, real.sum((1, 2)))])
 
 
-def _last(x, attention_mask):
-    return x[torch.arange(len(x)), attention_mask.sum(dim=1) - 1]
+def _logits_first(encoder, token_ids, mask, weight, bias):
+    scores = (encoder(token_ids, mask) * mask[..., None]) @ weight.T + bias
+    return scores.sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
 POOL = Answers(
     pooled_logits,
     mutants={
-        "no-mask": lambda x, mask, weight, bias: x.mean(dim=1) @ weight.T + bias,
-        "divided-by-all": lambda x, mask, weight, bias: (x * mask[..., None]).mean(dim=1) @ weight.T + bias,
-        "summed": lambda x, mask, weight, bias: (x * mask[..., None]).sum(dim=1) @ weight.T + bias,
-        "first-token": lambda x, mask, weight, bias: x[:, 0] @ weight.T + bias,
-        "last-token": lambda x, mask, weight, bias: _last(x, mask) @ weight.T + bias,
-        "largest": lambda x, mask, weight, bias: x.masked_fill(~mask[..., None], -math.inf).amax(dim=1) @ weight.T + bias,
-        "padding-alone": lambda x, mask, weight, bias: (
-            (x * ~mask[..., None]).sum(dim=1) / (~mask).sum(dim=1, keepdim=True).clamp(min=1)) @ weight.T + bias,
-        "whole-batch": lambda x, mask, weight, bias: (
-            x[mask].mean(dim=0, keepdim=True).expand(len(x), -1) @ weight.T + bias),
-        "no-bias": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, 0 * bias),
-        "probabilities": lambda x, mask, weight, bias: pooled_logits(x, mask, weight, bias).softmax(dim=-1),
+        "no-mask-for-the-encoder": _pooled(encoder_mask=torch.ones_like),
+        "no-mask-at-all": _pooled(lambda x, real: x.mean(1), encoder_mask=torch.ones_like),
+        "padding-for-the-encoder": _pooled(encoder_mask=torch.logical_not),
+        "no-mask": _pooled(lambda x, real: x.mean(1)),
+        "divided-by-all": _pooled(lambda x, real: (x * real).mean(1)),
+        "summed": _pooled(lambda x, real: (x * real).sum(1)),
+        "first-token": _pooled(lambda x, real: x[:, 0]),
+        "last-token": _pooled(lambda x, real: x[torch.arange(len(x)), real.sum((1, 2)).long() - 1]),
+        "largest": _pooled(lambda x, real: x.masked_fill(real == 0, -math.inf).amax(1)),
+        "padding-alone": _pooled(lambda x, real: (x * (1 - real)).sum(1) / (1 - real).sum(1).clamp(min=1)),
+        "whole-batch": _pooled(lambda x, real: ((x * real).sum((0, 1)) / real.sum()).expand(len(x), -1)),
+        "no-bias": lambda *inputs: pooled_logits(*inputs[:4], 0 * inputs[4]),
+        "probabilities": _pooled(after=lambda logits: logits.softmax(dim=-1)),
         "softmax-over-the-batch": _pooled(after=lambda logits: logits.softmax(dim=0)),
         "first-vectors": _pooled(_first_vectors),
         "one-divisor-for-all": _pooled(lambda x, real: (x * real).sum(1) / real.sum()),
@@ -327,8 +331,7 @@ POOL = Answers(
         "without-the-first": _pooled(_without_the_first),
         "tanh-of-the-mean": _pooled(lambda x, real: torch.tanh(_mean(x, real))),
         "unit-length": _pooled(lambda x, real: F.normalize(_mean(x, real), dim=-1)),
-        "logits-averaged-with-padding": lambda x, mask, weight, bias: (
-            ((x * mask[..., None]) @ weight.T + bias).sum(dim=1) / mask.sum(dim=1, keepdim=True)),
+        "logits-averaged-with-padding": _logits_first,
     },
 )
 

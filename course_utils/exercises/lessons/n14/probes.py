@@ -191,17 +191,39 @@ def observe_half(function, x, expand, expand_bias, contract, contract_bias, gain
 
 # ---------------------------------------------------------------- 14.5 pooling with the mask
 
+class ReadingEncoder:
+    """An encoder that can be called: a vector for each id, plus half the mean over the positions that it reads.
+
+    Like Hugging Face's, it reads every position if it gets no mask. Its result comes out of a transpose.
+    """
+
+    def __init__(self, table: torch.Tensor):
+        self.table = table
+
+    def __call__(self, token_ids, attention_mask=None):
+        x = self.table[torch.as_tensor(token_ids)]                         # (batch, seq_len, d_model)
+        real = torch.ones(x.shape[:2]) if attention_mask is None else torch.as_tensor(attention_mask)
+        if real.shape != x.shape[:2]:
+            raise TypeError(f"encoder was given token_ids of shape {tuple(x.shape[:2])} and a mask of shape "
+                            f"{tuple(real.shape)}; both are (batch, seq_len)")
+        real = real.to(x.dtype)[..., None]
+        x = x + 0.5 * (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
+        return x.mT.contiguous().mT
+
+
 def pooling_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token; padding in front."""
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator)
+    """(encoder, token_ids, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token;
+    padding in front."""
+    def draw(mask, classes, d_model, size=1.0, vocab_size=9):
+        table, weight, bias = (torch.randn(shape, generator=generator) for shape in (
+            (vocab_size, d_model), (classes, d_model), (classes,)))
+        ids = torch.randint(1, vocab_size, mask.shape, generator=generator).masked_fill(~mask, 0)
+        return ReadingEncoder(size * table + 1), ids, mask, weight, bias
 
     ragged = torch.arange(5) < torch.tensor([[5], [2], [3], [1]])
     in_front = torch.tensor([[False, False, True, True], [True, True, True, True]])
-    return [(draw(4, 5, 6) + 1, ragged, draw(3, 6), draw(3)),
-            (3 * draw(1, 4, 2) + 1, torch.ones(1, 4, dtype=torch.bool), draw(2, 2), draw(2)),
-            (*not_contiguous((draw(2, 3, 4),)), torch.arange(3) < torch.tensor([[1], [3]]), draw(2, 4), draw(2)),
-            (draw(2, 4, 3) + 1, in_front, draw(2, 3), draw(2))]
+    return [draw(ragged, 3, 6), draw(torch.ones(1, 4, dtype=torch.bool), 2, 2, size=3.0),
+            draw(torch.arange(3) < torch.tensor([[1], [3]]), 2, 4), draw(in_front, 2, 3)]
 
 # ---------------------------------------------------------------- 14.6 how an adapter starts
 

@@ -48,8 +48,9 @@ HALF = Exercise(
                 "block they take x itself."),
         Mistake("norm-of-x-only", _spread, "Only x is normalised, and what the layer made is added to that. Normalise the "
                 "sum."),
-        Mistake("gelu-by-tanh", _vector, "The norm is where it should be, but that's GPT-2's GELU, by tanh. The numbers "
-                "differ in the third decimal, which nobody sees until they compare. BERT's is F.gelu as it is."),
+        Mistake("gelu-by-tanh", _vector, "The norm is where it should be, but that's the tanh approximation of GELU, as in "
+                "GPT-2. The numbers differ in the third decimal, which nobody sees until they compare. BERT's is F.gelu as "
+                "it is."),
         Mistake("relu", _vector, "The nonlinearity is another one: you have ReLU. BERT's feed-forward layer uses GELU."),
         Mistake("no-activation", _vector, "There's nothing in between the two linear layers, so together they're one."),
         Mistake("eps-of-the-course", _vector, "The norm has an eps of its own, 1e-5. Pass on the one that you're given: "
@@ -93,7 +94,7 @@ HALF = Exercise(
 def _logit(case: Case) -> str:
     wrong = (case.answer - case.expected).abs().amax(dim=-1)
     row = int(wrong.argmax())
-    length, seq_len = int(case.inputs[1][row].sum()), case.inputs[1].shape[1]
+    length, seq_len = int(case.inputs[2][row].sum()), case.inputs[2].shape[1]
     return (f"text {row}, with {length} of {seq_len} tokens real, gets the logit {case.answer[row, 0]:.3f}, expected "
             f"{case.expected[row, 0]:.3f}.")
 
@@ -104,18 +105,24 @@ def _sums(case: Case) -> str:
 
 def _in_front(case: Case) -> str:
     row = int((case.answer - case.expected).abs().amax(dim=-1).argmax())
-    mask = ", ".join(str(bool(real)) for real in case.inputs[1][row])
+    mask = ", ".join(str(bool(real)) for real in case.inputs[2][row])
     return f"text {row} has the mask [{mask}]. {_logit(case)[0].upper()}{_logit(case)[1:]}"
 
 
 POOL = Exercise(
     probes=probes.pooling_probes,
     forbidden=("course_utils.embeddings.masked_mean", "course_utils.pretraining.BertClassifier"),
-    signature="pooled_logits(x (batch, seq_len, d_model), attention_mask (batch, seq_len), weight (classes, d_model), bias "
-    "(classes)) -> logits (batch, classes)",
+    signature="pooled_logits(encoder, token_ids (batch, seq_len), attention_mask (batch, seq_len), weight (classes, "
+    "d_model), bias (classes)) -> logits (batch, classes)",
     not_finite="If you fill padding with -inf, its mean is -inf: that's for scores in front of a softmax. In a sum, padding "
     "must be 0. Or you divide 0 by 0: each text has at least one real token, where the mask is True.",
     mistakes=(
+        Mistake("no-mask-for-the-encoder", _logit, "You average the right vectors, but the encoder read padding like words, "
+                "so every vector of a text with padding is another one. Give it the mask, too."),
+        Mistake("no-mask-at-all", _logit, "The mask isn't used at all: the encoder reads padding like words, and then it's "
+                "averaged like words. Both need the mask."),
+        Mistake("padding-for-the-encoder", _logit, "You give the encoder the mask turned round, so it reads the padding and "
+                "leaves the words out. In this course, True means a real token."),
         Mistake("no-mask", _logit, "Padding is averaged like words. A review would get another answer in a batch with "
                 "longer ones than alone."),
         Mistake("divided-by-all", _logit, "Padding is left out of the sum, but you divide by seq_len. The vector of a short "
@@ -152,14 +159,14 @@ POOL = Exercise(
                 "then still adds the bias: mean first, or mask the logits."),
     ),
     properties=(
-        Property(lambda case: case.inputs[1].all() and gap(case) > 1e-4, _logit, "There's no padding here: a mean over the "
+        Property(lambda case: case.inputs[2].all() and gap(case) > 1e-4, _logit, "There's no padding here: a mean over the "
                  "positions, times `weight` transposed, plus `bias`, and nothing else."),
-        Property(lambda case: gap(case) > 1e-4, _logit, "Without padding your numbers are right. Sum the vectors where the "
-                 "mask is True, and divide by how many there are in that text."),
+        Property(lambda case: gap(case) > 1e-4, _logit, "Without padding your numbers are right. Give the encoder the mask, "
+                 "sum the vectors where it's True, and divide by how many there are in that text."),
     ),
     hints=(
-        "Multiply x by the mask, so that padding becomes 0. Then what must the sum be divided by?",
-        "attention_mask[..., None] has the shape (batch, seq_len, 1), which fits x.",
+        "The mask is needed twice: x = encoder(token_ids, attention_mask) is the first time. What must not be in the mean?",
+        "Multiply x by attention_mask[..., None], which is (batch, seq_len, 1), and padding becomes 0. Then divide by what?",
         "real = attention_mask[..., None].to(x.dtype); mean = (x * real).sum(dim=1) / real.sum(dim=1)",
     ),
 )
