@@ -340,7 +340,7 @@ POOL = Answers(
 
 def new_adapter(weight, rank):
     d_out, d_in = weight.shape
-    down = torch.randn(rank, d_in) / math.sqrt(d_in)                       # so that x Dᵀ is about as large as x
+    down = torch.randn(rank, d_in) / d_in**0.5                             # so that x Dᵀ is about as large as x
     return down, torch.zeros(d_out, rank)                                  # nothing is changed
 
 

@@ -118,11 +118,11 @@ POOL = Exercise(
     "must be 0. Or you divide 0 by 0: each text has at least one real token, where the mask is True.",
     mistakes=(
         Mistake("no-mask-for-the-encoder", _logit, "You average the right vectors, but the encoder read padding like words, "
-                "so every vector of a text with padding is another one. Give it the mask, too."),
+                "so in a text with padding all of them are wrong. Give it the mask, too."),
         Mistake("no-mask-at-all", _logit, "The mask isn't used at all: the encoder reads padding like words, and then it's "
                 "averaged like words. Both need the mask."),
-        Mistake("padding-for-the-encoder", _logit, "You give the encoder the mask turned round, so it reads the padding and "
-                "leaves the words out. In this course, True means a real token."),
+        Mistake("padding-for-the-encoder", _logit, "You give the encoder the inverted mask, so it reads the padding and "
+                "leaves out the words. In this course, True means a real token."),
         Mistake("no-mask", _logit, "Padding is averaged like words. A review would get another answer in a batch with "
                 "longer ones than alone."),
         Mistake("divided-by-all", _logit, "Padding is left out of the sum, but you divide by seq_len. The vector of a short "
