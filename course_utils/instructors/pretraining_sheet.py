@@ -65,6 +65,6 @@ def hidden_words_and_an_adapter() -> Sheet:
                       ["output, by <i>W</i> plus by <i>D</i> and <i>U</i>",
                        *blanks([f"{exact(one)} + {exact(two)} = {exact(one + two)}".replace("+ −", "− ")
                                 for one, two in zip(*(part.tolist() for part in beside))], str)]])],
-        question="The mistake in step 2 gives the smaller number. Why is it no better, and what would be learned from it?",
+        question="In step 2 the mistake gives the smaller number. Why isn't that better, and what would the model learn?",
         answer=f"'not' wasn't chosen, so the model reads it and only has to copy it. Counting it lowers {rounded(loss)} to "
         f"{rounded(of_all)}, and training would reward copying.")
