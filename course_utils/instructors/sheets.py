@@ -16,6 +16,7 @@ from course_utils.files.paths import output_folder
 from course_utils.instructors.distillation_sheet import soft_targets_and_calibration
 from course_utils.instructors.language_model_sheet import bits_and_top_p
 from course_utils.instructors.pretraining_sheet import hidden_words_and_an_adapter
+from course_utils.instructors.recurrent_attention_sheet import bahdanau_and_alignment
 from course_utils.instructors.sheet_numbers import CALCULATOR, blanks, exact, rounded
 from course_utils.instructors.sheet_pages import Blank, Sheet, Table, page
 from course_utils.instructors.translation_sheet import bleu_and_chrf
@@ -337,7 +338,7 @@ def tfidf() -> Sheet:
 
 
 SHEETS = [gradient, log_odds, merges, row_of_dull, three_heads, rotation, layer_norm, clipping, tfidf,
-          bits_and_top_p, hidden_words_and_an_adapter, soft_targets_and_calibration, bleu_and_chrf]
+          bits_and_top_p, hidden_words_and_an_adapter, soft_targets_and_calibration, bahdanau_and_alignment, bleu_and_chrf]
 
 
 def write_sheets(folder: Path | None = None) -> list[Path]:

@@ -1,5 +1,6 @@
 """Sheets to work on paper: blanks are blank, answers are right, and both stand where the notebooks say."""
 
+import itertools
 import math
 import os
 import re
@@ -23,6 +24,7 @@ from course_utils.instructors import sheets
 from course_utils.instructors.sheet_pages import Blank, page
 from course_utils.language_model import bits_per_byte, sampling_probabilities
 from course_utils.pretraining import LowRankAdapter
+from course_utils.recurrent_attention import AdditiveAttention, alignment_error_rate, links_of
 from course_utils.tokenization import BPETokenizer
 from course_utils.transformer_blocks import layer_norm
 
@@ -244,6 +246,37 @@ def test_soft_targets_and_calibration_are_those_of_the_course():
     assert all(same(numbers(sheet, 3, line), torch.stack([bins.count, bins.confidence, bins.accuracy, gaps])[:, 2 + line])
                for line in (0, 1))
     assert same(numbers(sheet, 4, 0), expected_calibration_error(torch.tensor(sure, dtype=torch.float64), right, bins=4))
+
+
+def test_a_bahdanau_step_and_an_alignment_error_are_those_of_the_course():
+    sheet = sheets.bahdanau_and_alignment()
+    *keys, query, v = (torch.tensor([float(text.replace("−", "-")) for text in line[1:]]) for line in sheet.given[0].rows)
+    keys = torch.stack(keys)                                                                     # (word, feature)
+    attention = AdditiveAttention(2, 2, 2)
+    for matrix, values in ((attention.W_q.weight, torch.eye(2)), (attention.W_k.weight, torch.eye(2)),
+                           (attention.v.weight, v[None]), (attention.W_q.bias, torch.zeros(2))):
+        matrix.data.copy_(values)
+    with torch.no_grad():
+        context, weights = attention(query[None, None], keys[None], torch.ones(1, len(keys), dtype=torch.bool))
+        scores = attention.scores(query[None, None], keys[None])[0, 0].double()
+    table = torch.stack([numbers(sheet, 1, line) for line in range(len(keys))])
+    assert same(table[:, :2], (query + keys).tanh().double())
+    assert same(table[:, 2:].T, torch.stack([scores, scores.exp(), weights[0, 0].double()]))
+    assert same(numbers(sheet, 2, 0), context[0, 0].double())
+    english, rows = sheet.given[1].columns[1:], sheet.given[1].rows
+    seen = torch.tensor([[float(text) for text in line[1:]] for line in rows])
+    assert torch.allclose(seen.sum(dim=1), torch.ones(len(rows)))
+    named = {"the (1st)": 0, "end": 1, "of": 2, "the (2nd)": 3, "film": 4}
+    assert list(named) == english
+    gold = {(named[source], [line[0] for line in rows].index(target)) for target, source in re.findall(
+        r"(\w+)–(\w+(?: \(\w+\))?)", sheet.intro.partition("Gold links")[2])}
+    links = links_of(seen)
+    assert {(named[source], target) for target, source in enumerate(row(sheet, 3, 0))} == links
+    assert row(sheet, 3, 1) == ["yes" if link in gold else "no" for link in sorted(links, key=lambda link: link[1])]
+    assert same(numbers(sheet, 4, 0), [len(links), len(gold), len(links & gold), alignment_error_rate([links], [gold])])
+    lowest = min(alignment_error_rate([set(some)], [gold]) for some in itertools.combinations(gold, len(rows))
+                 if len({target for _, target in some}) == len(rows))
+    assert sheet.answer.startswith(f"{lowest:.3f}: 'du'")
 
 
 def test_bleu_and_chrf_are_those_of_sacrebleu():
