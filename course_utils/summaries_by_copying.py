@@ -8,6 +8,7 @@ does), or write in words of its own.
 Exported from notebooks/extras/summaries_by_copying.ipynb: edit it there.
 """
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -235,8 +236,9 @@ class PointerTransformer(Transformer):
     def step(self, last_ids: Tensor, state: PointerState) -> tuple[Tensor, PointerState]:
         """Read one more word of each row, last_ids (batch,): log-probabilities of the next, and the new state."""
         inner = state.decoding
-        done = len(inner.caches[0])
+        done, caches = len(inner.caches[0]), [copy.copy(cache) for cache in inner.caches]
         x = self.embed(self.target_embedding, last_ids[:, None], done)
         x = self.decoder(x, None, None, inner.memory_mask, self.positions.bias(1, done + 1), self.positions.rotate,
-                         caches=inner.caches, remembered=inner.remembered).x
+                         caches=caches, remembered=inner.remembered).x
+        state = state._replace(decoding=inner._replace(caches=caches))
         return self.mix(x, state.remembered, inner.memory_mask, state.ids)[0][:, 0], state

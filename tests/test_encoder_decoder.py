@@ -163,6 +163,15 @@ def test_a_selected_state_goes_on_like_the_rows_it_was_taken_from_and_leaves_the
         torch.testing.assert_close(model.step(target[:, 1], state)[0], whole[:, 1], atol=1e-5, rtol=1e-5)
 
 
+def test_a_step_leaves_the_state_that_it_was_given_as_it_was():
+    model, (source, mask, target) = model_of(), a_batch()
+    with torch.no_grad():
+        state = model.start(model.encode(source, mask))
+        first, after = model.step(target[:, 0], state)
+        again, _ = model.step(target[:, 0], state)
+    assert torch.equal(first, again) and len(state.caches[0]) == 0 and len(after.caches[0]) == 1
+
+
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_padding_changes_nothing_on_either_side(positions):
     model, (source, mask, target) = model_of(positions=positions), a_batch()

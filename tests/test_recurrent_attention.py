@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from course_utils.encoder_decoder import Transformer, TransformerConfig
 from course_utils.recurrent_attention import (
     AdditiveAttention,
     LuongAttention,
@@ -207,6 +208,28 @@ def test_greedy_writes_the_most_probable_word_until_the_end():
     assert greedy(translator("none"), SOURCE, SOURCE != PAD, max_len=1).weights is None
     assert len(greedy(model, SOURCE, SOURCE != PAD, max_len=1).ids[0]) <= 1
     assert any(len(ids) < 7 for ids in result.ids)      # or nothing above looked at an end
+
+
+def test_greedy_says_which_sentences_ended_and_translates_each_as_if_it_were_alone():
+    model = translator()
+    with torch.no_grad():
+        model.decoder.embedding.weight[END] += 0.5
+    together = greedy(model, SOURCE, SOURCE != PAD, max_len=7)
+    assert together.ended == [len(ids) < 7 for ids in together.ids] and any(together.ended)
+    for row, source in enumerate(SOURCE):
+        source = source[source != PAD][None]
+        assert greedy(model, source, source != PAD, max_len=7).ids[0] == together.ids[row]
+    assert greedy(model, SOURCE, SOURCE != PAD, max_len=1).ended == [not ids for ids in together.ids]
+
+
+def test_greedy_runs_any_model_with_encode_start_and_step_and_stops_at_the_models_own_length():
+    seed_everything(0)
+    model = Transformer(TransformerConfig(11, 12, d_model=8, num_heads=2, d_ff=12, num_layers=1, max_len=6)).eval()
+    written = greedy(model, SOURCE, SOURCE != PAD)
+    assert written.weights is None and written.ended == [len(ids) < 6 for ids in written.ids]
+    for b, ids in enumerate(written.ids):
+        logits = model(SOURCE[b : b + 1], SOURCE[b : b + 1] != PAD, torch.tensor([[BEGIN, *ids][:6]])).logits[0]
+        assert (logits[:, 1:].argmax(dim=-1) + 1).tolist()[: len(ids)] == ids
 
 
 def test_concat_is_additive_and_general_with_the_identity_is_dot():

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import warnings
 
 import pytest
 import sacrebleu
@@ -10,13 +11,17 @@ import torch
 from torch import Tensor
 
 from course_utils.encoder_decoder import (
+    CutOff,
     Transformer,
     TransformerConfig,
     Translator,
     beam_search,
     bleu,
+    default_lengths,
     length_penalty,
 )
+from course_utils.experiments.subword_translator import SubwordTranslator
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.training.pair_batches import BEGIN, END, PAD, UNKNOWN, WordList
 
 
@@ -157,6 +162,41 @@ def test_what_reaches_the_limit_is_cut_and_says_that_it_did_not_end():
         assert len(candidates) == 2 and all(len(c.ids) == 6 and not c.ended for c in candidates)
 
 
+class Long(Table):
+    """It hardly ever ends."""
+
+    def log_p(self, words):
+        logits = super().log_p(words).clone()
+        logits[END] -= 6.0
+        return logits.log_softmax(dim=-1)
+
+
+def test_each_sentence_has_a_limit_of_its_own_whatever_is_in_its_batch():
+    assert default_lengths(SOURCES > 0) == [16, 12, 14]
+    together = beam_search(Long(8, 1), SOURCES, SOURCES > 0, beam=2)
+    for row, (candidates, limit) in enumerate(zip(together, [16, 12, 14])):
+        source = SOURCES[row][SOURCES[row] > 0][None]
+        alone = beam_search(Long(8, 1), source, source > 0, beam=2)[0]
+        assert [(c.ids, c.ended) for c in alone] == [(c.ids, c.ended) for c in candidates]
+        assert max(len(c.ids) for c in candidates) <= limit
+    assert any(len(c.ids) == 12 and not c.ended for c in together[1])
+
+
+def test_the_default_limit_is_never_more_than_the_model_can_write_and_a_larger_one_is_refused_at_once():
+    translator = small_translator()
+    source = torch.full((1, 12), 4)
+    assert default_lengths(source > 0, translator.model) == [12]
+    found = beam_search(translator.model, source, source > 0, beam=2)[0]
+    assert all(len(one.ids) <= 12 for one in found)
+
+    def never(*given):
+        raise AssertionError("it has begun to search")
+
+    translator.model.encode = never
+    with pytest.raises(ValueError, match="max_len=13, and this model writes at most 12"):
+        beam_search(translator.model, source, source > 0, beam=2, max_len=13)
+
+
 @pytest.mark.parametrize("wrong", [dict(beam=0), dict(alpha=-1), dict(alpha=3), dict(max_len=0)])
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -265,6 +305,36 @@ def test_a_translator_answers_for_every_text_and_comes_back_from_its_folder(tmp_
     half = translator._replace(model=translator.model.half())
     half.save(tmp_path / "half")
     assert Translator.load(tmp_path / "half").model.source_embedding.weight.dtype == torch.float32
+
+
+ODD = ["The wug blicked the dax.", "No no no no", "dog", "It was?", "Two of the three film", "zzz", "My my car", "was"]
+LONG = "The nurses slept . Your teachers stayed at home . Nadia sold the old piano to my cousin and to your grandmother ."
+
+
+@pytest.mark.parametrize("folder, kind", [("translation", Translator), ("multi30k", SubwordTranslator)])
+def test_a_text_alone_and_in_any_batch_is_translated_in_the_same_way(folder, kind):
+    translator = kind.load(CHECKPOINTS / folder)
+    translator = translator._replace(model=translator.model.double())                # so that no tie falls the other way
+    with warnings.catch_warnings(action="ignore", category=CutOff):
+        for beam in (1, 5):
+            alone = [translator.translate([text], beam)[0] for text in ODD]
+            assert translator.translate([*ODD, LONG], beam)[:-1] == alone, beam
+
+
+def endless() -> Translator:
+    """A translator that never ends."""
+    translator = small_translator()
+    translator.model.logits = lambda x: torch.arange(translator.target_words.vocab_size) * torch.ones(len(x), 1)
+    return translator
+
+
+def test_a_translator_warns_of_what_it_cut_off_and_of_nothing_else():
+    with pytest.warns(CutOff, match=r"2 of 2 translations .* 'a film', 'film film'"):
+        said = endless().tokens([["a", "film"], ["film", "film"]])
+    assert [len(one) for one in said] == [12, 12]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Translator.load(CHECKPOINTS / "translation").translate(["The film was too long."])
 
 
 def test_a_translator_refuses_nothing_and_too_much():

@@ -16,8 +16,9 @@ from course_utils.encoder_decoder.decoding import (
     BEAM_RULES,
     Beam,
     Candidate,
+    CutOff,
     beam_search,
-    default_length,
+    default_lengths,
     length_penalty,
     next_log_probabilities,
 )
@@ -33,7 +34,7 @@ from course_utils.encoder_decoder.model import (
 )
 from course_utils.encoder_decoder.scoring import Bleu, bleu, ngrams
 from course_utils.encoder_decoder.smoothing import SmoothedLoss, smoothed_cross_entropy
-from course_utils.encoder_decoder.translator import Translator
+from course_utils.encoder_decoder.translator import Translator, warn_of_cuts
 
 __all__ = [
     "CrossAttention",
@@ -52,12 +53,14 @@ __all__ = [
     "smoothed_cross_entropy",
     "SmoothedLoss",
     "next_log_probabilities",
-    "default_length",
+    "default_lengths",
     "Candidate",
     "length_penalty",
+    "CutOff",
     "Beam",
     "BEAM_RULES",
     "beam_search",
+    "warn_of_cuts",
     "Translator",
     "ngrams",
     "Bleu",

@@ -3,6 +3,7 @@
 Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
 """
 
+import copy
 import dataclasses
 from typing import NamedTuple
 
@@ -182,7 +183,7 @@ class EncoderDecoder(Ends):
 
 
 class Transformer(EncoderDecoder):
-    """An `EncoderDecoder` that also writes: `encode` and `start` once, then `step` word by word.
+    """An `EncoderDecoder` that also writes: `encode` and `start` once, then `step` word by word, as 16's models do.
 
     Taught in 17_encoder_decoder, '3. The whole Transformer'.
     """
@@ -193,9 +194,11 @@ class Transformer(EncoderDecoder):
         return DecodingState(self.decoder.remember(memory.x), caches, padding_mask(memory.mask))
 
     def step(self, last_ids: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
-        """Read one more word of each translation, last_ids (batch,) -> logits of the next (batch, vocab), and the state."""
-        done = len(state.caches[0])
+        """Read one more word of each translation, last_ids (batch,) -> logits of the next (batch, vocab), and the new state;
+        the old one stays as it was.
+        """
+        done, caches = len(state.caches[0]), [copy.copy(cache) for cache in state.caches]
         x = self.embed(self.target_embedding, last_ids[:, None], done)     # (batch, 1, d_model)
         x = self.decoder(x, None, None, state.memory_mask, self.positions.bias(1, done + 1), self.positions.rotate,
-                         caches=state.caches, remembered=state.remembered).x
-        return self.logits(x[:, 0]), state
+                         caches=caches, remembered=state.remembered).x
+        return self.logits(x[:, 0]), state._replace(caches=caches)

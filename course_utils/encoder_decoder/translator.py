@@ -3,21 +3,36 @@
 Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch import Tensor
 
 from course_utils.data.translations import join_french, split_english
-from course_utils.encoder_decoder.decoding import beam_search, default_length
+from course_utils.encoder_decoder.decoding import Candidate, CutOff, beam_search
 from course_utils.encoder_decoder.model import Transformer, TransformerConfig
 from course_utils.tokenization import pad_batch
 from course_utils.training.pair_batches import PAD, WordList
 from course_utils.training.saved_models import read_model, write_model
 
 __all__ = [
+    "warn_of_cuts",
     "Translator",
 ]
+
+
+def warn_of_cuts(best: Sequence[Candidate], sources: Sequence[str]) -> None:
+    """Warn (`CutOff`) of the translations that didn't end, by their sources: three of them at most.
+
+    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    """
+    cut = [source for one, source in zip(best, sources) if not one.ended]
+    if cut:
+        named = ", ".join(repr(source if len(source) < 60 else f"{source[:57]}...") for source in cut[:3])
+        whose = "its" if len(cut) == 1 else "their"
+        warnings.warn(f"{len(cut)} of {len(best)} translations hadn't ended at {whose} largest length: {named}"
+                      f"{', ...' * (len(cut) > 3)}", CutOff, stacklevel=3)
 
 
 class Translator(NamedTuple):
@@ -45,14 +60,14 @@ class Translator(NamedTuple):
         return ids.to(device), mask.to(device)
 
     def tokens(self, list_of_tokens: Sequence[Sequence[str]], beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
-        """The French tokens for English tokens; greedy with beam=1."""
+        """The French tokens for English tokens; greedy with beam=1. Warns (`CutOff`) of translations that didn't end."""
         ids, mask = self.encode(list_of_tokens)
-        max_len = min(default_length(mask), self.model.config.max_len)
-        found = beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0, max_len)
-        return [self.target_words.decode(candidates[0].ids) for candidates in found]
+        best = [found[0] for found in beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0)]
+        warn_of_cuts(best, [" ".join(tokens) for tokens in list_of_tokens])
+        return [self.target_words.decode(one.ids) for one in best]
 
     def translate(self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6) -> list[str]:
-        """English texts to French texts."""
+        """English texts to French texts; warns as `tokens` does."""
         return [join_french(tokens) for tokens in self.tokens([split_english(text) for text in texts], beam, alpha)]
 
     def save(self, folder) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from course_utils.encoder_decoder import Transformer, TransformerConfig, beam_search, default_length
+from course_utils.encoder_decoder import Transformer, TransformerConfig, beam_search, warn_of_cuts
 from course_utils.tokenization import pad_batch
 from course_utils.training.pair_batches import PAD
 from course_utils.training.pair_subwords import SharedBytePairs
@@ -49,16 +49,17 @@ class SubwordTranslator(NamedTuple):
     def translate(self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6, batch_size: int = 50) -> list[str]:
         """English texts to French texts, those of similar length together; greedy with beam=1.
 
-        How long a translation may get depends on the longest text that it's translated with (`default_length`).
+        A translation may get twice as long as its text and ten byte pairs longer (`default_lengths`), whatever it's
+        translated with. Warns (`CutOff`) of those that didn't end.
         """
         self.encode(texts)                              # whatever is wrong is said before the first is translated
         order, found = sorted(range(len(texts)), key=lambda i: len(self.pieces.encode(texts[i]))), {}
         for rows in (order[first : first + batch_size] for first in range(0, len(order), batch_size)):
             ids, mask = self.encode([texts[i] for i in rows])
-            max_len = min(default_length(mask), getattr(self.model.config, "max_len", LONGEST))
-            best = beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0, max_len)
-            found |= {i: self.pieces.decode(candidates[0].ids) for i, candidates in zip(rows, best, strict=True)}
-        return [found[i] for i in range(len(texts))]
+            best = beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0)
+            found |= {i: candidates[0] for i, candidates in zip(rows, best, strict=True)}
+        warn_of_cuts([found[i] for i in range(len(texts))], texts)
+        return [self.pieces.decode(found[i].ids) for i in range(len(texts))]
 
     def save(self, folder) -> None:
         """Write a Transformer and its byte pairs into a folder, as `course_utils.training.saved_models` says."""

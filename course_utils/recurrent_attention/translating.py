@@ -41,24 +41,28 @@ def teacher_forcing_loss(model: nn.Module, batch: PairBatch) -> tuple[Tensor, in
 
 
 class Translations(NamedTuple):
-    """`ids`: the words of each sentence, without `END`. `weights`: (target, source) of each, or None without attention.
+    """`ids`: the words of each sentence, without `END`. `weights`: (target, source) of each, or None if the model has none.
+    `ended`: whether each wrote `END`; if not, it was cut off at the largest length.
 
     Taught in 16_recurrent_attention, '8. Reading its own words'.
     """
 
     ids: list[list[int]]
     weights: list[Tensor] | None
+    ended: list[bool]
 
 
 @torch.no_grad()
 def greedy(model: nn.Module, source_ids: Tensor, source_mask: Tensor, max_len: int = 80) -> Translations:
     """Translate: always the most probable word, which the model then reads, until `END` or `max_len` words.
 
-    `model` has `encode`, `start` and `step`; put it into evaluation mode first.
+    `model` has `encode`, `start` and `step`, as a `Seq2Seq` or 17's `Transformer`, which writes no more than its
+    `config.max_len`. Put it into evaluation mode first.
 
     Taught in 16_recurrent_attention, '8. Reading its own words'.
     """
     check_options({"max_len": max_len}, {"max_len": whole(1, 100_000)})
+    max_len = min(max_len, getattr(getattr(model, "config", None), "max_len", max_len))
     state = model.start(model.encode(source_ids, source_mask))
     last = torch.full((len(source_ids),), BEGIN, device=source_ids.device)
     running, written, looked = torch.ones_like(last, dtype=torch.bool), [], []
@@ -68,14 +72,14 @@ def greedy(model: nn.Module, source_ids: Tensor, source_mask: Tensor, max_len: i
         last = logits.argmax(dim=-1).where(running, PAD)                   # (batch,)
         running = running & (last != END)
         written.append(last.where(running, PAD))
-        looked.append(state.weights)
+        looked.append(getattr(state, "weights", None))
     ids = torch.stack(written, dim=1)                                      # (batch, target)
     rows = [row[row != PAD].tolist() for row in ids]
     if looked[0] is None:
-        return Translations(rows, None)
+        return Translations(rows, None, (~running).tolist())
     maps = torch.stack(looked, dim=1)                                      # (batch, target, source)
     sizes = source_mask.sum(dim=1).tolist()
-    return Translations(rows, [one[: len(row), :size] for one, row, size in zip(maps, rows, sizes)])
+    return Translations(rows, [one[: len(row), :size] for one, row, size in zip(maps, rows, sizes)], (~running).tolist())
 
 
 def links_of(weights: Tensor) -> set[tuple[int, int]]:

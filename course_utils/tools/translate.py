@@ -1,6 +1,7 @@
 """`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
 
-Does: choose a translator, say on the error stream which one it is and which words it doesn't know, print translations.
+Does: choose a translator, print translations, and say on the error stream which model it is, which words it doesn't know,
+and which translations were cut off before they ended.
 Does not: cut a text into sentences (see `sentences`), or train (`results translation` and `results multi30k` do).
 """
 
@@ -8,6 +9,7 @@ import argparse
 import contextlib
 import json
 import sys
+import warnings
 from pathlib import Path
 
 from course_utils.tools.sentences import translate_texts
@@ -82,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
         description="Translate English texts into French, with the Transformer of notebook 17. Prints a line for each text; "
                     "a text is translated sentence by sentence, and keeps its line breaks. (For a sentence with 'it' or "
                     "'they', the course's own translator also sees the two before it: a noun there decides between il and "
-                    "elle.) Which model it is, and which words it doesn't know, goes to the error stream.")
+                    "elle.) Which model it is, which words it doesn't know, and what was cut off at its largest length "
+                    "goes to the error stream.")
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
                                                                  "lines of standard input")
     parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
@@ -101,11 +104,26 @@ def main(arguments: list[str] | None = None) -> int:
         for text in texts:
             if words := unknown_words(translator, text):
                 _say(sys.stderr, f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}")
-        for text in translate_texts(translator, texts, chosen.beam):
+        for text in _translated(translator, texts, chosen.beam):
             _say(sys.stdout, text)
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0
+
+
+def _translated(translator, texts: list[str], beam: int) -> list[str]:
+    """The translations; those that were cut off are named on the error stream."""
+    from course_utils.encoder_decoder import CutOff
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CutOff)
+        translations = translate_texts(translator, texts, beam)
+    for one in caught:
+        if issubclass(one.category, CutOff):
+            _say(sys.stderr, f"cut off: {one.message}")
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return translations
 
 
 def _named(folder: Path, translator) -> str:
