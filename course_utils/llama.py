@@ -195,7 +195,9 @@ def llama_config(config: dict) -> LlamaConfig:
 def load_llama(folder_or_name: str) -> Llama:
     """A Hugging Face Llama as a `Llama`, from a folder or by its name; its tokenizer is `transformers.AutoTokenizer`'s.
 
-    Raises ModelNotAvailable where there is no such model to be had, ValueError for a damaged file or one of another kind.
+    Where config.json names no token for padding, `pad_id` is the one that ends texts: then train with
+    `next_token_loss(model, token_ids, mask)`, or the ends aren't asked for. Raises ModelNotAvailable where there is no such
+    model to be had, ValueError for a damaged file or one of another kind.
 
     Taught in extras/llama, "6. The library's Llama in your class".
     """
