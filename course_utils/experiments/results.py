@@ -29,7 +29,8 @@ def split_fingerprints(splits) -> list[str]:
 def environment() -> dict:
     """What the digits of a run may depend on: device, threads, versions."""
     used = fastest_device()
-    device = f"cpu ({platform.machine()})" if used.type == "cpu" else used.type
+    more = {"cpu": platform.machine, "cuda": torch.cuda.get_device_name}.get(used.type)
+    device = f"{used.type} ({more()})" if more else used.type
     versions = {"torch": torch.__version__.partition("+")[0], "python": platform.python_version()}
     return {"device": device, "threads": torch.get_num_threads(), **versions}
 

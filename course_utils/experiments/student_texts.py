@@ -25,7 +25,7 @@ __all__ = ["CUTS", "LABELLED", "SOURCES", "cut_sentences", "in_pieces", "in_word
 
 LABELLED = ("imdb", "reviews", "sentences")             # with labels; the other two have the teacher's answers alone
 SOURCES = (*LABELLED, "unsupervised", "cuts")
-UNLABELLED = 10_000                                     # of IMDb's 50,000 unlabelled reviews
+UNLABELLED = 30_000                                     # of IMDb's 50,000 unlabelled reviews
 CUTS = 2                                                # sentences cut out of a review, at most
 WORDS_IN_CUT = (3, 40)
 VOCAB_SIZE, MAX_LEN = 15_000, 192                       # the student's

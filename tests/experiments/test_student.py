@@ -1,5 +1,6 @@
 """The result set of the course's reader: teacher and students on a handful of texts, with a small random BERT."""
 
+import json
 import random
 
 import numpy as np
@@ -22,7 +23,7 @@ from course_utils.experiments.student_texts import cut_sentences
 def small(monkeypatch, tmp_path):
     save_small_bert(tmp_path / "models" / "minilm")
     imdb = DatasetDict(train=made(60, 0), validation=made(8, 6), test=made(12, 1), unsupervised=made(30, 7, label=-1))
-    corpora = {**{source: DatasetDict(test=made(10, 2)) for source in ("handwritten", "ordinary")},
+    corpora = {**{source: DatasetDict(test=made(10, 2)) for source in ("handwritten", "ordinary", "ordinary_second")},
                **{source: DatasetDict(train=made(40, 3), validation=made(8, 4), test=made(10, 5))
                   for source in ("reviews", "sentences")}}
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path / "models"))
@@ -32,6 +33,7 @@ def small(monkeypatch, tmp_path):
         monkeypatch.setattr(module, "reviews", lambda unsupervised=False: imdb)
     for module in (student, student_texts):
         monkeypatch.setattr(module, "load_reviews", corpora.__getitem__)
+    monkeypatch.setattr(student, "FOLDER", tmp_path / "results")
     monkeypatch.setattr(student, "STEPS", 11)
     monkeypatch.setattr(student, "READS", {"imdb": 130, "reviews": 50, "sentences": 40, "unsupervised": 30, "cuts": 7})
     monkeypatch.setattr(student, "TEACHER_READS", {"imdb": 30, "reviews": 40, "sentences": 90})
@@ -59,9 +61,11 @@ def test_the_teacher_answers_every_text_and_each_student_learns_from_it(small):
         run = student.run(name, 1, small / "state")
         (small / "state").unlink()
         assert run["steps"] == 11 and run["texts"] == sum(student.READS[source] for source in row.sources)
-        for source in student.TESTED:
+        for source in (*student.TESTED, student.KEPT_BACK):
             right = f"{int(run[source]['right'], 16):b}"[1:]
             assert right.count("1") / len(right) == run[source]["accuracy"] and len(right) == run[source]["reviews"]
+        row = {"model": name, "change": student.describe(name), **run}
+        assert json.loads(json.dumps(row)) == row       # so that a committed row isn't made again
     assert "ordinary" in student.line([run])
     reader = ReviewClassifier.load(small / "outputs" / "student" / "student-1")
     assert len(reader.predict(["the film is not good"])[0]) == 1
@@ -96,10 +100,9 @@ def test_answers_to_other_texts_are_refused(small, monkeypatch):
         student.all_answers()
 
 
-def test_committed_answers_serve_where_no_teacher_was_trained(small, monkeypatch):
+def test_committed_answers_serve_where_no_teacher_was_trained(small):
     student.run("teacher", 0, small / "state")
     own = student.all_answers()
-    monkeypatch.setattr(student, "FOLDER", small / "results")
     (small / "results").mkdir()
     (small / "outputs" / "student" / student.ANSWERS).rename(small / "results" / student.ANSWERS)
     student.all_answers.cache_clear()

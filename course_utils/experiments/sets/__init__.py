@@ -19,6 +19,7 @@ from course_utils.experiments.sets import (
     other_heads,
     pretrained,
     pretrained_vectors,
+    reader_maps,
     recurrent_attention,
     scoreboard,
     sentiment_axis,
@@ -37,8 +38,8 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, recurrent_attention, luong_variants, translation, summaries_by_copying, translation_speed,
-                   multi30k)
+                   student, reader_maps, recurrent_attention, luong_variants, translation, summaries_by_copying,
+                   translation_speed, multi30k)
 }
 
 

@@ -1,7 +1,7 @@
 """The course's reader: a teacher fine-tuned on three corpora, and small students of it. A result set.
 
 Writes data/results/student.json, which notebook 15 shows. `teacher` is all-MiniLM-L6-v2, fine-tuned on real reviews (IMDb),
-the course's reviews and its sentences; it then says what it makes of every text that a student reads: these, 10,000
+the course's reviews and its sentences; it then says what it makes of every text that a student reads: these, 30,000
 unlabelled reviews, and sentences cut out of real reviews. The other rows are classifiers of notebook 08's own architecture,
 with 15,000 words, trained for equally many steps: on the teacher's logits and the labels there are, on the same without the
 cut sentences, or on labels alone. `READS` says how often each source is read in one round; rounds follow one another.
@@ -11,9 +11,11 @@ weights are kept is chosen on validation texts of the three corpora; no setting 
 
     COURSE_MODELS=folder python -m course_utils results student --jobs 1 [--only teacher] [--seeds 0 1 2]
 
-The students need the teacher's first seed, which is kept with its answers in outputs/student: nearly two hours on one
-processor core; a student takes half an hour. A run goes on from its last part when it's started again. COURSE_PRECISION=bf16
-trains in bf16. MiniLM and IMDb come from where `pretrained` takes them.
+The students need the answers of the teacher's first seed: outputs/student has those that this machine made, data/results
+those that the committed students learned from. On one processor core a student takes well over an hour, and the teacher most
+of a day: the committed rows were made on a graphics card, up to nine runs at a time, in four minutes each. A run goes on
+from its last part when it's started again. COURSE_DEVICE says where to train; COURSE_PRECISION=bf16 trains in
+bf16. MiniLM and IMDb come from where `pretrained` takes them.
 """
 
 import copy
@@ -50,22 +52,31 @@ from course_utils.experiments.student_texts import (
     texts_of,
 )
 from course_utils.files import replacing, write_text
-from course_utils.pretraining import BertClassifier, freeze
+from course_utils.pretraining import BertClassifier
 from course_utils.tokenization import pad_batch
-from course_utils.training import BatchOptions, EncodedReviews, classification_loss, evaluate, fit, seed_everything
+from course_utils.training import (
+    BatchOptions,
+    EncodedReviews,
+    classification_loss,
+    device_name,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
 
 TESTED = ("imdb", "reviews", "sentences", "handwritten", "ordinary")
+KEPT_BACK = "ordinary_second"                           # looked at once, when all settings stood
 VALIDATED = 400                                         # texts of each labelled source
 TEACHER, ANSWERS = "teacher", "teacher_answers.safetensors"
-TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=128, multiple_of=16)
-TEACHER_READS = {"imdb": 10_000, "reviews": 8_000, "sentences": 18_000}                # texts of each source
-TEACHER_FROZEN = 2                                      # layers, and the embeddings
-TEACHER_PARTS, TEACHER_FIT = 6, {"learning_rate": 5e-5, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
+TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=256, multiple_of=16)
+TEACHER_READS = {"imdb": 45_000, "reviews": 32_000, "sentences": 54_000}               # texts of each source
+TEACHER_PARTS, TEACHER_FIT = 8, {"learning_rate": 5e-5, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
 OPTIONS = BatchOptions(batch_size=64, max_len=MAX_LEN, multiple_of=16)
 MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=3, max_len=MAX_LEN, dropout=0.1, word_dropout=0.1,
              embedding_std=0.02, embedding_scale=10.0)
-READS = {"imdb": 67_500, "reviews": 40_000, "sentences": 72_000, "unsupervised": 20_000, "cuts": 130_000}
-STEPS, PARTS, FIT = 5_500, 11, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
+READS = {"imdb": 67_500, "reviews": 40_000, "sentences": 72_000, "unsupervised": 40_000, "cuts": 130_000}
+STEPS, PARTS, FIT = 11_000, 11, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
 TEMPERATURE, ALPHA = 2.0, 0.8
 
 
@@ -91,18 +102,21 @@ def settings() -> str:
     """What every run depends on: MiniLM, all texts and labels, the trainings."""
     corpora = [split_fingerprints(load_reviews(source)) for source in TESTED[1:]]
     return fingerprint(pretrained.settings(), corpora, CUTS, UNLABELLED, VOCAB_SIZE, list(TEACHER_OPTIONS), TEACHER_READS,
-                       TEACHER_FROZEN, TEACHER_PARTS, TEACHER_FIT, list(OPTIONS), MODEL, READS, STEPS, PARTS, FIT,
+                       TEACHER_PARTS, TEACHER_FIT, list(OPTIONS), MODEL, READS, STEPS, PARTS, FIT,
                        TEMPERATURE, ALPHA)
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The teacher once, every student on every seed."""
-    return [(TEACHER, seeds[0]), *((name, seed) for name in ROWS for seed in seeds)]
+    """The teacher and every student on every seed; all students learn from the teacher of seed 0."""
+    return [(name, seed) for name in (TEACHER, *ROWS) for seed in seeds]
 
 
 def describe(model: str) -> dict:
     """What the row changes."""
-    return TEACHER_READS if model == TEACHER else ROWS[model]._asdict()
+    if model == TEACHER:
+        return TEACHER_READS
+    row = ROWS[model]._asdict()
+    return {**row, "sources": list(row["sources"])}     # as a JSON file gives it back
 
 
 def run(model: str, seed: int, state) -> dict:
@@ -145,18 +159,19 @@ def in_pieces(source: str, split: str = "train") -> list[np.ndarray]:
 def teach(seed: int, state) -> dict:
     """Fine-tune MiniLM, keep it, and keep what it says of every text that a student reads."""
     seed_everything(seed)
-    net = freeze(BertClassifier(copy.deepcopy(pretrained.base()[0])), TEACHER_FROZEN)
+    net = BertClassifier(copy.deepcopy(pretrained.base()[0])).to(fastest_device())
     texts = joined([with_labels(in_pieces, source, "train", rows_to_read(source, number, seed))
                     for source, number in TEACHER_READS.items()])
     steps = math.ceil(len(texts.ids) / TEACHER_OPTIONS.batch_size / TEACHER_PARTS)
     result = fit(net, FixedSteps(texts, TEACHER_OPTIONS, steps), to_validate(in_pieces),
                  loss_of=classification_loss, options=TEACHER_OPTIONS, checkpoint=state, seed=seed, progress=False,
                  precision=pretrained.precision(), epochs=TEACHER_PARTS, **TEACHER_FIT)
-    with replacing(kept("teacher.safetensors")) as partial:
-        save_file(net.state_dict(), partial)
-    odds = {source: logits_for(net, in_pieces(source)).diff(dim=-1).squeeze(-1) for source in SOURCES}
-    with replacing(kept(ANSWERS)) as partial:
-        save_file({source: said.half() for source, said in odds.items()}, partial, {"settings": answers_depend_on()})
+    if seed == 0:
+        with replacing(kept("teacher.safetensors")) as partial:
+            save_file({name: weight.cpu() for name, weight in net.state_dict().items()}, partial)
+        odds = {source: logits_for(net, in_pieces(source)).diff(dim=-1).squeeze(-1) for source in SOURCES}
+        with replacing(kept(ANSWERS)) as partial:
+            save_file({source: said.half() for source, said in odds.items()}, partial, {"settings": answers_depend_on()})
     quick = quick_pieces()
     return {**facts(net, result, steps * TEACHER_PARTS, tokens_in(texts)),
             **scored(net, TEACHER_OPTIONS, lambda text: quick.encode(text).ids)}
@@ -165,20 +180,20 @@ def teach(seed: int, state) -> dict:
 def answers_depend_on() -> str:
     """What the teacher's answers are the answers to, and of which teacher: a fingerprint."""
     return fingerprint(pretrained.settings(), [texts_of(source) for source in SOURCES], list(TEACHER_OPTIONS),
-                       TEACHER_READS, TEACHER_FROZEN, TEACHER_PARTS, TEACHER_FIT)
+                       TEACHER_READS, TEACHER_PARTS, TEACHER_FIT)
 
 
 @torch.inference_mode()
 def logits_for(net: BertClassifier, rows: list[np.ndarray], batch_size: int = 128) -> torch.Tensor:
     """The teacher's logits, (texts, 2) float32, in the precision that it was trained in."""
     net.eval()
-    said = torch.zeros(len(rows), 2)
+    said, device = torch.zeros(len(rows), 2), next(net.parameters()).device
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for chosen in (order[i : i + batch_size] for i in range(0, len(order), batch_size)):
         token_ids, mask = pad_batch([rows[i].tolist() for i in chosen], TEACHER_OPTIONS.pad_id,
                                     multiple_of=TEACHER_OPTIONS.multiple_of)
-        with torch.autocast("cpu", torch.bfloat16, enabled=pretrained.precision() == "bf16"):
-            said[chosen] = net(token_ids, mask).logits.float()
+        with torch.autocast(device.type, torch.bfloat16, enabled=pretrained.precision() == "bf16"):
+            said[chosen] = net(token_ids.to(device), mask.to(device)).logits.float().cpu()
     return said
 
 
@@ -214,6 +229,7 @@ def learn(model: str, seed: int, state) -> dict:
     if row.words == "teacher":
         with torch.no_grad():
             net.embedding.weight.copy_(teacher_words(net.config.d_model, MODEL["embedding_std"]))
+    net.to(fastest_device())
     texts, loss_of = what_it_reads(row)
     result = fit(net, FixedSteps(texts, OPTIONS, STEPS // PARTS), to_validate(in_words),
                  loss_of=loss_of, options=OPTIONS, checkpoint=state, seed=seed, progress=False,
@@ -221,10 +237,11 @@ def learn(model: str, seed: int, state) -> dict:
     made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
             "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
     folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
-    ReviewClassifier(net, words, ["negative", "positive"]).save(folder)
+    ReviewClassifier(net.cpu(), words, ["negative", "positive"]).save(folder)
     write_text(folder / "README.md", NOTE.format(
         row=model, seed=seed, parameters=made["parameters"], words=words.vocab_size, minutes=made["seconds"] / 60,
-        **{source: 100 * made[source]["accuracy"] for source in TESTED}))
+        device=device_name(fastest_device()), unlabelled=UNLABELLED,
+        **{source: 100 * made[source]["accuracy"] for source in (*TESTED, KEPT_BACK)}))
     return made
 
 
@@ -259,19 +276,19 @@ NOTE = """\
 # A reader of reviews and sentences
 
 A `ReviewClassifier` of notebook 08 with {parameters:,} parameters and {words:,} words: the row "{row}" of `python -m
-course_utils results student`, seed {seed}, trained in {minutes:.0f} minutes of one processor core. Notebook 15 tells how,
-and what it can't do. Where this folder is among the models that come with the course, its name is enough:
+course_utils results student`, seed {seed}, trained in {minutes:.0f} minutes on {device}. Notebook 15 tells
+how, and what it can't do. Where this folder is among the models that come with the course, its name is enough:
 
     ReviewClassifier.load("student").predict(["Nobody could call it dull."])
 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
-sentences {ordinary:.1f}.
+sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.1f}.
 
 ## What it was trained on
 
-- IMDb's training reviews and 10,000 of its unlabelled ones (Maas et al. 2011, https://aclanthology.org/P11-1015), and
-  sentences cut out of them. Nothing of their text is here but the list of frequent words.
+- IMDb's training reviews and {unlabelled:,} of its unlabelled ones (Maas et al. 2011,
+  https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of frequent words.
 - The course's synthetic reviews and sentences.
 - Where the row's name says "student": for each of these texts, the answer of a teacher. That's all-MiniLM-L6-v2
   (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
@@ -299,7 +316,7 @@ def facts(net, result, steps: int, tokens: int) -> dict:
 def scored(net, options: BatchOptions, encode) -> dict:
     """Accuracy on every source's test texts, by kind where there are kinds; which were judged right, and how surely."""
     result = {}
-    for source in TESTED:
+    for source in (*TESTED, KEPT_BACK):
         labels = labels_of(source, "test")
         texts = EncodedReviews([encode(text) for text in texts_of(source, "test")], labels)
         answers = evaluate(net, texts, options)

@@ -26,7 +26,7 @@ from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
 from course_utils.pretraining import BertClassifier, BertEncoder
 from course_utils.tokenization import truncate
-from course_utils.training import EncodedReviews, classification_loss, evaluate, fit, seed_everything
+from course_utils.training import EncodedReviews, classification_loss, evaluate, fastest_device, fit, seed_everything
 
 READ, PARTS = 16_000, 4                                 # texts read by every run, and how often it's validated meanwhile
 VALIDATED = 400                                         # texts of each source
@@ -74,7 +74,8 @@ def wanted(seeds: list[int]) -> list[tuple[str, int]]:
 
 def describe(model: str) -> dict:
     """What the row changes."""
-    return ROWS[model]._asdict()
+    row = ROWS[model]._asdict()
+    return {**row, "sources": list(row["sources"])}     # as a JSON file gives it back
 
 
 def mixed(sources: tuple[str, ...], split: str, number: int, seed: int) -> EncodedReviews:
@@ -97,7 +98,7 @@ def run(model: str, seed: int, state) -> dict:
     row, options = ROWS[model], pretrained.OPTIONS
     texts = mixed(row.sources, "train", READ // len(row.sources), seed)
     seed_everything(seed)
-    net = classifier(row.start)
+    net = classifier(row.start).to(fastest_device())
     steps = READ // options.batch_size
     validation = mixed(row.sources, "validation", VALIDATED, 0)
     result = fit(
