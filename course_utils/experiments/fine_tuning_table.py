@@ -21,15 +21,17 @@ WORDS = """\
 all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded into the classes of notebook
 [14](14_pretraining.ipynb) and fine-tuned there, each review cut to 192 word pieces, head and tail. Scored on {test:,} of
 IMDb's test reviews. The part of the training whose weights are kept was chosen on 1,000 of {validation:,} validation
-reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are those of one
-core of a shared processor, validation included. The last rows are what others report for other models, splits and lengths:
-a frame for these figures, not a comparison."""
+reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are those of the
+fastest run on a graphics card ({device}) with several runs at a time, validation included; a processor needs hours for the
+longest. The last rows are what others report for other models, splits and lengths: a frame for these figures, not a
+comparison."""
 
 
 def fine_tuning_words(runs: list[dict]) -> str:
     """What stands before the table, with the sizes that the file names."""
     data = runs[0]["data"]
-    return WORDS.format(test=data["test"], validation=data["validation"], parameters=runs[0]["parameters"] / 1e6)
+    return WORDS.format(test=data["test"], validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
+                        device=runs[0]["device"].partition("(")[2].rstrip(")"))
 
 
 def fine_tuning_table(runs: list[dict]) -> str:
@@ -40,7 +42,7 @@ def fine_tuning_table(runs: list[dict]) -> str:
         first, cells = same[0], [model.partition(", ")[0], f"{same[0]['change']['number']:,}", str(len(same))]
         cells.append(percent(summarise(same, "test", "accuracy")))
         cells.append("" if model.startswith("failure: ") else f"{first['trained']:,}")
-        cells += [f"{first['tokens'] / 1e6:.1f}", f"{min(run['seconds'] for run in same) / 60:.0f}"]
+        cells += [f"{first['tokens'] / 1e6:.1f}", f"{min(run['seconds'] for run in same) / 60:.1f}"]
         lines.append(f"| {' | '.join(cells)} |")
     lines += [f"| {what} | {number:,} | {seeds} | {accuracy} | {size} | | {minutes} |"
               for what, number, seeds, accuracy, size, minutes in PUBLISHED]

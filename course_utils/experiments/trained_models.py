@@ -25,7 +25,6 @@ from course_utils.files import bars, fingerprint, locked, making_folder, remove_
 from course_utils.files.paths import CHECKPOINTS, output_folder
 
 
-
 def make_induction_model(seed: int) -> None:
     """As the result set `induction` makes it; imported here, since result sets ask this module for trained models."""
     from course_utils.experiments.sets import induction

@@ -288,7 +288,8 @@ sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.
 ## What it was trained on
 
 - IMDb's training reviews and {unlabelled:,} of its unlabelled ones (Maas et al. 2011,
-  https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of frequent words.
+  https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of
+  frequent words.
 - The course's synthetic reviews and sentences.
 - Where the row's name says "student": for each of these texts, the answer of a teacher. That's all-MiniLM-L6-v2
   (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
