@@ -66,7 +66,7 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 class CutOff(UserWarning):
-    """Some translation hadn't ended when it reached its largest length, so there is only its beginning.
+    """Some translation hadn't ended when it reached its maximum length, so there is only its beginning.
 
     Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
     """

@@ -31,7 +31,7 @@ def warn_of_cuts(best: Sequence[Candidate], sources: Sequence[str]) -> None:
     if cut:
         named = ", ".join(repr(source if len(source) < 60 else f"{source[:57]}...") for source in cut[:3])
         whose = "its" if len(cut) == 1 else "their"
-        warnings.warn(f"{len(cut)} of {len(best)} translations hadn't ended at {whose} largest length: {named}"
+        warnings.warn(f"{len(cut)} of {len(best)} translations hadn't ended at {whose} maximum length: {named}"
                       f"{', ...' * (len(cut) > 3)}", CutOff, stacklevel=3)
 
 

@@ -42,7 +42,7 @@ def teacher_forcing_loss(model: nn.Module, batch: PairBatch) -> tuple[Tensor, in
 
 class Translations(NamedTuple):
     """`ids`: the words of each sentence, without `END`. `weights`: (target, source) of each, or None if the model has none.
-    `ended`: whether each wrote `END`; if not, it was cut off at the largest length.
+    `ended`: whether each wrote `END`; if not, it was cut off at the maximum length.
 
     Taught in 16_recurrent_attention, '8. Reading its own words'.
     """

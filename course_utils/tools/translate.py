@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="Translate English texts into French, with the Transformer of notebook 17. Prints a line for each text; "
                     "a text is translated sentence by sentence, and keeps its line breaks. (For a sentence with 'it' or "
                     "'they', the course's own translator also sees the two before it: a noun there decides between il and "
-                    "elle.) Which model it is, which words it doesn't know, and what was cut off at its largest length "
+                    "elle.) Which model it is, which words it doesn't know, and what was cut off at its maximum length "
                     "goes to the error stream.")
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
                                                                  "lines of standard input")

@@ -130,7 +130,7 @@ def test_a_translation_that_was_cut_off_is_named_on_the_error_stream(capsys, wor
     monkeypatch.setattr(Transformer, "logits", lambda self, x: torch.arange(self.config.vocab_size) * torch.ones(len(x), 1))
     status, printed, said = run(["The film .", "--from", "words", "--beam", 1], capsys)
     assert status == 0 and len(printed.splitlines()) == 1
-    assert said.splitlines()[1:] == ["cut off: 1 of 1 translations hadn't ended at its largest length: 'The film .'"]
+    assert said.splitlines()[1:] == ["cut off: 1 of 1 translations hadn't ended at its maximum length: 'The film .'"]
 
 
 def test_without_a_text_the_lines_of_standard_input_are_translated(capsys, words, monkeypatch):
