@@ -14,6 +14,7 @@ Does: start, feed and end the process; fall back on a thread for a function that
 import atexit
 import contextlib
 import inspect
+import io
 import json
 import linecache
 import os
@@ -23,6 +24,8 @@ import subprocess
 import sys
 import threading
 import time
+import types
+from collections import ChainMap
 from pathlib import Path
 
 import cloudpickle
@@ -128,6 +131,7 @@ def start() -> None:
     global _worker
     with _one_at_a_time, contextlib.suppress(OSError):
         if _worker is None or _worker.owner != os.getpid() or _worker.process.poll() is not None:
+            stop()                                      # one that ended by itself has left its pipes open
             _worker = Worker()
 
 
@@ -220,6 +224,19 @@ class InWorker(Side):
                 return runs if "done" in frame else None
 
 
+def _code_with_its_file(code: types.CodeType) -> tuple:
+    """How cloudpickle writes code, but with the name of its file. Some versions write '<dynamic-code>' for every file, and
+    then nobody can look up the line of an error."""
+    make, parts = cloudpickle.Pickler.dispatch_table[types.CodeType](code)
+    return make, tuple(code.co_filename if part == "<dynamic-code>" else part for part in parts)
+
+
+class Packer(cloudpickle.Pickler):
+    """Writes functions as cloudpickle does; their code still knows its file."""
+
+    dispatch_table = ChainMap({types.CodeType: _code_with_its_file}, cloudpickle.Pickler.dispatch_table)
+
+
 def packed(answer) -> bytes:
     """A function with all that it uses. Raises CannotTravel."""
     known = answer if inspect.isroutine(answer) or isinstance(answer, type) else type(answer)
@@ -229,7 +246,9 @@ def packed(answer) -> bytes:
     try:
         if own:                                         # a learner's file may have been edited since the worker read it
             cloudpickle.register_pickle_by_value(module)
-        body = cloudpickle.dumps(answer)
+        written = io.BytesIO()
+        Packer(written).dump(answer)
+        body = written.getvalue()
     except Exception as error:
         raise CannotTravel(f"{type(error).__name__}: {error}".splitlines()[0][:120]) from None
     finally:

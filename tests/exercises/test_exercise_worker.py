@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -141,6 +142,15 @@ def test_a_process_that_was_ended_meanwhile_is_started_again():
     assert verdict_on(right).state == "right"
 
 
+def test_a_process_that_ended_by_itself_leaves_no_pipe_open():
+    verdict_on(right)
+    before = workers._worker.process
+    before.kill()
+    before.wait()
+    assert verdict_on(right).state == "right"
+    assert before.stdin.closed and before.stdout.closed
+
+
 @pytest.mark.parametrize("number", ["4.2", "4.5", "6.3", "7.5", "8.5", "3.4", "2.3"])
 def test_there_and_here_give_the_same_verdicts(number):
     exercise, answers = find_exercise(number), answers_to(number)
@@ -233,6 +243,13 @@ def test_the_learners_line_is_shown_though_only_this_kernel_knows_it():
     exec(compile(source, "cell-7", "exec"), names)
     said = verdict_on(names["mine"]).text
     assert "return json.loads('{')" in said and "JSONDecodeError" in said and "decoder" not in said
+
+
+def test_code_that_travels_still_knows_its_file():
+    names: dict = {"__name__": "__main__"}
+    exec(compile("def outer():\n    def inner(): ...\n    return inner\n", "cell-8", "exec"), names)
+    there = pickle.loads(workers.packed(names["outer"]))
+    assert there.__code__.co_filename == there().__code__.co_filename == "cell-8"
 
 
 def threads_in(name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Grading notebooks that were handed in: what counts, what can't be forged, what is reported, what is left behind."""
 
 import csv
+import gc
 import inspect
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import forged_parts as make
@@ -309,6 +311,16 @@ def test_where_the_system_can_a_hand_in_reaches_no_file_but_its_own(grader, tmp_
     assert {"PermissionError in the cells of 4.1, 4.2, 4.3, 4.4", "its process died before the end"} == set(found.remarks)
     assert grade.changes(before, grade.checksums([tmp_path, grader.edition])) == [f"new: {shown(tmp_path / 'attack.ipynb')}"]
     assert read_hand_in(neighbour.path) == neighbour
+
+
+@pytest.mark.parametrize("code", ["print(1)", "print('x' * 10**5)", "import time; time.sleep(60)"])
+def test_a_program_that_has_ended_leaves_no_pipe_open(code, tmp_path):
+    gc.collect()                                        # what other tests have left
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        contained.run([sys.executable, "-c", code], b"", dict(os.environ), tmp_path, seconds=10, most=1000)
+        gc.collect()
+    assert [str(one.message) for one in said] == []
 
 
 def test_a_program_that_writes_without_end_is_stopped(tmp_path):

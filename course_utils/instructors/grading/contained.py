@@ -41,11 +41,12 @@ def run(command: list[str], task: bytes, environment: dict[str, str], folder: Pa
     full = threading.Event()
 
     def read(pipe):
-        while piece := pipe.read1(1 << 16):
-            output.extend(piece[: most - len(output)])
-            if len(output) >= most:
-                full.set()
-                return
+        with pipe:
+            while piece := pipe.read1(1 << 16):
+                output.extend(piece[: most - len(output)])
+                if len(output) >= most:
+                    full.set()
+                    return
 
     with _adopting_orphans(), _tidy_when_told_to_end(), tempfile.TemporaryFile() as given:
         given.write(task)
