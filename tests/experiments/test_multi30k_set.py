@@ -72,7 +72,7 @@ def test_every_row_can_be_made_and_the_first_is_kept_with_its_licence(small):
     for row in made.ROWS:
         run = made.run(row, 0, small / "state")
         (small / "state").unlink()
-        runs.append({"model": row, "seed": 0, "order": len(runs), "change": made.describe(row), **run})
+        runs.append({"model": row, "seed": 0, "order": len(runs), "change": made.describe(row), "device": "cpu (x)", **run})
         batches = -(-COUNTS["train"] // made.ROWS[row].get("batch_size", made.BATCH_SIZE))
         assert run["steps"] == 2 * batches and len(run["history"]) == 2 and run["cpu_seconds"] > 0
         assert run["test"]["beam"]["sentences"] == 20 and len(run["test"]["worst"]) == 10
@@ -112,9 +112,11 @@ def test_the_mean_over_seeds_has_an_interval_for_sentences_and_for_seeds(small):
     for seed, score in enumerate((40.0, 44.0)):
         scored = {**run["test"]["beam"], "bleu": {**run["test"]["beam"]["bleu"], "score": score, "half": 3.0}}
         runs.append({**run, "model": "Transformer", "seed": seed, "change": made.describe(made.HOUR),
+                     "device": ["cpu (x)", "cuda (y)"][seed], "seconds": [600.0, 60.0][seed],
                      "test": {**run["test"], "beam": scored}})
     half = (3**2 + (1.96 * 8**0.5 / 2**0.5) ** 2) ** 0.5
     assert f"| 2 | 42.0 ± {half:.1f} |" in translations_table(runs)
+    assert "| 10 |\n" in translations_table(runs) and "| 1 on a card |\n" in translations_table(runs[1:])
 
 
 def test_the_published_network_has_one_table_and_reads_tokens_in_lower_case(small):

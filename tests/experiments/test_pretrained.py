@@ -155,13 +155,15 @@ def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
 
 
 def test_the_table_of_fine_tuning_has_every_row_and_what_others_report(small):
-    runs = [pretrained.run(name, 0, small / "state") | {"model": name, "seed": 0, "change": pretrained.describe(name)}
+    runs = [pretrained.run(name, 0, small / "state")
+            | {"model": name, "seed": 0, "change": pretrained.describe(name), "device": "cuda (Some Card)"}
             for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews")]
     table = fine_tuning_table(runs).splitlines()
     assert len(table) == 2 + 2 + len(PUBLISHED) and all(line.count("|") == 8 for line in table)
     assert table[2].startswith("| head only | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
     assert table[3].startswith("| failure: no attention mask | 1,000 | 1 | ")
-    assert "Scored on 30 of" in fine_tuning_words(runs).replace("\n", " ")
+    words = fine_tuning_words(runs).replace("\n", " ")
+    assert "Scored on 30 of" in words and "a graphics card (Some Card) with" in words
 
 
 def test_the_table_by_labels_has_a_row_for_each_start_and_a_column_for_each_number(tmp_path):

@@ -45,7 +45,8 @@ def classifier_of(model: str, seed: int) -> ReviewClassifier:
 @functools.cache
 def settings() -> str:
     """What every run depends on; the models' weights are in `describe`."""
-    return fingerprint(split_fingerprints(corpora()), [split["evidence"] for split in corpora().values()], METHODS, STEPS)
+    evidence = [list(split["evidence"]) for split in corpora().values()]
+    return fingerprint(split_fingerprints(corpora()), evidence, METHODS, STEPS)
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
