@@ -3,6 +3,10 @@
 import sys
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("unhurried", parent=settings.default, deadline=None)      # a busy machine is no failure
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
