@@ -1,13 +1,15 @@
 """The course's reader: a teacher fine-tuned on three corpora, and small students of it. A result set.
 
-Writes data/results/student.json, which notebook 15 shows. `teacher` is all-MiniLM-L6-v2, fine-tuned on real reviews (IMDb),
-the course's reviews and its sentences; it then says what it makes of every text that a student reads: these, 30,000
-unlabelled reviews, and sentences cut out of real reviews. The other rows are classifiers of notebook 08's own architecture,
-with 15,000 words, trained for equally many steps: on the teacher's logits and the labels there are, on the same without the
-cut sentences, or on labels alone. `READS` says how often each source is read in one round; rounds follow one another.
-Their word vectors start as the teacher's, reduced to their width, or from random numbers. Every row is then scored on texts
-of all kinds; the hand-written reviews and the ordinary sentences are for testing alone. The part of the training whose
-weights are kept is chosen on validation texts of the three corpora; no setting was searched for.
+Writes data/results/student.json, which notebook 15 shows. `teacher` is all-MiniLM-L6-v2, fine-tuned on real reviews
+(IMDb), the course's reviews and its sentences; it then says what it makes of every text that a student reads: these,
+30,000 unlabelled reviews, and sentences cut out of real reviews. The other rows are notebook 08's classifier, larger,
+with 15,000 words, trained for equally many steps: on the teacher's logits and the labels there are, on the same without
+the cut sentences, or on labels alone. `READS` says how many texts of each source one round reads; rounds follow one
+another, and rows with fewer sources make more of them (2.0, 3.2 and 3.9). Positions are sinusoidal, as 08's aren't: one
+row has 08's rotary ones. Word vectors start as MiniLM's before its fine-tuning, reduced to the student's width, or from
+random numbers. Every row is then scored on texts of all kinds; the hand-written reviews and the ordinary sentences are
+for testing alone. The part of the training whose weights are kept is chosen on validation texts of the three corpora;
+no setting was searched for.
 
     COURSE_MODELS=folder python -m course_utils results student --jobs 1 [--only teacher] [--seeds 0 1 2]
 
@@ -66,7 +68,7 @@ from course_utils.training import (
 )
 
 TESTED = ("imdb", "reviews", "sentences", "handwritten", "ordinary")
-KEPT_BACK = "ordinary_second"                           # looked at once, when all settings stood
+KEPT_BACK = "ordinary_second"                           # looked at once, at the end: the other committed rows haven't it
 VALIDATED = 400                                         # texts of each labelled source
 TEACHER, ANSWERS = "teacher", "teacher_answers.safetensors"
 TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=256, multiple_of=16)
@@ -86,6 +88,7 @@ class Row(NamedTuple):
     sources: tuple[str, ...] = SOURCES
     taught: bool = True
     words: str = "teacher"                              # "teacher", "random"
+    positions: str = "sinusoidal"                       # or "rotary"
 
 
 ROWS = {
@@ -94,6 +97,7 @@ ROWS = {
     "labels alone": Row(LABELLED, taught=False),
     "student, random words at first": Row(words="random"),
     "labels alone, random words at first": Row(LABELLED, taught=False, words="random"),
+    "student, rotary positions": Row(positions="rotary"),
 }
 
 
@@ -225,7 +229,7 @@ def learn(model: str, seed: int, state) -> dict:
     """Train one student, keep it as a classifier that can be loaded, and score it."""
     row, words = ROWS[model], student_words()
     seed_everything(seed)
-    net = SelfAttentionClassifier(ClassifierConfig(words.vocab_size, **MODEL))
+    net = SelfAttentionClassifier(ClassifierConfig(words.vocab_size, positions=row.positions, **MODEL))
     if row.words == "teacher":
         with torch.no_grad():
             net.embedding.weight.copy_(teacher_words(net.config.d_model, MODEL["embedding_std"]))
@@ -283,7 +287,8 @@ how, and what it can't do. Where this folder is among the models that come with 
 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
-sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.1f}.
+sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.1f}. It's far too sure of such sentences
+(divide its logits by a temperature, as notebook 15 does), and doesn't notice much of the order of words.
 
 ## What it was trained on
 
@@ -294,7 +299,7 @@ sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.
 - Where the row's name says "student": for each of these texts, the answer of a teacher. That's all-MiniLM-L6-v2
   (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
   is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
-- The word vectors began as the teacher's, reduced to fewer numbers, unless the row's name says "random words".
+- The word vectors began as MiniLM's, reduced to fewer numbers, unless the row's name says "random words".
 
 ## Licences
 

@@ -2,7 +2,7 @@
 
 Writes data/results/which_data.json, which notebook 15 shows. One encoder, all-MiniLM-L6-v2 or the same with random weights,
 is fine-tuned for equally many steps on real reviews (IMDb), on the course's reviews, on both, or on both and on the course's
-sentences (data/sentences), as many texts of each. Every run is then scored on texts of all kinds: IMDb's test reviews, the
+sentences (data/sentences), in equal parts. Every run is then scored on texts of all kinds: IMDb's test reviews, the
 course's by kind, the hand-written reviews and the ordinary sentences by kind; the last two are for testing alone. The
 quarter of the training whose weights are kept is chosen on validation texts of the row's own sources; no setting was
 searched for. MiniLM comes from the hub or from the folder that COURSE_MODELS names, IMDb from the hub or from the one that
