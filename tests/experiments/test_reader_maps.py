@@ -48,6 +48,9 @@ def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
                                                 torch.as_tensor(scores.scores)[None]).item())
     assert run["occlusion"]["average_precision"][0] == pytest.approx(np.mean(agreed), abs=1e-3)
     assert run["occlusion"]["comprehensiveness"][0] == pytest.approx(np.mean(needed), abs=1e-3)
+    read = [value for value, was_right in zip(needed, right, strict=True) if was_right]
+    assert 0 < len(read) < len(needed) and abs(np.mean(read) - np.mean(needed)) > 5e-3, "choose texts that tell them apart"
+    assert run["occlusion"]["comprehensiveness_right"][0] == pytest.approx(np.mean(read), abs=1e-3)
 
 
 def test_each_classifier_is_known_by_its_weights():

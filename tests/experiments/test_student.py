@@ -69,6 +69,8 @@ def test_the_teacher_answers_every_text_and_each_student_learns_from_it(small):
     assert "ordinary" in student.line([run])
     reader = ReviewClassifier.load(small / "outputs" / "student" / "student-1")
     assert len(reader.predict(["the film is not good"])[0]) == 1
+    rotary = ReviewClassifier.load(small / "outputs" / "student" / "student-rotary-positions-1")
+    assert (reader.model.config.positions, rotary.model.config.positions) == ("sinusoidal", "rotary")
 
 
 def test_the_teachers_answers_stand_beside_their_texts(small):
