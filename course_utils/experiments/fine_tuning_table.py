@@ -23,8 +23,8 @@ all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded int
 IMDb's test reviews. The part of the training whose weights are kept was chosen on 1,000 of {validation:,} validation
 reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are those of the
 fastest run on a graphics card ({device}) with several runs at a time, validation included; a processor core needs more than
-an hour for the longest. The last rows are what others report for other models, splits and lengths: a frame for these figures, not a
-comparison."""
+an hour for the longest. The last rows are what others report for other models, splits and lengths: a frame for these
+figures, not a comparison."""
 
 
 def fine_tuning_words(runs: list[dict]) -> str:
