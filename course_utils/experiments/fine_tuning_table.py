@@ -19,18 +19,19 @@ PUBLISHED = [                                           # what, labelled reviews
 ]
 WORDS = """\
 all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded into the classes of notebook
-[14](14_pretraining.ipynb) and fine-tuned there, each review cut to 192 word pieces, head and tail. Scored on {test:,} of
-IMDb's test reviews. The part of the training whose weights are kept was chosen on 1,000 of {validation:,} validation
-reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are those of the
-fastest run on a graphics card ({device}) with several runs at a time, validation included; a processor core needs more than
-an hour for the longest. The last rows are what others report for other models, splits and lengths: a frame for these
-figures, not a comparison."""
+[14](14_pretraining.ipynb) and fine-tuned there in {precision}, each review cut to 192 word pieces, head and tail. Scored on
+{test:,} of IMDb's test reviews. The part of the training whose weights are kept was chosen on 1,000 of {validation:,}
+validation reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are
+those of the fastest run on a graphics card ({device}) with several runs at a time, validation included; a processor core
+needs more than an hour for the longest. The last rows are what others report for other models, splits and lengths: a
+frame for these figures, not a comparison."""
 
 
 def fine_tuning_words(runs: list[dict]) -> str:
     """What stands before the table, with the sizes that the file names."""
     data = runs[0]["data"]
     return WORDS.format(test=data["test"], validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
+                        precision=runs[0]["precision"],
                         device=runs[0]["device"].partition("(")[2].rstrip(")"))
 
 

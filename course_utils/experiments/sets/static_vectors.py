@@ -24,7 +24,7 @@ from course_utils.training import evaluate, fit, seed_everything
 
 STEPS, CHECKS = 1408, 8                                 # two passes over 22,500 reviews; validation after each eighth
 NUMBERS = (100, 1000, 5000, 22500)
-RATES = {"learned": (1e-3, 3e-3, 1e-2), "frozen": (1e-2, 3e-2, 1e-1), "trained on": (3e-4, 1e-3, 3e-3)}
+RATES = {"learned": (1e-3, 3e-3, 1e-2), "frozen": (3e-2, 1e-1, 3e-1), "trained on": (3e-4, 1e-3, 3e-3)}
 
 
 class Row(NamedTuple):
