@@ -69,7 +69,7 @@ from course_utils.training import (
 )
 
 TESTED = ("imdb", "reviews", "sentences", "handwritten", "ordinary")
-KEPT_BACK = "ordinary_second"                           # looked at once, at the end: the other committed rows haven't it
+KEPT_BACK = "ordinary_second"                           # no choice is made on it; not every committed row has it
 VALIDATED = 400                                         # texts of each labelled source
 TEACHER, ANSWERS = "teacher", "teacher_answers.safetensors"
 TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=256, multiple_of=16)
@@ -289,7 +289,7 @@ how, and what it can't do. Where this folder is among the models that come with 
 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
-sentences {ordinary:.1f}, 300 others that were looked at once {ordinary_second:.1f}. It's far too sure of such sentences
+sentences {ordinary:.1f}, 300 others that chose nothing {ordinary_second:.1f}. It's far too sure of such sentences
 (divide its logits by a temperature, as notebook 15 does). Of the course's test reviews that have a twin with the same
 words in another order, it reads {order:.0f} % correctly.
 
