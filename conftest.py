@@ -8,12 +8,15 @@ os.environ["HF_HUB_OFFLINE"] = "1"                        # nothing is downloade
 
 from pathlib import Path  # noqa: E402
 
+import nbval.kernel  # noqa: E402
 import pytest  # noqa: E402
 import saved_outputs  # noqa: E402
 from nbval.plugin import IPyNbCell  # noqa: E402
 
+from course_utils.tools.kernels import KernelOverFiles  # noqa: E402
 from course_utils.tools.notebooks import without_models  # noqa: E402
 
+nbval.kernel.KernelManager = KernelOverFiles              # two notebooks that start at once never want the same port
 without_models()                                          # outputs were saved without them
 
 

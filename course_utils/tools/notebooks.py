@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, ROOT
+from course_utils.tools.kernels import AsyncKernelOverFiles
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
     "12_ablations": "12_comparing_models",
@@ -107,6 +108,7 @@ def execute(path: Path, bar=None, first: str = ""):
     client = NotebookClient(
         notebook, timeout=1200, kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
+        kernel_manager_class=AsyncKernelOverFiles,
         extra_arguments=["--log-level=ERROR"],            # no kernel warnings between the progress bars
         on_cell_complete=(lambda cell, cell_index: bar.update()) if bar is not None else None,
     )

@@ -21,6 +21,7 @@ from nbclient import NotebookClient
 
 from course_utils.files.paths import output_folder
 from course_utils.tools import notebooks, processors
+from course_utils.tools.kernels import AsyncKernelOverFiles
 
 
 def try_once(path: Path, seed: int, kind: str, threads: int = 1) -> list[dict]:
@@ -50,7 +51,7 @@ def try_once(path: Path, seed: int, kind: str, threads: int = 1) -> list[dict]:
         client = NotebookClient(
             notebook, timeout=1200, kernel_name="python3", record_timing=False, allow_errors=True,
             resources={"metadata": {"path": str(path.parent)}}, extra_arguments=["--log-level=ERROR"],
-            on_cell_executed=collect,
+            on_cell_executed=collect, kernel_manager_class=AsyncKernelOverFiles,
         )
         client.execute(env={
             **processors.environment(kind, threads), "COURSE_TRAINING_SEED": str(seed), "COURSE_CLAIMS": str(file),

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 from small_code_models import counted
 
 from course_utils.files.paths import ROOT
+from course_utils.tools.kernels import KernelOverFiles
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))}
-    manager, client = start_new_kernel(kernel_name="python3", env=environment, startup_timeout=120)
+    manager = KernelOverFiles(kernel_name="python3")
+    manager.start_kernel(env=environment)
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=120)
     yield client
     client.stop_channels()
     manager.shutdown_kernel(now=True)

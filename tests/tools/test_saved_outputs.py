@@ -13,6 +13,8 @@ import pytest
 import saved_outputs
 from nbclient import NotebookClient
 
+from course_utils.tools.kernels import AsyncKernelOverFiles
+
 
 @pytest.mark.parametrize(("system", "machine", "compared"), [
     ("Linux", "x86_64", True), ("Linux", "AMD64", True), ("Linux", "aarch64", False), ("Darwin", "arm64", False),
@@ -84,7 +86,7 @@ def test_a_figure_that_a_notebook_shows_is_described_and_compared(root, tmp_path
     notebook = nbformat.v4.new_notebook(cells=[cell])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests" / "helpers")]), "COURSE_COMPARE": "1"}
-    client = NotebookClient(notebook, resources={"metadata": {"path": str(root)}})
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(root)}}, kernel_manager_class=AsyncKernelOverFiles)
     client.execute()
     (output,) = [one for one in notebook.cells[0].outputs if "image/png" in one.data]
     assert "Line: 3 points from (1, 1) to (3, 9)" in output.metadata["image/png"]["alt"]
