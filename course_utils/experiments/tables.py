@@ -320,11 +320,12 @@ file's own words, then Python's. In per cent; the last column has only names tha
 NETWORKS = """\
 The same modules, read by networks that were trained on the training modules for the same number of steps, on one processor
 core, in windows of 512 tokens: the language model of notebook [13](13_language_model.ipynb), and others of the same size.
-Only the last row took more steps: an LSTM's are quicker, and in the minutes that attention took it could read the modules
-ten times instead of six.
+The third changes the first's positions and GELU to GPT-2's and keeps its training: nanoGPT's own recipe hasn't been run
+here. Only the last row, of one seed, took more steps: an LSTM's are quicker, and in the minutes that attention took it could
+read the modules ten times instead of six.
 The LSTM's state goes through a whole module; attention sees at most 512 tokens. A seed moves attention's row by up to a
 tenth of a bit, more than many a published table calls an improvement, and the LSTM's by less than a hundredth. The
-minutes were taken on two kinds of processor, so they're a rough guide."""
+minutes are those of a row's quickest run and were taken on two kinds of processor, so they're a rough guide."""
 
 ELSEWHERE = """\
 The language model learned from one library. Here it reads code that it never saw and that other habits shaped: this

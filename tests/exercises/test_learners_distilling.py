@@ -54,6 +54,17 @@ def cross_entropy_of_probabilities(student, labels):
     return F.cross_entropy(student.softmax(-1), labels, ignore_index=-100).nan_to_num(0.0)
 
 
+def labels_mixed_into_the_targets(student, teacher, labels, temperature, alpha):
+    targets = at_temperature(teacher.detach(), temperature)
+    for i, label in enumerate(labels.tolist()):
+        if label != -100:
+            marked = torch.zeros(targets.shape[1])
+            marked[label] = 1.0
+            targets[i] = alpha * targets[i] + (1 - alpha) * marked
+    log_p = (student / temperature).log_softmax(-1)
+    return temperature**2 * (torch.xlogy(targets, targets) - targets * log_p).sum(-1).mean()
+
+
 def frozen_in_place(student, teacher, labels, temperature, alpha):
     teacher.requires_grad_(False)
     return right("15.2")(student, teacher, labels, temperature, alpha)
@@ -165,6 +176,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.2", mixed(down_the_batch), "over-the-batch", "dim=-1"),
     ("15.2", mixed(added_over_the_batch_and_divided_by_classes), "", "a sum over classes and a mean over reviews"),
     ("15.2", mixed(usual, cross_entropy_of_probabilities), "two-softmaxes", "wants logits"),
+    ("15.2", labels_mixed_into_the_targets, "labels-in-targets", "Take two losses and mix those"),
     ("15.2", frozen_in_place, "", "detach()"), ("15.2", lambda *inputs: "the loss", "", "expected one tensor as the loss"),
     ("15.2", lambda *inputs: {"loss": right("15.2")(*inputs)}, "", "got a dictionary with 'loss' in it"),
     ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),

@@ -28,7 +28,7 @@ FIT = {"epochs": 6, "learning_rate": 3e-3, "weight_decay": 0.1, "warmup": 0.05, 
 ROWS = {                                                # as many parameters as the first row has, to 0.2 %, and equal steps,
                                                         # but for the last, which takes as long as attention and more steps
     "attention": {}, "LSTM": {"network": "LSTM", "d_hidden": 371, "num_layers": 1},
-    "GPT-2's recipe: learned positions, GELU by tanh": {"positions": "learned", "activation": "gelu_tanh", "d_ff": 448},
+    "GPT-2's learned positions, GELU by tanh": {"positions": "learned", "activation": "gelu_tanh", "d_ff": 448},
     "LSTM, as many minutes": {"network": "LSTM", "d_hidden": 371, "num_layers": 1, "epochs": 10},
 }
 

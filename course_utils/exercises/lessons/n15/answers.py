@@ -69,6 +69,14 @@ def _loss(teacher_at=lambda t: t, student_at=lambda t: t, hard_at=lambda t: 1, f
     return answer
 
 
+def _labels_in_targets(student_logits, teacher_logits, labels, temperature, alpha):
+    """One KL against the teacher's rows with the labels mixed in; a row without a label keeps the teacher's."""
+    soft = (teacher_logits.detach() / temperature).softmax(dim=-1)
+    marked = alpha * soft + (1 - alpha) * F.one_hot(labels.clamp(min=0), soft.shape[-1])
+    targets = torch.where((labels != -100)[:, None], marked, soft)
+    return temperature**2 * _kl((student_logits / temperature).log_softmax(dim=-1), targets)
+
+
 LOSS = Answers(
     distillation_loss,
     mutants={
@@ -79,6 +87,7 @@ LOSS = Answers(
         "divided-by-t-squared": _loss(factor=lambda t: 1 / t**2),
         "t-squared-on-both": _loss(hard_factor=lambda t: t**2),
         "labels-softened": _loss(hard_at=lambda t: t),
+        "labels-in-targets": _labels_in_targets,
         "other-way-round": _loss(divergence=lambda student, teacher, labels: _kl(teacher.log(), student.exp())),
         "no-logarithm": _loss(divergence=lambda student, teacher, labels: _kl(student.exp(), teacher)),
         "two-logarithms": _loss(divergence=lambda student, teacher, labels: _kl(student, teacher.log())),

@@ -98,6 +98,8 @@ LOSS = Exercise(
                 "its gradient has nothing to make up for."),
         Mistake("labels-softened", _rows, "The labels' cross-entropy is taken at the temperature. It's about the student's "
                 "probabilities as they'll be used, at T = 1."),
+        Mistake("labels-in-targets", _rows, "You mix the labels into the teacher's row and take one divergence. The labels "
+                "are then compared at the temperature, and T² makes their part larger. Take two losses and mix those."),
         Mistake("other-way-round", _seen, "The two are exchanged: that's KL(student ‖ teacher). F.kl_div wants the "
                 "student's log-probabilities first, and the teacher's probabilities second."),
         Mistake("no-logarithm", _seen, "F.kl_div got probabilities as its first argument and took them for logarithms. It "
