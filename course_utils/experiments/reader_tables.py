@@ -1,0 +1,79 @@
+"""The tables of notebook 15's readers, on six kinds of text and by what makes a sentence hard.
+
+A part of notebooks/results.md.
+"""
+
+from course_utils.experiments.results import by_model, percent, summarise
+
+__all__ = ["WRITTEN_BY_HAND", "by_kind_table", "hard_words", "reader_words", "readers_table"]
+
+CORPORA = {"imdb": "IMDb", "reviews": "course reviews", "sentences": "generated sentences",
+           "handwritten": "hand-written reviews", "ordinary": "ordinary sentences, first", "ordinary_second": "second"}
+WORDS = """\
+Which texts teach what, and how much of it a small student learns: MiniLM and notebook [08](08_classifier.ipynb)'s
+architecture, as notebook [15](15_distillation.ipynb) trains them. In the upper rows MiniLM's weights, or random ones of the
+same shape, are trained for {steps:,} steps on IMDb, the course's reviews, both, or both and generated sentences. The lower
+rows are a teacher, trained for longer on all three, and students with a tenth of its parameters, all of them for equally
+many steps ({student_steps:,}), on the teacher's answers or on labels alone. In per cent, with 95 % intervals for the choice
+of texts and of seeds; a few texts share their words with a twin, so the intervals are a little narrow. The hand-written
+reviews and the ordinary sentences were for testing alone. On the second {second} only the teacher and two rows were
+scored, and nothing was chosen there: the positions were chosen on validation texts."""
+HARD = """\
+By what makes a sentence hard: ordinary sentences, the first {first} and, where there's a second line, the second {second}.
+The number of sentences of a kind, the same in both, is in brackets. With 20 to 60 sentences a kind the intervals are wide:
+compare columns, and rows far apart."""
+WRITTEN_BY_HAND = "The same for the hand-written reviews, whose kinds are those of the course's reviews:"
+
+
+def reader_words(mixtures: list[dict], readers: list[dict]) -> str:
+    """What stands before the tables, with the numbers that the files name."""
+    students = {run["steps"] for run in readers if run["model"] != "teacher"}
+    (steps,), (student_steps,) = {run["steps"] for run in mixtures}, students
+    return WORDS.format(steps=steps, student_steps=student_steps, second=_second(readers))
+
+
+def readers_table(mixtures: list[dict], readers: list[dict]) -> str:
+    """Accuracy of every row on every corpus as a Markdown table; empty where a row wasn't scored."""
+    lines = [f"| what reads | seeds | {' | '.join(CORPORA.values())} | parameters |", "|---" * (3 + len(CORPORA)) + "|"]
+    for model, same in _rows(mixtures, readers):
+        cells = [percent(summarise(same, corpus, "accuracy")) if _scored(same, corpus) else "" for corpus in CORPORA]
+        lines.append(f"| {model} | {len(same)} | {' | '.join(cells)} | {same[0]['parameters']:,} |")
+    return "\n".join(lines)
+
+
+def by_kind_table(corpora: list[str], mixtures: list[dict], readers: list[dict]) -> str:
+    """Accuracy by kind as a Markdown table: a line for each row and each of these corpora that it was scored on.
+
+    Raises ValueError where the corpora haven't equally many texts of each kind.
+    """
+    rows = _rows(mixtures, readers)
+    sizes = [run[corpus]["reviews_by_kind"] for _, same in rows for run in same for corpus in corpora if corpus in run]
+    if any(one != sizes[0] for one in sizes):
+        raise ValueError(f"got {sizes[0]} and other numbers of texts by kind in {', '.join(corpora)}; one head fits them "
+                         "all only if they're the same: make a table for each corpus")
+    heads = [f"{kind} ({number})" for kind, number in sizes[0].items()]
+    lines = [f"| what reads | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    for model, same in rows:
+        for corpus in corpora:
+            if _scored(same, corpus):
+                cells = [percent(summarise(same, corpus, "by_kind", kind)) for kind in sizes[0]]
+                name = model if corpus == corpora[0] else f"{model}, {CORPORA[corpus]}"
+                lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def hard_words(readers: list[dict]) -> str:
+    """What stands before the table of ordinary sentences by kind."""
+    return HARD.format(first=readers[0]["ordinary"]["reviews"], second=_second(readers))
+
+
+def _rows(mixtures: list[dict], readers: list[dict]) -> list[tuple[str, list[dict]]]:
+    return [*by_model(mixtures).items(), *by_model(readers).items()]
+
+
+def _scored(same: list[dict], corpus: str) -> bool:
+    return all(corpus in run for run in same)
+
+
+def _second(readers: list[dict]) -> int:
+    return next(run["ordinary_second"]["reviews"] for run in readers if "ordinary_second" in run)

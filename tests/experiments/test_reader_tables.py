@@ -1,0 +1,65 @@
+"""The page's tables of readers say what the files hold, row by row, and leave empty what wasn't scored."""
+
+import copy
+import re
+
+import pytest
+
+from course_utils.experiments.reader_tables import by_kind_table, hard_words, reader_words, readers_table
+from course_utils.experiments.results import by_model, read_runs
+
+
+@pytest.fixture(scope="module")
+def files():
+    return read_runs("which_data"), read_runs("student")
+
+
+def cells(table):
+    """The rows of a table, its two first lines left out: the first cell to the others."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_every_row_has_its_mean_on_every_corpus(files):
+    found = cells(readers_table(*files))
+    models = {name: runs for file in files for name, runs in by_model(file).items()}
+    assert list(found) == list(models)
+    for name, runs in models.items():
+        seeds, *accuracies, parameters = found[name]
+        assert int(seeds) == len(runs) and parameters == f"{runs[0]['parameters']:,}"
+        for corpus, cell in zip(("imdb", "reviews", "sentences", "handwritten", "ordinary", "ordinary_second"), accuracies):
+            if all(corpus in run for run in runs):
+                mean = sum(run[corpus]["accuracy"] for run in runs) / len(runs)
+                assert cell.startswith(f"{100 * mean:.1f} ± "), (name, corpus)
+            else:
+                assert cell == "", (name, corpus)
+
+
+def test_the_kinds_have_a_line_for_each_corpus_that_was_scored(files):
+    found = cells(by_kind_table(["ordinary", "ordinary_second"], *files))
+    (teacher,) = by_model(files[1])["teacher"]
+    for row, corpus in (("teacher", "ordinary"), ("teacher, second", "ordinary_second")):
+        assert [cell.split(" ")[0] for cell in found[row]] == [
+            f"{100 * value:.1f}" for value in teacher[corpus]["by_kind"].values()]
+    assert "student, rotary positions, second" in found and "labels alone, second" not in found
+    heads = by_kind_table(["handwritten"], *files).splitlines()[0]
+    assert re.findall(r"\((\d+)\)", heads) == [str(number) for number in teacher["handwritten"]["reviews_by_kind"].values()]
+
+
+def test_corpora_of_other_sizes_do_not_share_a_head(files):
+    with pytest.raises(ValueError, match="make a table for each corpus"):
+        by_kind_table(["ordinary", "handwritten"], *files)
+    others = copy.deepcopy(files[1])
+    others[0]["ordinary_second"]["reviews_by_kind"]["irony"] += 1
+    with pytest.raises(ValueError, match="other numbers of texts by kind in ordinary, ordinary_second"):
+        by_kind_table(["ordinary", "ordinary_second"], files[0], others)
+
+
+def test_the_words_name_the_numbers_of_the_files(files):
+    assert "for 500 steps" in reader_words(*files) and "(11,000)" in reader_words(*files)
+    assert "the first 300 and, where there's a second line, the second 300" in hard_words(files[1])
+    unequal = copy.deepcopy(files[1])
+    unequal[-1]["steps"] += 1                             # rows that can't be compared are not said to be equal
+    with pytest.raises(ValueError):
+        reader_words(files[0], unequal)
