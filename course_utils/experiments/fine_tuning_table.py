@@ -10,12 +10,14 @@ from course_utils.experiments.results import by_model, percent, summarise
 __all__ = ["LABELS", "fine_tuning_table", "fine_tuning_words", "labels_table"]
 
 RASCHKA = "https://github.com/rasbt/LLMs-from-scratch/tree/main/ch06/03_bonus_imdb-classification"
-SANH = "https://arxiv.org/abs/1910.01108"
+SANH, DEVLIN = "https://arxiv.org/abs/1910.01108", "https://arxiv.org/abs/1810.04805"
 PUBLISHED = [                                           # what, labelled reviews, seeds, accuracy, parameters, minutes
     (f"elsewhere: DistilBERT, one pass ([Raschka]({RASCHKA}))", 35_000, 1, "91.4", "66 million", "4 on a GPU"),
     (f"elsewhere: GPT-2, one pass ([Raschka]({RASCHKA}))", 35_000, 1, "91.9", "124 million", "9 on a GPU"),
-    (f"elsewhere: DistilBERT ([Sanh and others 2019]({SANH}))", 25_000, "", "92.8", "66 million", ""),
-    (f"elsewhere: BERT-base ([Sanh and others 2019]({SANH}))", 25_000, "", "93.5", "110 million", ""),
+    (f"elsewhere: DistilBERT ([Sanh and others 2019]({SANH}))", 25_000, "", "92.8", "66 million",
+     "not reported; distilled in 90 hours on 8 GPUs"),
+    (f"elsewhere: BERT-base ([Sanh and others 2019]({SANH}))", 25_000, "", "93.5", "110 million",
+     f"not reported; pretrained in 4 days on 16 TPU chips ([Devlin and others 2019]({DEVLIN}))"),
 ]
 WORDS = """\
 all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded into the classes of notebook
