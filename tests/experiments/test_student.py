@@ -70,6 +70,9 @@ def test_the_teacher_answers_every_text_and_each_student_learns_from_it(small):
     reader = ReviewClassifier.load(small / "outputs" / "student" / "student-1")
     assert len(reader.predict(["the film is not good"])[0]) == 1
     rotary = ReviewClassifier.load(small / "outputs" / "student" / "student-rotary-positions-1")
+    for name in ("student-1", "student-rotary-positions-1"):
+        licence = (small / "outputs" / "student" / name / "LICENSE-Apache-2.0.txt").read_text(encoding="utf-8")
+        assert "Apache License" in licence and "TERMS AND CONDITIONS FOR USE" in licence
     assert (reader.model.config.positions, rotary.model.config.positions) == ("sinusoidal", "rotary")
 
 

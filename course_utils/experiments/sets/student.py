@@ -55,6 +55,7 @@ from course_utils.experiments.student_texts import (
     texts_of,
 )
 from course_utils.files import replacing, write_text
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.pretraining import BertClassifier
 from course_utils.tokenization import pad_batch
 from course_utils.training import (
@@ -81,6 +82,7 @@ MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=3, max_len=MAX_LEN, 
 READS = {"imdb": 67_500, "reviews": 40_000, "sentences": 72_000, "unsupervised": 40_000, "cuts": 130_000}
 STEPS, PARTS, FIT = 11_000, 11, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
 TEMPERATURE, ALPHA = 2.0, 0.8
+LICENCE = CHECKPOINTS / "student" / "LICENSE-Apache-2.0.txt"   # that of the teacher's weights; goes with each student
 
 
 class Row(NamedTuple):
@@ -228,7 +230,7 @@ def teacher_answers(source: str) -> torch.Tensor:
 
 def learn(model: str, seed: int, state) -> dict:
     """Train one student, keep it as a classifier that can be loaded, and score it."""
-    row, words = ROWS[model], student_words()
+    row, words, licence = ROWS[model], student_words(), LICENCE.read_text(encoding="utf-8")
     seed_everything(seed)
     net = SelfAttentionClassifier(ClassifierConfig(words.vocab_size, positions=row.positions, **MODEL))
     if row.words == "teacher":
@@ -243,6 +245,7 @@ def learn(model: str, seed: int, state) -> dict:
             "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
     folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
     ReviewClassifier(net.cpu(), words, ["negative", "positive"]).save(folder)
+    write_text(folder / LICENCE.name, licence)
     write_text(folder / "README.md", NOTE.format(
         row=model, seed=seed, parameters=made["parameters"], words=words.vocab_size, minutes=made["seconds"] / 60,
         device=device_name(fastest_device()), unlabelled=UNLABELLED,
