@@ -5,7 +5,7 @@ A part of notebooks/results.md.
 
 from course_utils.experiments.results import by_model, percent, summarise
 
-__all__ = ["WRITTEN_BY_HAND", "by_kind_table", "hard_words", "reader_words", "readers_table"]
+__all__ = ["by_kind_table", "hard_words", "reader_parts", "reader_words", "readers_table"]
 
 CORPORA = {"imdb": "IMDb", "reviews": "course reviews", "sentences": "generated sentences",
            "handwritten": "hand-written reviews", "ordinary": "ordinary sentences, first", "ordinary_second": "second"}
@@ -23,6 +23,15 @@ By what makes a sentence hard: ordinary sentences, the first {first} and, where 
 The number of sentences of a kind, the same in both, is in brackets. With 20 to 60 sentences a kind the intervals are wide:
 compare columns, and rows far apart."""
 WRITTEN_BY_HAND = "The same for the hand-written reviews, whose kinds are those of the course's reviews:"
+
+
+def reader_parts(mixtures: list[dict], readers: list[dict]) -> list[str]:
+    """The whole section, a heading, words and tables in turn; nothing where one of the two sets has no runs."""
+    if not (mixtures and readers):
+        return []
+    return ["## A reader that knows more words", reader_words(mixtures, readers), readers_table(mixtures, readers),
+            hard_words(readers), by_kind_table(["ordinary", "ordinary_second"], mixtures, readers),
+            WRITTEN_BY_HAND, by_kind_table(["handwritten"], mixtures, readers)]
 
 
 def reader_words(mixtures: list[dict], readers: list[dict]) -> str:

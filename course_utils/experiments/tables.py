@@ -11,13 +11,7 @@ from pathlib import Path
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments.course_translation_table import translators_table, translators_words
 from course_utils.experiments.fine_tuning_table import LABELS, fine_tuning_table, fine_tuning_words, labels_table
-from course_utils.experiments.reader_tables import (
-    WRITTEN_BY_HAND,
-    by_kind_table,
-    hard_words,
-    reader_words,
-    readers_table,
-)
+from course_utils.experiments.reader_tables import reader_parts
 from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
 from course_utils.experiments.translation_tables import (
     BY_LENGTH,
@@ -224,11 +218,7 @@ def results_page(folder: Path = FOLDER) -> str:
     by_labels = {name: read_runs(name, folder) for name in ("static_vectors", "small_encoder")}
     if any(by_labels.values()):
         parts += ["## How many labels", LABELS, labels_table({**by_labels, "pretrained": tuned})]
-    mixtures, readers = read_runs("which_data", folder), read_runs("student", folder)
-    if mixtures and readers:
-        parts += ["## A reader that knows more words", reader_words(mixtures, readers), readers_table(mixtures, readers),
-                  hard_words(readers), by_kind_table(["ordinary", "ordinary_second"], mixtures, readers),
-                  WRITTEN_BY_HAND, by_kind_table(["handwritten"], mixtures, readers)]
+    parts += reader_parts(read_runs("which_data", folder), read_runs("student", folder))
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from course_utils.experiments.reader_tables import by_kind_table, hard_words, reader_words, readers_table
+from course_utils.experiments.reader_tables import by_kind_table, hard_words, reader_parts, reader_words, readers_table
 from course_utils.experiments.results import by_model, read_runs
 
 
@@ -19,6 +19,12 @@ def cells(table):
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     assert len({row[0] for row in rows}) == len(rows)
     return {row[0]: row[1:] for row in rows}
+
+
+def test_the_section_is_there_once_both_sets_have_runs(files):
+    heading, words, *_ = reader_parts(*files)
+    assert heading.startswith("## ") and words == reader_words(*files)
+    assert reader_parts([], files[1]) == reader_parts(files[0], []) == []
 
 
 def test_every_row_has_its_mean_on_every_corpus(files):
