@@ -8,16 +8,17 @@ from course_utils.experiments.results import by_model, percent, summarise
 __all__ = ["by_kind_table", "hard_words", "reader_parts", "reader_words", "readers_table"]
 
 CORPORA = {"imdb": "IMDb", "reviews": "course reviews", "sentences": "generated sentences",
-           "handwritten": "hand-written reviews", "ordinary": "ordinary sentences, first", "ordinary_second": "second"}
+           "handwritten": "hand-written reviews", "ordinary": "first ordinary sentences",
+           "ordinary_second": "second ordinary sentences"}
 WORDS = """\
 Which texts teach what, and how much of it a small student learns: MiniLM and notebook [08](08_classifier.ipynb)'s
 architecture, as notebook [15](15_distillation.ipynb) trains them. In the upper rows MiniLM's weights, or random ones of the
 same shape, are trained for {steps:,} steps on IMDb, the course's reviews, both, or both and generated sentences. The lower
 rows are a teacher, trained for longer on all three, and students with a tenth of its parameters, all of them for equally
 many steps ({student_steps:,}), on the teacher's answers or on labels alone. In per cent, with 95 % intervals for the choice
-of texts and of seeds; a few texts share their words with a twin, so the intervals are a little narrow. The hand-written
-reviews and the ordinary sentences were for testing alone. On the second {second} only the teacher and two rows were
-scored, and nothing was chosen there: the positions were chosen on validation texts."""
+of texts and of seeds; four in ten of the hand-written and ordinary texts have a twin in almost the same words and weren't
+drawn independently, so there they're rough. Those texts were for testing alone. On the second {second} sentences only the
+teacher and two kinds of student were scored, and nothing was chosen there: the positions were chosen on validation texts."""
 HARD = """\
 By what makes a sentence hard: ordinary sentences, the first {first} and, where there's a second line, the second {second}.
 The number of sentences of a kind, the same in both, is in brackets. With 20 to 60 sentences a kind the intervals are wide:
@@ -66,7 +67,7 @@ def by_kind_table(corpora: list[str], mixtures: list[dict], readers: list[dict])
         for corpus in corpora:
             if _scored(same, corpus):
                 cells = [percent(summarise(same, corpus, "by_kind", kind)) for kind in sizes[0]]
-                name = model if corpus == corpora[0] else f"{model}, {CORPORA[corpus]}"
+                name = model if corpus == corpora[0] else f"{model}: {CORPORA[corpus]}"
                 lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -18,9 +18,9 @@ of 2016. Transformers as in notebook [17](17_encoder_decoder.ipynb), recurrent n
 [16](16_recurrent_attention.ipynb), of equally many parameters to 5 %. With beam 5, unless it says greedy; the mean over
 seeds, with a 95 % interval for the choice of sentences (1,000 bootstrap samples) and of seeds. Minutes are those of a row's
 quickest run on one core of a shared processor, or on a graphics card where it says so, validation included; they leave the
-scoring out. An hour, twenty minutes and "as many minutes" count a processor core's time: there, twenty passes of the
-Transformer take 50 minutes, and eleven of the recurrent network about as long as seven of the Transformer's. A graphics card
-took the same steps in {cards} of the {runs} runs.
+scoring out. An hour, twenty minutes and "as many minutes" count a processor core's time: there, eleven passes of the
+recurrent network take about as long as seven of the Transformer. A graphics card took these steps in {cards} of the {runs}
+runs.
 
 - **BLEU** and **chrF** are sacrebleu's: `{bleu}` and `{chrf}`.
 - **BLEU, lower case** counts tokens of lower-case text, with *l'* and *d'* split off. That's close to what papers on

@@ -159,9 +159,9 @@ def without_the_first(logits, token_ids, pad_id):
     return costs[:, 1:][real[:, 1:]].mean() if real[:, 1:].any() else costs[real].mean()
 
 
-def log_of_probability(little=0.0):
+def log_of_probability(little=0.0, dim=-1):
     def loss(logits, token_ids, pad_id):
-        probabilities = logits[:, :-1].softmax(dim=-1)
+        probabilities = logits[:, :-1].softmax(dim=dim)
         p = probabilities.gather(-1, token_ids[:, 1:, None])[..., 0]
         return -(p + little).log()[token_ids[:, 1:] != pad_id].mean()
     return loss
