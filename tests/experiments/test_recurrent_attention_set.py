@@ -187,3 +187,25 @@ def test_the_translators_that_come_with_the_course_are_those_of_the_file(row):
     right = right_of({"test": translation_scores(model, few, {})})
     assert (right == right_of(run)[:200]).mean() > 0.98                    # kept in half precision, and on any processor
     assert greedy(model, torch.tensor([pairs.source[0]]), torch.ones(1, len(pairs.source[0]), dtype=torch.bool)).ids[0]
+
+
+# alignments, recomputed
+
+def test_the_alignment_error_of_the_translator_that_comes_with_the_course_is_that_of_the_file():
+    """The AER of additive attention over the whole test split, and with its weights read one row off."""
+    told = next(run["alignment"] for run in read_runs("recurrent_attention")
+                if (run["model"], run["seed"]) == (next(row for row, name in made.KEPT.items() if name == "additive"), 0))
+    corpus = translation_corpus()
+    found = alignment_scores(kept_translator("additive"), corpus.pairs["test"], gold_links(corpus.splits["test"]))
+    assert found["aer"] == pytest.approx(told["aer"], abs=0.003)           # kept in half precision, and on any processor
+    assert found["shifted"] == pytest.approx(told["shifted"], abs=0.003)
+
+
+def test_the_alignment_error_without_a_network_is_that_of_the_file():
+    """The diagonal and IBM Model 1, counted again from the pairs."""
+    corpus = translation_corpus()
+    gold = gold_links(corpus.splits["test"])
+    for run in read_runs("recurrent_attention"):
+        if run["model"] in made.ALIGNERS:
+            again = made.align(run["model"], corpus, gold)["alignment"]["aer"]
+            assert again == pytest.approx(run["alignment"]["aer"], abs=1e-3)

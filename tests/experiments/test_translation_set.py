@@ -220,3 +220,12 @@ def test_the_file_was_made_by_this_recipe_and_its_parts_agree():
         shares = run["test"]
         whole = sum(shares["by_length"][name] * n for name, n in shares["reviews_by_length"].items())
         assert whole / shares["reviews"] == pytest.approx(shares["accuracy"], abs=1e-3)
+
+
+def test_the_alignment_errors_of_the_translator_that_comes_with_the_course_are_those_of_the_file(test_split):
+    """Every head, over the whole test split, in the row that writes a word and in the row that reads it."""
+    told = next(run["test"]["alignment_error_rate"] for run in read_runs("translation")
+                if (run["model"], run["seed"]) == (made.KEPT, 0))
+    found = head_alignments(made.trained_translator(0), test_split)
+    for name, rates in found._asdict().items():
+        assert torch.allclose(rates, torch.tensor(told[name], dtype=rates.dtype), atol=0.003), name   # on any processor
