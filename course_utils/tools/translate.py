@@ -1,7 +1,7 @@
 """`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
 
-Does: choose a translator, print translations, and say on the error stream which model it is, which words it doesn't know,
-and which translations were cut off before they ended.
+Does: choose a translator, print translations (or, with --score, how good they are), and say on the error stream which model
+it is, which words it doesn't know, and which translations were cut off before they ended.
 Does not: cut a text into sentences (see `sentences`), or train (`results translation` and `results multi30k` do).
 """
 
@@ -91,39 +91,55 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
                         help="a folder that Translator.save or SubwordTranslator.save wrote (default: the course's, "
                              "data/checkpoints/multi30k if it's there, else data/checkpoints/translation)")
+    parser.add_argument("--score", nargs=2, type=Path, metavar=("ENGLISH", "FRENCH"),
+                        help="in place of texts: two files with a sentence a line, plain or gzipped, such as another year's "
+                             "test set; prints BLEU and chrF of the translations, with intervals, and by length")
     parser.add_argument("--beam", type=int, default=5, metavar="N",
                         help="candidates that are kept after each word (default: 5; 1 is greedy)")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.beam <= 100:
         parser.error(f"--beam is {chosen.beam}; use a whole number from 1 to 100")
     try:
-        texts = texts_of(chosen.texts)                  # first of all: what comes next takes seconds
+        if chosen.score and chosen.texts:
+            raise ValueError("--score takes its texts from the two files; leave out the texts")
+        pairs, texts = None, []                         # first of all: what comes next takes seconds
+        if chosen.score:
+            pairs = _pairs(chosen.score)
+        else:
+            texts = texts_of(chosen.texts)
         folder = chosen.folder or default_folder()
         translator = load_translator(folder)
         _say(sys.stderr, f"model: {_named(folder, translator)}")
         for text in texts:
             if words := unknown_words(translator, text):
                 _say(sys.stderr, f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}")
-        for text in _translated(translator, texts, chosen.beam):
+        for text in _printed(translator, texts, pairs, chosen.beam):
             _say(sys.stdout, text)
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0
 
 
-def _translated(translator, texts: list[str], beam: int) -> list[str]:
-    """The translations; those that were cut off are named on the error stream."""
+def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:
+    from course_utils.tools.score_translations import read_pairs
+
+    return read_pairs(*files)
+
+
+def _printed(translator, texts: list[str], pairs: tuple[list[str], list[str]] | None, beam: int) -> list[str]:
+    """The translations, or the scores of `pairs`; translations that were cut off are named on the error stream."""
     from course_utils.encoder_decoder import CutOff
+    from course_utils.tools.score_translations import score
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CutOff)
-        translations = translate_texts(translator, texts, beam)
+        lines = score(translator, *pairs, beam) if pairs else translate_texts(translator, texts, beam)
     for one in caught:
         if issubclass(one.category, CutOff):
             _say(sys.stderr, f"cut off: {one.message}")
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return translations
+    return lines
 
 
 def _named(folder: Path, translator) -> str:
