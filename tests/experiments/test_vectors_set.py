@@ -64,6 +64,22 @@ def test_every_row_can_be_made(runs):
     assert len(set(rows)) == len(rows) == 1 + 2 * 3 and find_set("pretrained_vectors") is made.SET
 
 
+def test_cosines_of_the_bank_are_those_of_one_text_at_a_time(runs, encoder):
+    model, tokenizer = encoder
+    told = made.decoded(runs[made.REAL]["bank"]["cosines"], 5, 5)          # (layer + 1, text, text)
+    vectors = []
+    for text in made.BANK:
+        pieces = [token.text for token in tokenizer.tokenize(text)]
+        states = model(torch.tensor([tokenizer.encode(text)]), need_weights=True).hidden_states
+        vectors.append(torch.stack(list(states))[:, 0, pieces.index("bank")])            # (layers + 1, d_model)
+    for layer in range(LAYERS + 1):
+        for i in range(5):
+            for j in range(5):
+                cosine = torch.cosine_similarity(vectors[i][layer], vectors[j][layer], dim=0).item()
+                assert told[layer, i, j] == pytest.approx(cosine, abs=1e-3)
+    assert told[0, 0, 1] == told[0, 0, 3] == 1 > told[0, 0, 2]             # the same word in the same position, or not
+
+
 def test_controls_are_where_they_must_be_by_construction(runs):
     for run in runs.values():
         for word in run["senses"].values():

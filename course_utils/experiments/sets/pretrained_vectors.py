@@ -44,6 +44,9 @@ QUERIES = ("it", "because", "was", "adjective")         # whose weights and vect
 FAMOUS = ("The animal didn't cross the street because it was too tired.",
           "The animal didn't cross the street because it was too wide.")  # an example of Uszkoreit (2017), who drew it
 
+BANK = ("The bank by the river.", "The bank was steep and muddy.", "They sat on the muddy bank.",  # three by the river
+        "The bank raised its rates.", "The bank refused the loan.")
+
 
 @functools.cache
 def base() -> tuple[BertEncoder, WordPieceTokenizer]:
@@ -63,7 +66,7 @@ def weights_of(encoder: BertEncoder) -> str:
 def settings() -> str:
     """What every run depends on: the encoder, its vocabulary, and the sentences."""
     encoder, tokenizer = base()
-    sentences = load_senses(), load_pronouns(), FAMOUS
+    sentences = load_senses(), load_pronouns(), FAMOUS, BANK
     return fingerprint(str(encoder.config), weights_of(encoder), tokenizer.vocabulary, *sentences)
 
 
@@ -142,6 +145,14 @@ def measure_senses(encoder: BertEncoder, tokenizer: WordPieceTokenizer) -> dict:
             name: sense_scores(vectors.detach(), [s.sense for s in mine], [s.misleading for s in mine])
             for name, vectors in what.items()}
     return found
+
+
+def bank_cosines(encoder: BertEncoder, tokenizer: WordPieceTokenizer) -> dict:
+    """The cosines between the vectors of 'bank' in the texts of BANK, a line (text, text) after each of 0 to all layers."""
+    at = [position_of(tokenizer, text, "bank") for text in BANK]
+    vectors = states_at(read_texts(encoder, tokenizer, BANK).hidden_states, at)                    # (texts, layers, d_model)
+    x = F.normalize(vectors.detach().double(), dim=-1).transpose(0, 1)                             # (layers, texts, d_model)
+    return {"texts": list(BANK), "cosines": coded(x @ x.mT)}
 
 
 # ------------------------------------------------------------------------------------------ pronouns
@@ -234,7 +245,8 @@ def run(model: str, seed: int, state) -> dict:
     begun, tokenizer, encoder = time.perf_counter(), base()[1], encoder_of(model, seed)
     result = {"encoder": weights_of(encoder), "parameters": sum(p.numel() for p in encoder.parameters()),
               "sentences": fingerprint(load_senses(), load_pronouns()),
-              "senses": measure_senses(encoder, tokenizer), "pronouns": measure_pronouns(encoder, tokenizer)}
+              "senses": measure_senses(encoder, tokenizer), "bank": bank_cosines(encoder, tokenizer),
+              "pronouns": measure_pronouns(encoder, tokenizer)}
     if model == REAL:
         pairs = load_pronouns()
         lean = by_theme(pair_shift(sentence_lean(encoder, tokenizer, pairs)), [pair.theme for pair in pairs])
