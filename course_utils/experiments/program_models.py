@@ -9,6 +9,7 @@ numbers are never cut, and a gap counted in tokens is about the number of tokens
 """
 
 import functools
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from course_utils.experiments.small_language_models import (
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.tokenization import WordTokenizer, pad_batch
 from course_utils.training import learning_rate_at, seed_everything, train_epoch
+from course_utils.training.state import TrainingState, load_checkpoint, save_checkpoint, weights_of
 
 EPOCH, TOKENS = 100, 2048                               # steps in an epoch, tokens in a step
 GAPS = ((5, 15), (15, 31), (31, 62), (62, 125), (125, 250), (250, 500))  # a batch has gaps from one of these ranges
@@ -198,24 +200,34 @@ def start_embedding(model: nn.Module) -> None:
     nn.init.normal_(model.embedding.weight, std=EMBEDDING_STD)
 
 
-def train_on_programs(model: nn.Module, seed: int, recipe: Recipe = ALL_KINDS) -> list[dict]:
-    """Train a model in place, phase by phase; return what each epoch gave, on other programs of these kinds.
+def train_on_programs(model: nn.Module, seed: int, recipe: Recipe = ALL_KINDS, checkpoint=None) -> TrainingState:
+    """Train a model in place, phase by phase; return the state at the end: `history`, on other programs of these kinds,
+    and `seconds`.
 
     As `course_utils.training.fit`, but the second beta of AdamW is 0.98, not 0.999, so that it forgets the large gradients
-    of the beginning sooner; in trials the models learned much earlier with it. The weights at the end are kept.
+    of the beginning sooner; in trials the models learned much earlier with it. The weights at the end are kept. With
+    `checkpoint` (a file name) the state is written after every epoch, and the same training goes on from there.
     """
     longest = max(gap[1] for phase in recipe.phases for gap in phase.gaps)
     validation = ProgramScores((*make_programs(100, gap=(5, 31), kinds=recipe.kinds, seed=-1),
                                 *make_programs(50, gap=(5, longest), kinds=recipe.kinds, seed=-2)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98), fused=True)
-    data, history = ProgramBatches(seed, recipe), []
+    data, state = ProgramBatches(seed, recipe), TrainingState(model, optimizer, "fp32", {})
     epochs = data.ends[-1]
-    for epoch in range(1, epochs + 1):
+    made_with = {"training": files.fingerprint(str(model), data.fingerprint, repr(validation), LEARNING_RATE, WARMUP)}
+    if checkpoint:
+        load_checkpoint(checkpoint, made_with, state)
+    for epoch in range(len(state.history) + 1, epochs + 1):
+        begun = time.perf_counter()
         rates = [learning_rate_at(step, epochs * EPOCH, LEARNING_RATE, WARMUP)
                  for step in range((epoch - 1) * EPOCH, epoch * EPOCH)]
         loss = train_epoch(model, optimizer, data.batches(epoch), answer_loss, rates, clip=1.0)
-        history.append({"epoch": epoch, "train_loss": loss, **validation(model.eval())})
-    return history
+        state.history.append({"epoch": epoch, "train_loss": loss, **validation(model.eval())})
+        state.best_weights, state.best_epoch = weights_of(model), epoch
+        state.seconds += time.perf_counter() - begun
+        if checkpoint:
+            save_checkpoint(checkpoint, made_with, state)
+    return state
 
 
 def make_import_model(seed: int) -> None:

@@ -218,7 +218,7 @@ def results_page(folder: Path = FOLDER) -> str:
     by_labels = {name: read_runs(name, folder) for name in ("static_vectors", "small_encoder")}
     if any(by_labels.values()):
         parts += ["## How many labels", LABELS, labels_table({**by_labels, "pretrained": tuned})]
-    parts += reader_parts(read_runs("which_data", folder), read_runs("student", folder))
+    parts += reader_parts(*(read_runs(name, folder) for name in ("which_data", "student", "partial_inputs")))
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]

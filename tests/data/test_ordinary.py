@@ -5,7 +5,6 @@ without cheap clues.
 """
 
 import json
-import re
 from collections import Counter
 from functools import cache
 from itertools import combinations
@@ -14,9 +13,9 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
+from course_utils.baselines.partial_inputs import VIEWS, is_negator, right_by_folds, words
 from course_utils.data import by_kind, load_reviews, pairs
 from course_utils.files.paths import DATA
 
@@ -24,10 +23,6 @@ NAMES = {"ordinary": "ordinary", "ordinary_second": "second"}   # the first part
 KINDS = {"plain": 60, "negation": 50, "contrast": 50, "expectation": 40, "irony": 20, "others": 40, "comparison": 40}
 PAIRS = {"plain": 10, "negation": 12, "contrast": 12, "expectation": 8, "irony": 2, "others": 8, "comparison": 8}
 RUN = 5  # so many words in a row are shared with no text that a model is trained or tested on
-NEGATORS = set("not no never nobody nothing none neither nor without hardly cannot".split())
-SMALL_WORDS = NEGATORS | set(
-    "i me my we us our you your he his him she her it its they them their this that these those there a an the and but or "
-    "yet so though although despite even if as than for to of in on at by with from all more less most".split())
 
 
 def read_lines(path):
@@ -47,10 +42,6 @@ def name(request):
 @pytest.fixture
 def sentences(name):
     return sentences_of(name)
-
-
-def words(text):
-    return re.findall(r"\w+(?:'\w+)*", text.lower())
 
 
 def runs(text, length):
@@ -139,37 +130,15 @@ def test_no_run_of_five_words_is_shared_with_the_other_reviews(sentences, other)
 
 
 # ------------------------------------------------------------------------------------------ cheap clues
-def is_negator(word):
-    return word in NEGATORS or word.endswith("n't")
-
-
-def length_steps(text):
-    """One token for every third word that the sentence reaches, so that a linear model can use its length."""
-    return " ".join(f"from{step}" for step in range(1, 31, 3) if len(words(text)) >= step)
-
-
-VIEWS = {
-    "all words": lambda text: " ".join(words(text)),
-    "length": length_steps,
-    "first word": lambda text: words(text)[0],
-    "last word": lambda text: words(text)[-1],
-    "punctuation": lambda text: " ".join([f"ends{text[-1:] * (not text[-1].isalnum())}", *re.findall(r"[^\w\s']", text)]),
-    "small words": lambda text: " ".join(["_", *(word for word in words(text) if word in SMALL_WORDS or is_negator(word))]),
-}
-
-
 def accuracies(sentences, view, seeds=3):
     """Accuracy by kind, and of all but plain, of TF-IDF with logistic regression on what `view` shows of each sentence.
 
     Ten-fold cross-validation that never separates the two halves of a pair; the mean of `seeds` ways to make the folds.
     """
-    labels = np.array([sentence["label"] for sentence in sentences])
     kinds = np.array([sentence["kind"] for sentence in sentences])
     groups = [min(sentence["id"], sentence["pair"] or sentence["id"]) for sentence in sentences]
-    model = make_pipeline(TfidfVectorizer(token_pattern=r"\S+", sublinear_tf=True), LogisticRegression(max_iter=1000))
-    shown = [view(sentence["text"]) for sentence in sentences]
-    right = np.mean([cross_val_predict(model, shown, labels, groups=groups, cv=StratifiedGroupKFold(
-        10, shuffle=True, random_state=seed)) == labels for seed in range(seeds)], axis=0)    # (sentences,)
+    texts, labels = ([sentence[column] for sentence in sentences] for column in ("text", "label"))
+    right = np.mean([right_by_folds(texts, labels, groups, view, seed) for seed in range(seeds)], axis=0)    # (sentences,)
     return {"all but plain": right[kinds != "plain"].mean()} | {kind: right[kinds == kind].mean() for kind in KINDS}
 
 

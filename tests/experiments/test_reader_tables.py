@@ -5,8 +5,15 @@ import re
 
 import pytest
 
-from course_utils.experiments.reader_tables import by_kind_table, hard_words, reader_parts, reader_words, readers_table
-from course_utils.experiments.results import by_model, read_runs
+from course_utils.experiments.reader_tables import (
+    by_kind_table,
+    hard_words,
+    partial_inputs_table,
+    reader_parts,
+    reader_words,
+    readers_table,
+)
+from course_utils.experiments.results import by_model, read_runs, summarise
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +77,28 @@ def test_the_words_name_the_numbers_of_the_files(files):
     unequal[-1]["steps"] += 1                             # rows that can't be compared are not said to be equal
     with pytest.raises(ValueError):
         reader_words(files[0], unequal)
+
+
+def test_parts_of_the_texts_come_last_with_their_means(files):
+    runs = read_runs("partial_inputs")
+    *_, words, table = reader_parts(*files, runs)
+    assert table == partial_inputs_table(runs) and words.startswith("What would a part")
+    assert [*reader_parts(*files), words, table] == reader_parts(*files, runs)
+    found = cells(table)
+    for view, same in by_model(runs).items():
+        seeds, *accuracies = found[view]
+        assert int(seeds) == len(same) == 3
+        for corpus, cell in zip(("imdb", "reviews", "sentences", "handwritten", "ordinary", "ordinary_second"), accuracies):
+            assert cell.startswith(f"{100 * sum(run[corpus]['accuracy'] for run in same) / 3:.1f} ± "), (view, corpus)
+
+
+def test_what_the_page_says_of_parts_holds():
+    """Nothing is above chance by more than the interval on what was written for the course; IMDb tells nearly everywhere."""
+    for view, same in by_model(read_runs("partial_inputs")).items():
+        for corpus in ("reviews", "handwritten", "ordinary", "ordinary_second"):
+            mean, half = summarise(same, corpus, "accuracy")
+            assert mean - half < 0.5 + 0.005, (view, corpus, mean, half)
+        assert summarise(same, "sentences", "accuracy")[0] < (0.55 if view == "all words" else 0.52)
+        if view != "length":
+            mean, half = summarise(same, "imdb", "accuracy")
+            assert mean - half > 0.5, (view, mean, half)

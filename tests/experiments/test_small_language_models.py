@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from course_utils.baselines import RecurrentLanguageModel
 from course_utils.data.programs import KINDS, make_programs
 from course_utils.experiments import program_models, small_language_models
 from course_utils.experiments.program_models import (
@@ -106,6 +107,47 @@ def test_the_phases_of_training_come_one_after_another(monkeypatch):
     batches = list(data.batches(2))
     assert all(one.equal(again) for one, again in zip(batches, data.batches(2), strict=True))
     assert not batches[1].equal(list(ProgramBatches(1, SHORT).batches(2))[1])
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", ["attention", "LSTM"])
+def test_a_training_that_was_stopped_goes_on_to_the_same_weights(monkeypatch, tmp_path, kind):
+    monkeypatch.setattr(program_models, "EPOCH", 3)
+    monkeypatch.setattr(program_models, "TOKENS", 256)
+
+    def untrained(d_model: int = 16):
+        torch.manual_seed(0)
+        size = program_models.program_tokenizer().vocab_size
+        if kind == "LSTM":
+            return RecurrentLanguageModel(size, d_model=d_model, d_hidden=16, num_layers=1)
+        return LanguageModel(LanguageModelConfig(size, d_model=d_model, num_heads=2, d_ff=16, num_layers=1, max_len=400))
+
+    def train(model, stop_after=None):
+        trained, epochs = [], program_models.train_epoch
+
+        def counted(*arguments, **named):
+            if len(trained) == stop_after:
+                raise Stopped
+            trained.append(1)
+            return epochs(*arguments, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(program_models, "train_epoch", counted)
+            return program_models.train_on_programs(model, 0, SHORT, tmp_path / "state"), len(trained)
+
+    whole, again = untrained(), untrained()
+    state = program_models.train_on_programs(whole, 0, SHORT)
+    with pytest.raises(Stopped):
+        train(again, stop_after=2)
+    again = untrained()
+    resumed, trained = train(again)
+    assert trained == 2 and resumed.history == state.history and len(state.history) == 4
+    assert all(one.equal(other) for one, other in zip(whole.state_dict().values(), again.state_dict().values(), strict=True))
+    assert train(untrained())[1] == 0                                      # all epochs are there
+    assert train(untrained(d_model=32))[1] == 4                            # of another model: anew
 
 
 def test_a_model_is_asked_for_answers_and_for_what_looking_back_finds(monkeypatch):

@@ -17,6 +17,7 @@ from course_utils.experiments.sets import (
     luong_variants,
     multi30k,
     other_heads,
+    partial_inputs,
     pretrained,
     pretrained_vectors,
     reader_maps,
@@ -38,8 +39,8 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, reader_maps, recurrent_attention, luong_variants, translation, summaries_by_copying,
-                   translation_speed, multi30k)
+                   student, partial_inputs, reader_maps, recurrent_attention, luong_variants, translation,
+                   summaries_by_copying, translation_speed, multi30k)
 }
 
 

@@ -72,11 +72,10 @@ def run(model: str, seed: int, state) -> dict:
             seed_everything(seed)
             net = RecurrentLanguageModel(programs.program_tokenizer().vocab_size, **ROWS[model])
             programs.start_embedding(net)
-        begun = time.perf_counter()
-        history = programs.train_on_programs(net, seed)
+        trained = programs.train_on_programs(net, seed, checkpoint=state)
         seen = seen_in_training(seed)
-        about = {"parameters": sum(p.numel() for p in net.parameters()), "seconds": round(time.perf_counter() - begun, 1),
-                 "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in history]}
+        about = {"parameters": sum(p.numel() for p in net.parameters()), "seconds": round(trained.seconds, 1),
+                 "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in trained.history]}
         answers = functools.partial(programs.answers_of, net)
     return {**about, "seen": seen, "test": {str(gap): scored(test_programs(gap), answers) for gap in DISTANCES}}
 
