@@ -4,6 +4,7 @@ Exported from notebooks/15_distillation.ipynb: edit it there.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from course_utils.classifier import ReviewClassifier
 from course_utils.options import check_options
 from course_utils.training.options import between
+from course_utils.training.saved_numbers import read_numbers, write_numbers
 
 __all__ = [
     "RiskCoverage",
@@ -79,3 +81,18 @@ class CautiousClassifier(NamedTuple):
         confidence = (probabilities.log() / self.temperature).softmax(dim=-1).amax(dim=-1)
         sure = (confidence >= self.threshold).tolist()
         return [label if known else "don't know" for label, known in zip(labels, sure)], confidence
+
+    def save(self, folder: str | Path) -> None:
+        """Save the classifier, and its two numbers beside it. Raises what `ReviewClassifier.save` and `write_numbers` raise.
+        """
+        self.classifier.save(folder)
+        write_numbers(folder, "caution.json", {"temperature": self.temperature, "threshold": self.threshold})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "CautiousClassifier":
+        """What `save` wrote; by a name alone such as "student", one that comes with the course.
+
+        Raises what `ReviewClassifier.load` raises, and ValueError if the numbers were fitted to other weights.
+        """
+        numbers = read_numbers(folder, "caution.json", ("temperature", "threshold"))
+        return cls(ReviewClassifier.load(folder), **numbers)

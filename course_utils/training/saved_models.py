@@ -43,7 +43,8 @@ from course_utils.training.saved_contents import (
     read_tokenizer,
 )
 
-__all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "write_model"]
+__all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "saved_weights",
+           "write_model"]
 
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
 ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
@@ -170,6 +171,22 @@ def _course_model(folder: Path) -> Path:
     """The course's own model of that name, if `folder` is a name alone and nothing here is called so; else `folder`."""
     own, alone = CHECKPOINTS / folder.name, folder.name and folder == Path(folder.name)
     return own if alone and not os.path.lexists(folder) and holds_model(own) else folder
+
+
+def saved_weights(folder) -> tuple[Path, str]:
+    """The folder of a saved model, found as `read_model` finds it, and the SHA-256 of its weights by its manifest.
+
+    Raises FileNotFoundError if there's no model, ValueError if its manifest is damaged, or it has none, being of the earlier
+    layout.
+    """
+    folder = _course_model(_folder(folder))
+    if _state_of(folder) is None:
+        if holds_model(folder):
+            raise ValueError(f"the model in {str(folder)[:200]} is of the earlier layout, which has no checksums; load it "
+                             "and save it again")
+        raise FileNotFoundError(f"there is no model in {str(folder)[:200]}: it lacks {MANIFEST}; give the folder that "
+                                "ReviewClassifier.save(folder) wrote, or the name of a model that comes with the course")
+    return folder, _read_manifest(folder / MANIFEST)["files"]["weights"]["sha256"]
 
 
 def holds_model(folder) -> bool:

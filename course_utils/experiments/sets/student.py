@@ -34,7 +34,14 @@ from tokenizers import BertWordPieceTokenizer
 
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import load_reviews
-from course_utils.distillation import NO_LABEL, DistillationLoss
+from course_utils.distillation import (
+    NO_LABEL,
+    CautiousClassifier,
+    DistillationLoss,
+    fit_temperature,
+    soften,
+    threshold_for,
+)
 from course_utils.experiments import student_texts
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
 from course_utils.experiments.results import FOLDER, fingerprint, scores, split_fingerprints
@@ -81,7 +88,7 @@ MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=3, max_len=MAX_LEN, 
              embedding_std=0.02, embedding_scale=10.0)
 READS = {"imdb": 67_500, "reviews": 40_000, "sentences": 72_000, "unsupervised": 40_000, "cuts": 130_000}
 STEPS, PARTS, FIT = 11_000, 11, {"learning_rate": 1e-3, "weight_decay": 0.01, "warmup": 0.05, "clip": 1.0}
-TEMPERATURE, ALPHA = 2.0, 0.8
+TEMPERATURE, ALPHA, RISK = 2.0, 0.8, 0.2
 LICENCE = CHECKPOINTS / "student" / "LICENSE-Apache-2.0.txt"   # that of the teacher's weights; goes with each student
 
 
@@ -244,7 +251,7 @@ def learn(model: str, seed: int, state) -> dict:
     made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
             "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
     folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
-    ReviewClassifier(net.cpu(), words, ["negative", "positive"]).save(folder)
+    cautious(ReviewClassifier(net.cpu(), words, ["negative", "positive"])).save(folder)
     write_text(folder / LICENCE.name, licence)
     write_text(folder / "README.md", NOTE.format(
         row=model, seed=seed, parameters=made["parameters"], words=words.vocab_size, minutes=made["seconds"] / 60,
@@ -252,6 +259,19 @@ def learn(model: str, seed: int, state) -> dict:
         order=100 * made["reviews"]["by_kind"].get("order", math.nan),
         **{source: 100 * made[source]["accuracy"] for source in (*TESTED, KEPT_BACK)}))
     return made
+
+
+def cautious(classifier: ReviewClassifier) -> CautiousClassifier:
+    """With the temperature of the first 300 ordinary sentences, and the threshold at which a fifth of its answers are wrong.
+
+    Both are rounded, the threshold downwards, so that another processor's confidence in the last sentence still reaches it.
+    """
+    ordinary = load_reviews("ordinary")["test"]
+    logits, labels = classifier.predict(ordinary["text"])[1].log(), torch.tensor(ordinary["label"])
+    temperature = round(fit_temperature(logits, labels), 3)
+    confidence, found = soften(logits, temperature).max(dim=-1)
+    threshold = min(1.0, threshold_for(confidence, found == labels, RISK))                            # 1: no answers
+    return CautiousClassifier(classifier, temperature, math.floor(1e4 * threshold) / 1e4)
 
 
 def what_it_reads(row: Row) -> tuple[EncodedReviews, object]:
@@ -289,12 +309,14 @@ course_utils results student`, seed {seed}, trained in {minutes:.0f} minutes on 
 how, and what it can't do. Where this folder is among the models that come with the course, its name is enough:
 
     ReviewClassifier.load("student").predict(["Nobody could call it dull."])
+    CautiousClassifier.load("student").predict(["Nobody could call it dull."])       # may say "don't know"
 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
-sentences {ordinary:.1f}, 300 others, on which nothing was chosen, {ordinary_second:.1f}. It's far too sure of such sentences
-(divide its logits by a temperature, as notebook 15 does). Of the course's test reviews that have a twin with the same
-words in another order, it reads {order:.0f} % correctly.
+sentences {ordinary:.1f}, 300 others, on which nothing was chosen, {ordinary_second:.1f}. It's far too sure of such
+sentences; `caution.json` has a temperature that mends this, and the threshold below which it says "don't know", both fitted
+to the first 300. Of the course's test reviews that have a twin with the same words in another order, it reads {order:.0f} %
+correctly.
 
 ## What it was trained on
 
