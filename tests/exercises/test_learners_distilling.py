@@ -1,5 +1,8 @@
 """Answers as learners write them to the exercises of notebook 15, with what they're told; unusual right ones count."""
 
+import itertools
+import math
+
 import numpy as np
 import torch
 from judged import answers, assert_other, assert_right, assert_told
@@ -103,6 +106,25 @@ def of_each_bin(summarise, edges=lambda confidence, bins: torch.linspace(0, 1, b
     return answer
 
 
+def by_masks(inside, edges=lambda bins: [k / bins for k in range(bins + 1)]):
+    """The usual sum over bins, with `inside(confidence, low, high)` saying which predictions are in one."""
+    def answer(confidence, right, bins):
+        masks = [inside(confidence, low, high) for low, high in itertools.pairwise(edges(bins))]
+        return sum(((confidence - right.float()) * mask).sum().abs() for mask in masks) / len(confidence)
+    return answer
+
+
+def from_the_lower_edge(confidence, low, high):
+    """Closed below; the last one above, too."""
+    return (confidence >= low) & ((confidence < high) | (high == 1))
+
+
+def without_the_lower_ones(confidence, right, bins):
+    """np.histogram with a range of its own leaves out whatever is below it."""
+    gaps = np.histogram(confidence.numpy(), bins, (0.5, 1), weights=(confidence - right.float()).numpy())[0]
+    return abs(gaps).sum() / len(confidence)
+
+
 def usual_gap(confidence, right, proportion):
     return proportion * (confidence.mean() - right.mean()).abs()
 
@@ -129,6 +151,15 @@ def ece_in_ten_bins(logits, labels):
 def gap_of_the_means(logits, labels):
     confidence, predicted = logits.softmax(-1).max(-1)
     return (confidence.mean() - (predicted == labels).double().mean()).abs()
+
+
+def returns_in_the_loop(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    best, lowest = None, math.inf
+    for t in candidates:
+        loss = F.cross_entropy(validation_logits / t, validation_labels)
+        if loss < lowest:
+            best, lowest = t, loss
+        return best, F.cross_entropy(test_logits / best, test_labels)
 
 
 def sorted_in_place(*inputs):
@@ -163,6 +194,53 @@ def between_two(validation_confidence, validation_right, test_confidence, test_r
     return found[0] - 0.005, *found[1:]
 
 
+def one_by_one(order, results=lambda *three: three, allowed=lambda wrong, risk: wrong <= risk):
+    """Down the sorted confidences, each example counted before the next of the same confidence is in."""
+    def answer(validation_confidence, validation_right, test_confidence, test_right, risk):
+        places = torch.as_tensor(order(validation_confidence))
+        wrong = (~validation_right[places]).double().cumsum(0) / torch.arange(1, len(places) + 1)
+        threshold = validation_confidence[places][allowed(wrong, risk).nonzero().max()]
+        answered = test_confidence >= threshold
+        return results(threshold, answered.double().mean(), (answered & ~test_right).sum() / answered.sum().clamp(min=1))
+    return answer
+
+
+def downwards(confidence):
+    return confidence.argsort(descending=True)
+
+
+def turned_round(confidence):
+    return confidence.numpy().argsort(kind="stable")[::-1].copy()
+
+
+def in_no_order(confidence):
+    """As an unstable sort may bring equal ones."""
+    return np.lexsort((np.random.default_rng(0).random(len(confidence)), -confidence.numpy()))
+
+
+def stops_at_the_first(validation_confidence, validation_right, test_confidence, test_right, risk):
+    """Threshold by threshold, so equal confidences are in together."""
+    threshold = validation_confidence.max()
+    for t in sorted(validation_confidence.tolist(), reverse=True):
+        if (~validation_right[validation_confidence >= t]).double().mean() > risk:
+            break
+        threshold = t
+    answered = test_confidence >= threshold
+    return threshold, answered.double().mean(), (answered & ~test_right).sum() / answered.sum().clamp(min=1)
+
+
+def stops_at_the_first_example(validation_confidence, validation_right, test_confidence, test_right, risk):
+    """Example by example."""
+    errors, threshold = 0, validation_confidence.max()
+    for count, place in enumerate(downwards(validation_confidence), start=1):
+        errors += int(~validation_right[place])
+        if errors / count > risk:
+            break
+        threshold = validation_confidence[place]
+    answered = test_confidence >= threshold
+    return threshold, answered.double().mean(), (answered & ~test_right).sum() / answered.sum().clamp(min=1)
+
+
 def with_a_division_by_zero(validation_confidence, validation_right, test_confidence, test_right, risk):
     threshold, coverage, _ = right("15.5")(validation_confidence, validation_right, test_confidence, test_right, risk)
     return threshold, coverage, (~test_right[test_confidence >= threshold]).double().mean()
@@ -191,23 +269,37 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.3", of_each_bin(lambda c, r, n: (c.mean() - r.mean()).abs()), "gaps-added-up", "Weight each"),
     ("15.3", of_each_bin(usual_gap, lambda _, bins: torch.linspace(0, 1, bins)), "one-bin-too-few", "bins + 1 edges"),
     ("15.3", from_the_lowest_confidence, "from-the-lowest", "cover 0 to 1"),
-    ("15.3", lambda *inputs: 100 * right("15.3")(*inputs), "", "gap is the whole"),
+    ("15.3", lambda *inputs: 100 * right("15.3")(*inputs), "in-points", "don't multiply by 100"),
+    ("15.3", of_each_bin(usual_gap, lambda _, bins: torch.linspace(0.5, 1, bins + 1)), "low-ones-lost", "into none of"),
+    ("15.3", without_the_lower_ones, "low-ones-lost", "which should run from 0 to 1"),
+    ("15.3", lambda c, r, bins: right("15.3")(c, r, 10), "always-ten-bins", "You ignore `bins`, which is 4 here"),
+    ("15.3", lambda c, r, bins: half_open(c, r, 10), "always-ten-bins", "You ignore `bins`, which is 4 here"),
+    ("15.3", by_masks(lambda c, low, high: (c >= low) & (c < high)), "sure-ones-lost", "2 predictions are sure"),
+    ("15.3", by_masks(lambda c, low, high: (c > low) & (c < high)), "edges-lost", "3 confidences lie exactly on"),
     ("15.3", lambda *inputs: distillation.expected_calibration_error(*inputs), "", "written out"),
     ("15.4", by_gradient, "", "written out"), ("15.4", temperature_alone, "", "temperature and test_loss"),
     ("15.4", summed_loss, "", "The temperature is right"),
     ("15.4", lambda *inputs: right("15.4")(*inputs)[::-1], "loss-first", "exchanged"),
     ("15.4", with_criterion(ece_in_ten_bins), "by-calibration-error", "lowest cross-entropy"),
     ("15.4", with_criterion(gap_of_the_means), "by-calibration-error", "lowest cross-entropy"),
+    ("15.4", returns_in_the_loop, "by-accuracy", "You return the first candidate. Either your loop stops there, or"),
+    ("15.4", with_criterion(lambda logits, labels: -(logits.argmax(-1) == labels).double().mean()), "by-accuracy", "or you"),
     ("15.4", sorted_in_place, "", "changes `candidates`"),
     ("15.5", strictly_above, "strictly-above-on-both", "write >= in both places"),
     ("15.5", lambda *inputs: tuple(right("15.5")(*inputs)[i] for i in (0, 2, 1)), "coverage-last", "exchanged"),
+    ("15.5", lambda *inputs: tuple(right("15.5")(*inputs)[i] for i in (1, 0, 2)), "coverage-first", "threshold first"),
+    ("15.5", one_by_one(downwards), "ties-split", "3 validation examples share your threshold of 0.8, and 2 of"),
+    ("15.5", one_by_one(turned_round), "ties-split", "all or none"), ("15.5", one_by_one(in_no_order), "ties-split", "all"),
+    ("15.5", one_by_one(downwards, lambda t, coverage, wrong: (t, wrong, coverage)), "", "once all of them are in"),
+    ("15.5", stops_at_the_first, "first-violation", "fall again"),
+    ("15.5", stops_at_the_first_example, "first-violation", "fall again"),
     ("15.5", between_two, "", "Try each validation confidence"),
     ("15.5", with_a_division_by_zero, "", "Your test_risk is NaN"),
     ("15.5", lambda *inputs: right("15.5")(*inputs)[:2], "", "expected 3 results, threshold, coverage and test_risk"),
 ]
 RIGHT = [  # exercise, answer
     ("15.1", "0.844; 0.114; 0.042"), ("15.1", ["20.09/23.81", "2.72/23.81", "1/23.81"]), ("15.4", by_keyword_only),
-    ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)), ("15.3", half_open),
+    ("15.2", mixed(by_distributions)), ("15.2", mixed(usual)),
     ("15.3", lambda *inputs: float(right("15.3")(*inputs))), ("15.4", lambda *inputs: list(right("15.4")(*inputs))),
     ("15.5", lambda *inputs: torch.tensor([float(part) for part in right("15.5")(*inputs)])),
 ]
@@ -218,7 +310,10 @@ def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said
     assert_told(number, answer, seed, name, said)
 
 
-@answers("number, answer, name", [("15.1", [84.4, 11.4, 4.2], "in-per-cent")])
+@answers("number, answer, name", [
+    ("15.1", [84.4, 11.4, 4.2], "in-per-cent"), ("15.3", half_open, "closed-below"),
+    ("15.3", by_masks(from_the_lower_edge), "closed-below"),
+])
 def test_another_convention_is_called_that(number, answer, name, seed):
     assert_other(number, answer, seed, name)
 

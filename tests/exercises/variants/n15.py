@@ -42,7 +42,7 @@ def _loss_by_layers(student_logits, teacher_logits, labels, temperature, alpha):
 def _error_by_lists(confidence, right, bins):
     inside = [[] for _ in range(bins)]
     for c, hit in zip(confidence.tolist(), right.tolist()):
-        inside[min(int(c * bins), bins - 1)].append((c, hit))
+        inside[math.ceil(c * bins) - 1].append((c, hit))
     return sum(abs(sum(c - hit for c, hit in one)) for one in inside) / len(confidence)
 
 
@@ -86,7 +86,9 @@ def _fitted_by_key(validation_logits, validation_labels, test_logits, test_label
 def _silent_by_sorting(validation_confidence, validation_right, test_confidence, test_right, risk):
     order = validation_confidence.argsort(descending=True)
     wrong = (~validation_right[order]).double().cumsum(0) / torch.arange(1, len(order) + 1)
-    threshold = validation_confidence[order][int((wrong <= risk).nonzero().max())]
+    ordered = validation_confidence[order]
+    last = torch.cat([ordered[1:] < ordered[:-1], torch.tensor([True])])   # of those that share a confidence
+    threshold = ordered[last & (wrong <= risk)].min()
     answered = test_confidence >= threshold
     return threshold, answered.float().mean(), (answered & ~test_right).sum() / answered.sum().clamp(min=1)
 

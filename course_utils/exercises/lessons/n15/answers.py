@@ -149,9 +149,13 @@ def _equally_full(confidence, right, bins):
     return sum(len(c) / len(confidence) * (c.mean() - r.mean()).abs() for c, r in parts)
 
 
-def _sure_ones_lost(confidence, right, bins):
-    kept = confidence < 1
-    return calibration_error(confidence[kept], right[kept], bins) * kept.float().mean() if kept.any() else torch.zeros(())
+def _in_masks(inside, first=0.0):
+    """Bins from `first` to 1, each of those that `inside(confidence, low, high)` puts into it: some may be in none."""
+    def answer(confidence, right, bins):
+        edges = torch.linspace(first, 1, bins + 1)
+        masks = (inside(confidence, low, high) for low, high in zip(edges[:-1], edges[1:]))
+        return sum(((confidence - right.float()) * mask).sum().abs() for mask in masks) / len(confidence)
+    return answer
 
 
 def _in_range(low, high):
@@ -183,7 +187,12 @@ ECE = Answers(
         "one-bin-too-few": lambda confidence, right, bins: calibration_error(confidence, right, bins - 1),
         "from-the-lowest": _in_range(min, max),             # what np.histogram does if it isn't told otherwise
         "from-a-half": _in_range(lambda confidence: 0.5, lambda confidence: 1.0),
-        "sure-ones-lost": _sure_ones_lost,
+        "low-ones-lost": _in_masks(lambda c, low, high: (c > low) & (c <= high), first=0.5),
+        "closed-below": _in_masks(lambda c, low, high: (c >= low) & ((c < high) | (high == 1))),
+        "sure-ones-lost": _in_masks(lambda c, low, high: (c >= low) & (c < high)),
+        "edges-lost": _in_masks(lambda c, low, high: (c > low) & (c < high)),
+        "always-ten-bins": lambda confidence, right, bins: calibration_error(confidence, right, 10),
+        "in-points": lambda confidence, right, bins: 100 * calibration_error(confidence, right, bins),
     },
 )
 
@@ -277,6 +286,14 @@ def _first_violation(validation_confidence, validation_right, test_confidence, t
     return threshold, answered.double().mean(), (~test_right[answered]).double().mean() if answered.any() else 0.0
 
 
+def _ties_split(validation_confidence, validation_right, test_confidence, test_right, risk):
+    order = validation_confidence.argsort(descending=True)
+    wrong = (~validation_right[order]).double().cumsum(0) / torch.arange(1, len(order) + 1)
+    threshold = validation_confidence[order][(wrong <= risk).nonzero().max()].item()   # perhaps amid equal ones
+    answered = test_confidence >= threshold
+    return threshold, answered.double().mean(), (~test_right[answered]).double().mean() if answered.any() else 0.0
+
+
 def _strictly_above(validation_confidence, validation_right, test_confidence, test_right, risk):
     def errors(confidence, right, t):
         return (~right[confidence > t]).double().mean() if (confidence > t).any() else torch.zeros(())
@@ -289,11 +306,13 @@ ABSTAIN = Answers(
     mutants={
         "threshold-from-test": _with_threshold(choose_on=lambda validation, test: test),
         "first-violation": _first_violation,
+        "ties-split": _ties_split,
         "divided-by-all": _with_threshold(errors=lambda right, kept: (~right & kept).double().mean()),
         "highest-threshold": _with_threshold(pick=max),
         "least-sure-answered": _with_threshold(answers=lambda confidence, t: confidence <= t),
         "strictly-above-on-both": _strictly_above,
         "coverage-last": _with_threshold(told=lambda t, coverage, wrong: (t, wrong, coverage)),
+        "coverage-first": _with_threshold(told=lambda t, coverage, wrong: (coverage, t, wrong)),
         "strictly-above": _with_threshold(answers=lambda confidence, t: confidence > t),
         "less-than-the-risk": _with_threshold(allowed=lambda errors, risk: errors < risk),
         "one-minus-the-risk": _with_threshold(told=lambda t, coverage, wrong: (t, coverage, 1 - wrong)),

@@ -39,9 +39,12 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
 
 
 def error_probes(generator: torch.Generator) -> list[tuple]:
-    """(confidence, right, bins): empty bins, bins of different size, too sure in every other bin and not sure enough in the
-    rest, a confidence of exactly 1; a single prediction; some for which it matters where the first bin begins. None lies on
-    an edge, so nobody has to say whose that is.
+    """(confidence, right, bins): a confidence on an edge, exactly, which belongs to the lower bin, two of 1, and three below
+    a half; empty bins, bins of different size, too sure in every other bin and not sure enough in the rest; a single
+    prediction; some for which it matters where the first bin begins.
+
+    0.25 is an edge of four bins, but not of three or ten, nor of four that begin at 0.5. So whoever makes one of those
+    mistakes gets the same error whichever side of a bin is closed, and one name will do.
     """
     def draw(count, bins, low, high, sure=0):
         inside = 0.1 + 0.8 * torch.rand(count, generator=generator)            # where in its bin
@@ -52,10 +55,11 @@ def error_probes(generator: torch.Generator) -> list[tuple]:
         right[:sure] = torch.arange(sure) % 3 > 0
         return confidence, right, bins
 
+    on_an_edge = torch.tensor([0.93, 0.25, 1.0, 0.41, 0.62, 0.32, 1.0]), torch.tensor([1, 1, 0, 0, 1, 0, 0]).bool()
     uneven = torch.tensor([0.62, 0.64, 0.71, 0.78, 0.83, 0.88, 0.93, 0.97]), torch.tensor([0, 1, 1, 0, 1, 0, 1, 1]).bool()
-    return [draw(40, 10, 5, 9, sure=7), draw(17, 4, 1, 4), (torch.tensor([0.37, 0.81, 0.83]), torch.tensor([True] * 3), 5),
-            (torch.tensor([0.66]), torch.tensor([False]), 10),
-            (*uneven, 4)]
+    return [(*on_an_edge, 4), draw(40, 10, 5, 9, sure=7), draw(17, 4, 1, 4),
+            (torch.tensor([0.37, 0.81, 0.83]), torch.tensor([True] * 3), 5),
+            (torch.tensor([0.66]), torch.tensor([False]), 10), (*uneven, 4)]
 
 
 def _by_name(output, names: tuple[str, ...]):
@@ -102,7 +106,11 @@ def observe_fitted(function, validation_logits, validation_labels, test_logits, 
 
 def abstaining_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_confidence, validation_right, test_confidence, test_right, risk): the risk passes its limit and falls
-    again; other test confidences; no test example that's answered."""
+    again; other test confidences; no test example that's answered; three of the same confidence, two of them wrong.
+
+    Whichever of those three a sort brings first, the risk is within its limit with that one and beyond it with all three.
+    It was beyond it before, too, so a search that stops there never gets to them.
+    """
     confidence = torch.tensor([0.99, 0.97, 0.94, 0.93, 0.91, 0.88, 0.86, 0.81, 0.77, 0.72, 0.64, 0.58])
     right = torch.tensor([1, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0], dtype=torch.bool)
     mixed = torch.randperm(12, generator=generator)
@@ -112,9 +120,14 @@ def abstaining_probes(generator: torch.Generator) -> list[tuple]:
     test_right[0] = False
     again = torch.randperm(12, generator=generator)
     exactly = torch.tensor([1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 1], dtype=torch.bool)     # two of the surest eight are wrong
+    tied = torch.tensor([0.96, 0.95, 0.92, 0.89, 0.87, 0.85, 0.8, 0.8, 0.8, 0.71, 0.69, 0.6])
+    two_wrong = torch.tensor([1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0], dtype=torch.bool)
+    shuffled = torch.randperm(12, generator=generator)
+    between = torch.tensor([0.97, 0.9, 0.86, 0.83, 0.82, 0.79, 0.74]), torch.tensor([1, 1, 0, 1, 0, 1, 0], dtype=torch.bool)
     return [(confidence[mixed], right[mixed], test, test_right, 0.23),
             (confidence[again], exactly[again], test[:9], test_right[:9], 0.25),
-            (confidence[mixed], right[mixed], torch.tensor([0.55, 0.6, 0.51]), torch.tensor([True, False, True]), 0.2)]
+            (confidence[mixed], right[mixed], torch.tensor([0.55, 0.6, 0.51]), torch.tensor([True, False, True]), 0.2),
+            (tied[shuffled], two_wrong[shuffled], *between, 0.3)]
 
 
 def observe_answered(function, validation_confidence, validation_right, test_confidence, test_right, risk):

@@ -22,12 +22,28 @@ def _counts(case: Case) -> str:
     return f"{_error(case)} {len(places.unique())} of the {bins} bins hold a prediction."
 
 
+def _error_and_bins(case: Case) -> str:
+    return f"{_error(case)} You ignore `bins`, which is {case.inputs[2]} here."
+
+
 def _edges(case: Case) -> str:
     return f"{_error(case)} That's the error with {case.inputs[2] - 1} bins instead of {case.inputs[2]}."
 
 
 def _range(case: Case) -> str:
     return f"{_error(case)} The confidences go from {case.inputs[0].min():.3f} to {case.inputs[0].max():.3f}."
+
+
+def _on_edges(case: Case) -> str:
+    confidence, _, bins = case.inputs
+    count = int((confidence * bins == (confidence * bins).round()).sum())
+    return f"{_error(case)} {count} confidences lie exactly on an edge of a bin."
+
+
+def _on_an_edge(case: Case) -> str:
+    confidence, _, bins = case.inputs
+    inner = confidence[(confidence < 1) & (confidence * bins == (confidence * bins).round())]
+    return f"{_error(case)} A confidence of {float(inner[0]):g} is exactly on the edge between two of the {bins} bins."
 
 
 def _overall(case: Case) -> str:
@@ -73,8 +89,14 @@ ECE = Exercise(
         Mistake("from-a-half", _range, "Your bins begin at 0.5. With two classes no confidence is lower, with three it can "
                 "be. They are to cover 0 to 1."),
         Mistake("sure-ones-lost", lambda case: f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, "
-                "with a confidence of exactly 1.", "They fall out of your last bin. Close it at the top: up to 1, "
-                "included."),
+                "with a confidence of exactly 1.", "They fall out of your last bin, since your bins "
+                "stop short of their upper edges. A bin reaches up to its upper edge, included."),
+        Mistake("edges-lost", _on_edges, "They fall into none of your bins. A bin reaches up to its upper edge, included."),
+        Mistake("closed-below", _on_an_edge, "You put it into the upper one. That's done, too; here a bin reaches up to its "
+                "upper edge, included.", convention=True),
+        Mistake("low-ones-lost", _range, "Some predictions fall into none of your bins, which should run from 0 to 1."),
+        Mistake("always-ten-bins", _error_and_bins, "You always take ten."),
+        Mistake("in-points", _error, "You return points. A number from 0 to 1 is asked for: don't multiply by 100."),
     ),
     properties=(
         Property(lambda case: len(case.inputs[0]) == 1 and gap(case) > 1e-3, _error, "Here's a single prediction, wrong "
@@ -120,8 +142,8 @@ FIT = Exercise(
                 "than it'll be on new text: choose on validation, and use the test labels for the score alone."),
         Mistake("fitted-on-both", _both, "Both splits took part in the choice. Every test label that helps to choose makes "
                 "the score at the end too good."),
-        Mistake("by-accuracy", _both, "You chose by accuracy, and no temperature changes that: all candidates tie, and the "
-                "first is taken. Choose by the loss."),
+        Mistake("by-accuracy", _both, "You return the first candidate. Either your loop stops there, or you chose by "
+                "accuracy, which no temperature changes."),
         Mistake("highest-loss", _both, "You took the temperature with the highest validation loss. The lowest is the best."),
         Mistake("multiplied", _both, "You multiply the logits. What you've found is 1 / T."),
         Mistake("divided-afterwards", _both, "You divide the probabilities, and cross_entropy takes what's left for logits. "
@@ -165,6 +187,22 @@ def _three(case: Case) -> str:
     return f"you return {shown(case.got)}; expected {shown(case.right)}."
 
 
+def _at_threshold(case: Case) -> list[bool]:
+    """Of the validation examples exactly at the learner's threshold: which are right."""
+    return case.inputs[1][(case.inputs[0] - float(case.threshold)).abs() < 1e-6].tolist()
+
+
+def _splits_ties(case: Case) -> bool:
+    """Whether the learner's threshold is a confidence that several share, and too low."""
+    return float(case.threshold) < float(case.right["threshold"]) - 1e-4 and len(_at_threshold(case)) > 1
+
+
+def _tied(case: Case) -> str:
+    hits = _at_threshold(case)
+    return (f"{_three(case)} {len(hits)} validation examples share your threshold of {float(case.threshold):.3g}, and "
+            f"{hits.count(False)} of them are wrong.")
+
+
 ABSTAIN = Exercise(
     probes=probes.abstaining_probes, observe=probes.observe_answered,
     forbidden=("course_utils.distillation.threshold_for", "course_utils.distillation.risk_coverage"),
@@ -176,6 +214,7 @@ ABSTAIN = Exercise(
                 "there by construction. Choose it on validation; the test split shows what the promise is worth."),
         Mistake("first-violation", _three, "You stop where the risk first exceeds its limit. It can fall again when more "
                 "easy examples are answered: look at all thresholds and take the lowest that will do."),
+        Mistake("ties-split", _tied, "A threshold lets in all or none of them: count the risk once all of them are in."),
         Mistake("divided-by-all", _three, "You divide the errors by all examples. The risk is the proportion of errors "
                 "among those that are answered."),
         Mistake("highest-threshold", _three, "That keeps the promise by answering next to nothing. Of the thresholds that "
@@ -185,6 +224,7 @@ ABSTAIN = Exercise(
         Mistake("strictly-above", _three, "An example exactly at the threshold is answered, too: >=, on both splits."),
         Mistake("strictly-above-on-both", _three, "You answer strictly above the threshold, so on validation yours is the "
                 "next confidence down. An example at the threshold is answered, too: write >= in both places."),
+        Mistake("coverage-first", _three, "The first two are exchanged: return the threshold first."),
         Mistake("coverage-last", _three, "Your last two numbers are exchanged. Return the threshold, the coverage, and then "
                 "the risk."),
         Mistake("less-than-the-risk", _three, "A risk that's exactly the limit is allowed: at most, not less than."),
@@ -198,6 +238,8 @@ ABSTAIN = Exercise(
                 "accuracy. That's what has to be tested: count the errors on validation."),
     ),
     properties=(
+        Property(_splits_ties, _tied, "A threshold lets in all or none of them, and with all of them the risk is above its "
+                 "limit. Count it once all of them are in."),
         Property(lambda case: gap(case, "threshold") > 1e-4, _three, "Try each validation confidence as the threshold: "
                  "among the validation examples at or above it, at most `risk` may be wrong. The lowest such is asked for."),
         Property(lambda case: gap(case, "coverage") > 1e-4, _three, "The threshold is right. Coverage is the proportion of "
