@@ -70,3 +70,9 @@ def test_the_table_has_every_translator_with_its_own_numbers():
     assert rows["counts"] == ["1", "", "", "20.0", "", ""]
     assert rows["general, after, GRU, feeding"][3:] == ["15.0", "1,000", "3"] and rows["Transformer"][3] == "40.0"
     assert "150 test pairs" in translators_words(recurrent) and "same 7 batches" in translators_words(recurrent)
+
+
+def test_minutes_are_those_of_the_quickest_run_and_the_words_say_how_slow_others_were():
+    recurrent = [a_run("one vector", 0.1, seconds=480.0), a_run("one vector", 0.2, seconds=120.0) | {"seed": 1}]
+    assert translators_table(recurrent, [], []).splitlines()[2].endswith("| 1,000 | 2 |")
+    assert "took up to 4 times as long" in translators_words(recurrent)

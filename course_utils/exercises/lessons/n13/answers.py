@@ -356,6 +356,7 @@ BITS = Answers(
         "mean-per-character": lambda loss, n, text: loss / math.log(2) / len(text),
         "mean-per-byte": lambda loss, n, text: loss / math.log(2) / len(text.encode()),
         "per-token-and-byte": lambda loss, n, text: loss / n / math.log(2) / len(text.encode()),
+        "mean-per-token": lambda loss, n, text: loss / math.log(2) / n,
         "multiplied": lambda loss, n, text: loss * n * math.log(2) / len(text.encode()),
         "whole-text": lambda loss, n, text: loss * n / math.log(2),
         "upside-down": lambda loss, n, text: len(text.encode()) / (loss * n / math.log(2)),

@@ -101,6 +101,10 @@ def _sizes(case: Case) -> str:
             f"one for each position, and the vocabulary has {case.inputs[0].shape[-1]}.")
 
 
+def _no_gradient(case: Case) -> str:
+    return "the loss is right, but no gradient reaches the logits."
+
+
 def _gradient_seen(case: Case) -> str:
     got, right = (named["gradient for the logits"].abs().max().item() for named in (case.got, case.right))
     return f"the loss is right, but the largest number of its gradient for the logits is {got:.3f}, expected {right:.3f}."
@@ -174,7 +178,7 @@ CAUSAL_LOSS = Exercise(
                 "is missing."),
         Mistake("logarithm-of-the-mean", _loss_seen, "You average the probabilities and then take the logarithm. Take the "
                 "logarithm of each one first: then a token that was thought impossible costs a lot."),
-        Mistake("cut-off", _gradient_seen, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
+        Mistake("cut-off", _no_gradient, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
                 "couldn't be trained. Return a tensor; call item() where you print it."),
     ),
     properties=(
@@ -252,6 +256,8 @@ BITS = Exercise(
                 "the tokens: what does the whole text cost?"),
         Mistake("per-token-and-byte", _bits, "You divide by the number of tokens, but mean_loss is a mean already. The "
                 "whole text costs mean_loss times num_tokens."),
+        Mistake("mean-per-token", _bits, "You divide by the number of tokens, but mean_loss is a mean already, and no bytes "
+                "are in your answer."),
         Mistake("multiplied", _bits, "You multiply by ln 2. A nat is more than a bit (1.443 bits), so the number in bits is "
                 "the larger one: divide by ln 2."),
         Mistake("whole-text", _bits, "That is how many bits the whole text costs. Divide by its bytes."),

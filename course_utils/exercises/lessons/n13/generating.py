@@ -163,7 +163,11 @@ def _position(case: Case) -> int | None:
 
 
 def _at_position(case: Case) -> str:
-    return f"after {_past(case)} cached tokens, your new key is at position {_position(case)}."
+    position = _position(case)
+    if position == 0:
+        return f"{_key_off(case)} The key that you return isn't rotated."
+    texts = " len(past_keys) is the number of texts." if position == len(case.inputs[3]) else ""
+    return f"after {_past(case)} cached tokens, your new key is at position {position}.{texts}"
 
 
 def _first_key_off(case: Case) -> str:
@@ -244,9 +248,8 @@ CACHE = Exercise(
     properties=(
         Property(lambda case: gap(Case((), {"": case.keys[..., :-1, :]}, {"": case.right["keys"][..., :-1, :]})) > 1e-4,
                  _first_key_off, "The cached keys stay as they are, in their order, and the new one comes after them."),
-        Property(lambda case: _position(case) not in (None, _past(case)), _at_position, "Its position is the number of "
-                 "tokens before it, and those are counted along the third dimension, past_keys.shape[-2]. len(past_keys) is "
-                 "the number of texts."),
+        Property(lambda case: _position(case) not in (None, _past(case)), _at_position, "A new key's position is the "
+                 "number of tokens before it, and those are counted along the third dimension, past_keys.shape[-2]."),
         Property(_gap("keys"), _key_off, "The cached keys are right. The new one must be rotated to its own position, which "
                  "is the number of tokens before it."),
         Property(_gap("values"), lambda case: f"your keys are right; your values differ by up to {gap(case, 'values'):.3f}.",
@@ -294,9 +297,9 @@ REACH = Exercise(
                 "makes no difference, and there may be others behind it: attention can skip."),
         Mistake("set-to-zero", _says, "You go through the whole text now. But where a token is 0 already, setting it to 0 "
                 "changes nothing. Every token must get an id that it didn't have."),
-        Mistake("set-to-the-last-id", _says, "You go through the whole text now. But whatever fixed id you choose, here the "
-                "last one, a token can have it already, and then nothing changes. Every token must get an id that it "
-                "didn't have."),
+        Mistake("set-to-the-last-id", _says, "You go through the whole text now. But your replacement can be the id that "
+                "the token has already (a fixed or a random one can), and then nothing changes. Every token must get an id "
+                "that it didn't have."),
         Mistake("mirrored", _says, "vocab_size - 1 - id is another id, except in the middle: of 9 ids, 4 stays 4. Every "
                 "token must get an id that it didn't have."),
         Mistake("left-out", _says, "You leave the token out instead of changing it. Then all the tokens before it move up, "

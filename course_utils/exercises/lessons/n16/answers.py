@@ -95,6 +95,11 @@ def _loss(read=lambda t: t[:, :-1], asked=lambda t: t[:, 1:], reduce=None, logit
     return answer
 
 
+def _read(wanted):
+    """The words that are read: BEGIN, and those that are asked for, one step later."""
+    return torch.cat([torch.full_like(wanted[:, :1], BEGIN), wanted[:, :-1]], dim=1)
+
+
 def _without(each, wanted, ids):
     kept = torch.ones_like(wanted, dtype=torch.bool)
     for i in ids:
@@ -111,6 +116,7 @@ LOSS = Answers(
         "whole": _loss(read=lambda t: t, asked=lambda t: t),
         "wrong-way": _loss(read=lambda t: t[:, 1:], asked=lambda t: t[:, :-1]),
         "padding-counted": _loss(reduce=lambda each, wanted: each.mean()),
+        "mask-of-the-read-words": _loss(reduce=lambda each, wanted: each[_read(wanted) != PAD].mean()),
         "padding-in-the-count": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum() / each.numel()),
         "summed": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum()),
         "sentence-by-sentence": _loss(reduce=lambda each, wanted: (each * (wanted != PAD)).sum(dim=1).div(

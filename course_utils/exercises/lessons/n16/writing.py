@@ -34,6 +34,8 @@ LOSS = Exercise(
                 "asked for the one before it."),
         Mistake("padding-counted", _counted, "Padding is asked for, too. The model would learn to write padding, and long "
                 "sentences would count for less."),
+        Mistake("mask-of-the-read-words", _counted, "Your mask belongs to the words that are read. A position counts if the "
+                "word that it asks for isn't PAD."),
         Mistake("padding-in-the-count", _counted, "Padding adds nothing, but it's counted when you divide. A batch with one "
                 "long sentence would have a small loss for no reason."),
         Mistake("summed", _counted, "That's the sum. Divide by the number of words, or long sentences take larger steps."),
@@ -49,9 +51,9 @@ LOSS = Exercise(
     ),
     properties=(
         Property(lambda case: float(case.answer) < 0, _loss, "A mean of −ln p is never negative: is a sign missing?"),
-        Property(lambda case: (case.inputs[3] != 0).all(), _loss, "It's wrong even on this batch, which has no "
-                 "padding. Compare one sentence on paper: which tokens does the model read, which one is it asked for at "
-                 "each, and do that word's logits meet it?"),
+        Property(lambda case: (case.inputs[3] != 0).all() and abs(float(case.answer) - float(case.expected)) > 1e-4, _loss,
+                 "It's wrong even on this batch, which has no padding. Compare one sentence on paper: which tokens does the "
+                 "model read, which one is it asked for at each, and do that word's logits meet it?"),
         Property(lambda case: True, _counted, "Is every word that isn't PAD counted once, END included, and the sum divided "
                  "by their number?"),
     ),
