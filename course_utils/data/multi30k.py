@@ -24,7 +24,7 @@ import datasets
 from course_utils.data.fetching import fetch
 from course_utils.data.hub import DataNotAvailable
 
-__all__ = ["ADDRESS", "REVISION", "load_multi30k"]
+__all__ = ["ADDRESS", "REVISION", "load_multi30k", "read_sentences"]
 
 ADDRESS = "https://raw.githubusercontent.com"
 REVISION = "c9be912dc05a3ebf9ae5bb5f7f58c1791cda43ab"
@@ -73,7 +73,7 @@ def _paths(folder: Path) -> dict[str, Path] | None:
 def _read(paths: dict[str, Path]) -> dict[str, tuple[list[str], list[str]]]:
     splits = {}
     for split, stem in FILES.items():
-        sides = tuple(_lines(paths[f"{stem}.{language}"]) for language in LANGUAGES)
+        sides = tuple(read_sentences(paths[f"{stem}.{language}"], "download it again") for language in LANGUAGES)
         if len(sides[0]) != len(sides[1]):
             raise ValueError(
                 f"{paths[f'{stem}.en']} has {len(sides[0])} lines and {paths[f'{stem}.fr']} has {len(sides[1])}; "
@@ -83,19 +83,21 @@ def _read(paths: dict[str, Path]) -> dict[str, tuple[list[str], list[str]]]:
     return splits
 
 
-def _lines(path: Path) -> list[str]:
+def read_sentences(path: Path, mend: str) -> list[str]:
+    """The lines of a text file, gzipped if its name ends in .gz. Raises ValueError, which ends with what to do, `mend`, for
+    one that can't be read, and for an empty line.
+    """
     try:
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{path} can't be read ({str(error)[:80]}); expected UTF-8 text, gzipped if its name ends in .gz; "
-            "download it again"
+            f"{path} can't be read ({str(error)[:80]}); expected UTF-8 text, gzipped if its name ends in .gz; {mend}"
         ) from None
     lines = [line.strip() for line in text.strip("\n").split("\n")]
     if "" in lines:
         raise ValueError(
-            f"{path}: line {lines.index('') + 1} is empty; expected a sentence in every line; download it again"
+            f"{path}: line {lines.index('') + 1} is empty; expected a sentence in every line; {mend}"
         )
     return lines
 

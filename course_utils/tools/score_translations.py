@@ -6,25 +6,21 @@ length. Does not: choose or load the translator (see `translate`), or print a wo
 
 from __future__ import annotations
 
-import gzip
 import time
-import zlib
 from pathlib import Path
 
+from course_utils.data.multi30k import read_sentences
 from course_utils.experiments.translation_quality import quality, quality_by_length
 
 
 def read_pairs(english: Path, french: Path) -> tuple[list[str], list[str]]:
     """The lines of both files. Raises ValueError, with the file and the line, for what isn't a list of pairs."""
-    sides = [_lines(path) for path in (english, french)]
+    sides = [read_sentences(path, "mend it, or leave the line out of both files") for path in (english, french)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(f"{english} has {len(sides[0])} lines, and {french} has {len(sides[1])}; line by line they must be "
                          "translations of each other")
-    for path, lines in zip((english, french), sides):
-        if empty := [number for number, line in enumerate(lines, start=1) if not line]:
-            raise ValueError(f"line {empty[0]} of {path} is empty; take it out of both files")
     if len(sides[0]) < 2:
-        raise ValueError(f"{english} has {len(sides[0])} lines; give two or more, since an interval needs several")
+        raise ValueError(f"{english} has one line; give two or more, since an interval needs several")
     return sides[0], sides[1]
 
 
@@ -45,14 +41,3 @@ def score(translator, english: list[str], french: list[str], beam: int) -> list[
     translations = translator.translate(english, beam)
     return scores_in_lines(translations, english, french, time.perf_counter() - begun)
 
-
-def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        return [line.strip() for line in content.decode("utf-8").removesuffix("\n").split("\n")]
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is a damaged gzip file ({error}); copy it again") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} isn't UTF-8 ({error}); save it as UTF-8") from None

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from called import called
 from hypothesis import given
 from hypothesis import strategies as st
 from small_code_models import counted
@@ -29,11 +30,7 @@ def files(tmp_path, monkeypatch):
 
 
 def run(arguments, capsys):
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
+    return called(main, arguments, capsys)
 
 
 @pytest.mark.parametrize("text, place", [

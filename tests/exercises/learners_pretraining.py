@@ -109,6 +109,15 @@ def with_labels(token_ids, chosen, fate, others, mask_id):
     return right("14.1")(token_ids, chosen, fate, others, mask_id), token_ids.masked_fill(~chosen, -100)
 
 
+def chained(token_ids, chosen, fate, others, mask_id):
+    """Assigns to a part of a copy."""
+    inputs = token_ids.clone()
+    inputs[chosen][fate[chosen] < 0.8] = mask_id
+    swapped = (fate[chosen] >= 0.8) & (fate[chosen] < 0.9)
+    inputs[chosen][swapped] = others[chosen][swapped]
+    return inputs
+
+
 # ---------------------------------------------------------------- 14.2
 
 

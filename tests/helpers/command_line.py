@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from called import called
 
 from course_utils.experiments.recipes import main
 from course_utils.files.paths import ROOT  # noqa: F401
@@ -47,12 +48,8 @@ def options(settings=TINY):
 
 
 def run(arguments, capsys):
-    """(exit status, what was printed, what was printed as an error), whether main() returns or exits."""
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
+    """`called` for the training command."""
+    return called(main, arguments, capsys)
 
 
 def assert_refused(result, message):

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from called import called
 
 from course_utils.data.translations import load_translations
 from course_utils.experiments.translation_quality import quality
@@ -14,11 +15,7 @@ ENGLISH = ["The film was too long.", "The box was empty.", "The actress didn't l
 
 
 def run(arguments, capsys):
-    try:
-        status = translate.main([str(argument) for argument in arguments])
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
+    return called(translate.main, arguments, capsys)
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def test_what_is_not_a_list_of_pairs_is_refused_before_anything_is_loaded(files,
     monkeypatch.setattr(translate, "load_translator", lambda folder: pytest.fail("loaded"))
     for english, french, message in ((ENGLISH, ENGLISH[:3], "has 4 lines, and .*has 3"),
                                      (ENGLISH[:1], ENGLISH[:1], "two or"),
-                                     ([*ENGLISH[:2], " ", ENGLISH[3]], ENGLISH, "line 3 of .*pairs.en is empty")):
+                                     ([*ENGLISH[:2], " ", ENGLISH[3]], ENGLISH, "pairs.en: line 3 is empty")):
         paths = files(english, french)
         with pytest.raises(ValueError, match=message):
             read_pairs(*paths)
@@ -65,9 +62,9 @@ def test_what_is_not_a_list_of_pairs_is_refused_before_anything_is_loaded(files,
     assert status == 2 and "leave out the texts" in said
     assert run(["--score", english, tmp_path / "nothing"], capsys)[0] == 2
     french.write_bytes("été".encode("latin-1"))
-    with pytest.raises(ValueError, match="isn't UTF-8"):
+    with pytest.raises(ValueError, match="expected UTF-8 text"):
         read_pairs(english, french)
     english, french = files(ENGLISH, ENGLISH, ".gz")
     french.write_bytes(french.read_bytes()[:-6])
-    with pytest.raises(ValueError, match="damaged gzip"):
+    with pytest.raises(ValueError, match="pairs.fr.gz can't be read"):
         read_pairs(english, french)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from called import called
 
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.experiments.subword_translator import SubwordTranslator
@@ -27,11 +28,7 @@ def named(monkeypatch, tmp_path):
 
 
 def run(arguments, capsys):
-    try:
-        status = translate.main([str(argument) for argument in arguments])
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
+    return called(translate.main, arguments, capsys)
 
 
 def before_cuts(said: str) -> list[str]:

@@ -75,6 +75,18 @@ def _cut(order=lambda start, size: range(size, start, -1), prefix=lambda start: 
     return answer
 
 
+def _signs_counted(word, vocabulary):
+    pieces, start = [], 0
+    while start < len(word):
+        ends = range(len(word), start, -1)
+        piece = next((piece for end in ends if (piece := "##" * (start > 0) + word[start:end]) in vocabulary), None)
+        if piece is None:
+            return ["[UNK]"]
+        pieces.append(piece)
+        start += len(piece)
+    return pieces
+
+
 def _with_going_back(word, vocabulary, start=0):
     for end in range(len(word), start, -1):
         piece = ("##" if start else "") + word[start:end]
@@ -122,6 +134,7 @@ PIECES = Answers(
         "goes-back": _with_going_back,
         "from-the-right": _from_the_right,
         "longest-anywhere": _longest_anywhere,
+        "signs-counted": _signs_counted,
         "last-letter-left-out": _cut(order=lambda start, size: range(size - 1 if size - start > 1 else size, start, -1)),
     },
 )
@@ -156,6 +169,10 @@ def _picked_whole(how):
     return lambda logits, ids, chosen: how(logits, ids.masked_fill(~chosen, -100)) if chosen.any() else logits.sum() * 0
 
 
+def _row_means_with_zeros(logits, token_ids, chosen):
+    return ((_each(logits, token_ids) * chosen).sum(dim=1) / chosen.sum(dim=1).clamp(min=1)).mean()
+
+
 def _position_means(logits, token_ids, chosen):
     cost, count = (_each(logits, token_ids) * chosen).sum(dim=0), chosen.sum(dim=0)
     return (cost[count > 0] / count[count > 0]).mean() if chosen.any() else logits.sum() * 0
@@ -182,6 +199,7 @@ LOSS = Answers(
         "divided-by-all": lambda logits, ids, chosen: (_each(logits, ids) * chosen).sum() / chosen.numel(),
         "visible-as-zero-logits": lambda logits, ids, chosen: _each(logits * chosen[..., None], ids).mean(),
         "row-means": _row_means,
+        "row-means-with-zeros": _row_means_with_zeros,
         "position-means": _position_means,
         "reshaped": _picked_whole(lambda logits, ids: F.cross_entropy(logits.reshape(
             len(logits), logits.shape[-1], -1), ids)),

@@ -45,6 +45,10 @@ def _another_mask(case: Case) -> bool:
     return len(_hidden_as(case)) > 5 and len(found) == 1 and bool(found != case.inputs[4])
 
 
+def _unchanged(case: Case) -> bool:
+    return torch.equal(case.answer.long(), case.inputs[0]) and not torch.equal(case.expected.long(), case.inputs[0])
+
+
 HIDE = Exercise(
     probes=probes.hiding_probes, observe=probes.observe_hidden, forbidden=("course_utils.pretraining.mask_tokens",),
     signature="hide_words(token_ids (batch, seq_len), chosen (batch, seq_len), fate (batch, seq_len), others (batch, "
@@ -72,6 +76,9 @@ HIDE = Exercise(
                 "padding, which nobody attends to."),
     ),
     properties=(
+        Property(_unchanged, lambda case: "your inputs are the token_ids, unchanged.", "Did you assign to "
+                 "inputs[chosen][…]? inputs[chosen] is a copy, so what's assigned to a part of it is lost. Combine the "
+                 "conditions, as in inputs[chosen & (fate < 0.8)]."),
         Property(lambda case: (case.answer == -100).any(), lambda case: f"{int((case.answer == -100).sum())} of the "
                  f"{case.answer.numel()} ids are -100.", "-100 marks labels that a loss leaves out. Here the ids that the "
                  "model reads are asked for: a token that isn't chosen stays as it is."),
@@ -157,6 +164,8 @@ PIECES = Exercise(
         Mistake("from-the-right", _cut_up, "You begin at the end of the word. The longest piece is taken from the left."),
         Mistake("longest-anywhere", _cut_up, "You take the longest piece wherever it is in the word. The longest one that "
                 "begins the rest is asked for, from the left."),
+        Mistake("signs-counted", _cut_up, "Letters are missing. '##' is part of the piece, but not of the word: go on by "
+                "the length of the piece without it."),
         Mistake("last-letter-left-out", _cut_up, "The longest candidate is one letter short: the last letter is never in a "
                 "longer piece. range() ends before its second number, or a slice before its end."),
     ),
@@ -220,6 +229,8 @@ LOSS = Exercise(
                 "costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
         Mistake("row-means", _of_positions, "You average each text first, and then the texts. Each chosen position counts "
                 "the same, whichever text it's in."),
+        Mistake("row-means-with-zeros", _of_positions, "You average each text first, and then the texts; a text without "
+                "chosen positions even counts as 0. Add up all chosen positions of the batch, and divide once."),
         Mistake("position-means", _of_positions, "You average over the batch at each position first, and then over the "
                 "positions. Each chosen position counts the same, whatever else is chosen there."),
         Mistake("reshaped", _of_positions, "cross_entropy wants (batch, vocab, position), and reshape() or view() doesn't "

@@ -49,8 +49,8 @@ HALF = Exercise(
         Mistake("norm-of-x-only", _spread, "Only x is normalised, and what the layer made is added to that. Normalise the "
                 "sum."),
         Mistake("gelu-by-tanh", _vector, "The norm is where it should be, but that's the tanh approximation of GELU, as in "
-                "GPT-2. The numbers differ in the third decimal, which nobody sees until they compare. BERT's is F.gelu as "
-                "it is."),
+                "GPT-2. The numbers differ in the third decimal, which nobody sees until they compare. Hugging Face's BERT, "
+                "our judge, has F.gelu as it is."),
         Mistake("relu", _vector, "The nonlinearity is another one: you have ReLU. BERT's feed-forward layer uses GELU."),
         Mistake("no-activation", _vector, "There's nothing in between the two linear layers, so together they're one."),
         Mistake("eps-of-the-course", _vector, "The norm has an eps of its own, 1e-5. Pass on the one that you're given: "

@@ -118,6 +118,10 @@ LOSS = Answers(
         "padding-counted": _loss(reduce=lambda each, wanted: each.mean()),
         "mask-of-the-read-words": _loss(reduce=lambda each, wanted: each[_read(wanted) != PAD].mean()),
         "padding-in-the-count": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum() / each.numel()),
+        "begin-in-the-count": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum() / (
+            (wanted != PAD).sum() + len(wanted))),
+        "no-end-in-the-count": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum() / (
+            (wanted != PAD) & (wanted != END)).sum()),
         "summed": _loss(reduce=lambda each, wanted: each[wanted != PAD].sum()),
         "sentence-by-sentence": _loss(reduce=lambda each, wanted: (each * (wanted != PAD)).sum(dim=1).div(
             (wanted != PAD).sum(dim=1)).mean()),

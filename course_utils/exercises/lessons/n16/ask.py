@@ -60,7 +60,7 @@ def _first_row(case: Case) -> str:
 
 def _on_padding(case: Case) -> str:
     on_padding = case.weights.masked_fill(case.inputs[3], 0).sum(dim=1)
-    return f"up to {on_padding.max():.3f} of a sentence's weight is on padding."
+    return f"up to {on_padding.max():.2g} of a sentence's weight is on padding."
 
 
 def _context(case: Case) -> str:
@@ -95,8 +95,8 @@ ATTENTION = Exercise(
                 "in a batch with a longer one."),
         Mistake("mask-inverted", _on_padding, "Your mask hides the words and leaves the padding. True is a real word: hide "
                 "~mask."),
-        Mistake("zero-for-padding", _on_padding, "Padding gets a score of 0, and e⁰ is 1. Only a score of −inf gets no "
-                "weight."),
+        Mistake("zero-for-padding", _on_padding, "Padding gets a score of 0, and e⁰ is 1. Only a very low "
+                "score, such as −inf, gets no weight."),
         Mistake("mask-after-softmax", row_sums, "Padding took part in the softmax and was removed afterwards, so its "
                 "part is missing. Mask the scores first."),
         Mistake("no-softmax", row_sums, "These are the scores themselves. Turn them into weights by a softmax."),

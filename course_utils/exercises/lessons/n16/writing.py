@@ -38,6 +38,9 @@ LOSS = Exercise(
                 "word that it asks for isn't PAD."),
         Mistake("padding-in-the-count", _counted, "Padding adds nothing, but it's counted when you divide. A batch with one "
                 "long sentence would have a small loss for no reason."),
+        Mistake("begin-in-the-count", _counted, "The sum is right, but BEGIN is counted when you divide. It's read, and "
+                "never asked for."),
+        Mistake("no-end-in-the-count", _counted, "The sum is right, but END is missing from the count that you divide by."),
         Mistake("summed", _counted, "That's the sum. Divide by the number of words, or long sentences take larger steps."),
         Mistake("sentence-by-sentence", _counted, "You took the mean of each sentence, and then of those. A word in a short "
                 "sentence would count for more: every word counts the same."),
@@ -80,6 +83,13 @@ def _written(case: Case) -> str:
     return f"with max_len={case.inputs[2]} you wrote {_ids(case.answer)}, expected {_ids(case.expected)}."
 
 
+def _another_word(case: Case) -> bool:
+    """Whether the first words are right, and then there's another word than the expected one, neither being an end."""
+    pairs = [(int(a), int(b)) for a, b in zip(case.answer.tolist(), case.expected.tolist()) if a >= 0 and b >= 0]
+    wrong = next((k for k, (a, b) in enumerate(pairs) if a != b), 0)
+    return wrong > 0 and pairs[wrong][0] not in (2, 3)
+
+
 WRITE = Exercise(
     probes=probes.write_probes, observe=probes.observe_writing, forbidden=("course_utils.recurrent_attention.greedy",),
     signature="write(step, state, max_len) -> list of ids; step(last_id, state) -> logits (vocab,), state",
@@ -109,6 +119,8 @@ WRITE = Exercise(
                  "the translation."),
         Property(lambda case: 0 <= case.answer[0] != case.expected[0] >= 0, _written, "The first word is wrong already: "
                  "BEGIN is read with the state that you were given, and the word with the highest logit is written."),
+        Property(_another_word, _written, "The first words are right; then one isn't the word with the highest "
+                 "logit. Greedy takes the argmax each time, and doesn't sample."),
         Property(lambda case: _size(case.answer) != _size(case.expected), _written, "The number of words is wrong: stop at "
                  "END, or after max_len words, whichever comes first."),
         Property(lambda case: True, _written, "Each step reads the word that was written last (BEGIN at first) and the "

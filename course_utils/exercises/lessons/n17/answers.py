@@ -177,6 +177,7 @@ WINNER = Answers(
         "longest": lambda log_p, lengths, alpha: int(lengths.argmax()),
         "lowest": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6) ** alpha).argmin()),
         "five-sixths": lambda log_p, lengths, alpha: int((log_p / (5 / 6 + lengths) ** alpha).argmax()),
+        "length-alone": lambda log_p, lengths, alpha: int((log_p / (5 + lengths / 6) ** alpha).argmax()),
         "probabilities": lambda log_p, lengths, alpha: int((log_p.exp() / ((5 + lengths) / 6) ** alpha).argmax()),
     },
 )
@@ -204,7 +205,7 @@ def _write(position=lambda done: done, reads=lambda begin, words: words[-1] if w
             ended = word == end and stops
             if not ended:
                 words.append(word)
-        return returns(words, begin, [end] * ended)
+        return returns(words, begin, [end] * (ended or not stops))
     return answer
 
 
@@ -238,6 +239,7 @@ WRITE = Answers(
         "begin-again": _write(reads=lambda begin, words: begin),
         "one-word-behind": _write(reads=lambda begin, words: words[-2] if len(words) > 1 else begin),
         "never-ends": _write(stops=False),
+        "end-taken-out": _write(stops=False, returns=lambda words, begin, end: [w for w in words if w != end[0]]),
         "end-kept": _write(returns=lambda words, begin, end: [*words, *end]),
         "begin-kept": _write(returns=lambda words, begin, end: [begin, *words]),
         "one-too-many": _write(limit=lambda most: most + 1),

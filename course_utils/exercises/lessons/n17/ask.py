@@ -35,7 +35,8 @@ CROSS = Exercise(
     forbidden=("course_utils.attention.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention"),
     signature="cross_attention(x (batch, target, d), memory (batch, source, d), W_q, W_k, W_v (d, d_head), source_mask "
     "(batch, source)) -> context (batch, target, d_head), weights (batch, target, source)",
-    not_finite="Is the mask the wrong way round? A row whose real words are all masked is NaN after the softmax.",
+    not_finite="A softmax over nothing but minus infinity is NaN. Does yours run over the source, the last dimension? And "
+    "does the mask hide the padding, not the words?",
     mistakes=(
         Mistake("sides-swapped", _largest, "The sides are exchanged: the source asks the words that are being written. The "
                 "decoder needs a row for each of its own words, so its words give the queries."),
@@ -54,10 +55,10 @@ CROSS = Exercise(
         Mistake("filled-with-zero", _on_padding, "A score of 0 isn't a weight of 0: exp(0) is 1. Fill with minus infinity."),
         Mistake("over-queries", row_sums, "Your softmax runs over the target words. Each target word spreads its weight "
                 "over the source: the last dimension."),
-        Mistake("no-scaling", _largest, "The scores aren't divided by the root of the head's width, so the softmax is "
+        Mistake("no-scaling", _weights, "The scores aren't divided by the root of the head's width, so the softmax is "
                 "too sharp."),
-        Mistake("scaled-by-the-head", _largest, "You divide by the width itself. It's the square root of it."),
-        Mistake("scaled-by-d", _largest, "You divide by the root of the model's width, d. The dot products are of vectors "
+        Mistake("scaled-by-the-head", _weights, "You divide by the width itself. It's the square root of it."),
+        Mistake("scaled-by-d", _weights, "You divide by the root of the model's width, d. The dot products are of vectors "
                 "of width d_head."),
         Mistake("keys-and-values-exchanged", _weights, "W_k and W_v are exchanged: W_k makes the keys, which a query is "
                 "compared with, and W_v the values, which are mixed."),

@@ -91,13 +91,17 @@ def winner_probes(generator: torch.Generator) -> list[tuple]:
         log_p = -4 - 0.8 * drawn if close else (-0.9 - 0.5 * drawn) * ((5 + lengths) / 6) ** alpha
         probes.append((log_p, lengths, alpha))
     short = torch.tensor([-1.0, -2.5]), torch.tensor([1, 3])      # where 5 / 6 of a word more or less decides
-    return [*probes, (*short, 1.0)]
+    milder = torch.tensor([-10.0, -11.5, -18.0]), torch.tensor([10, 20, 40])     # a milder penalty chooses the second
+    return [*probes, (*short, 1.0), (*milder, 1.0)]
 
 # ---------------------------------------------------------------- 17.5 write with a cache
 
 
 class Writer:
-    """A model that writes: what follows depends on every word that it has read and on the position given with it."""
+    """A model that writes: what follows depends on every word that it has read and on the position given with it.
+
+    It ends once, after `ends_after` words; whoever goes on gets more words.
+    """
 
     def __init__(self, seed: int, vocab: int, begin: int, end: int, ends_after: int):
         self.seed, self.vocab, self.begin, self.end, self.ends_after = seed, vocab, begin, end, ends_after
@@ -113,7 +117,7 @@ class Writer:
                 code = (code * 1_000_003 + 97 * one + 7919 * place + 13) % 2_147_483_647
             logits = 2 * torch.randn(self.vocab, generator=torch.Generator().manual_seed(code))
             logits[self.begin] = -9.0
-            logits[self.end] = 9.0 if len(read) > self.ends_after else -5.0
+            logits[self.end] = 9.0 if len(read) == self.ends_after + 1 else -5.0
             return logits.log_softmax(dim=0)
 
         return step

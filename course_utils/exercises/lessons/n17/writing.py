@@ -31,6 +31,8 @@ WINNER = Exercise(
         Mistake("no-alpha", _chosen, "The exponent alpha is missing. At alpha = 0 the penalty must do nothing."),
         Mistake("five-sixths", _chosen, "You divide the 5 alone by 6. Brackets: ((5 + length) / 6), and that to the power "
                 "of alpha."),
+        Mistake("length-alone", _chosen, "You divide the length alone by 6. Brackets: ((5 + length) / 6), and that to the "
+                "power of alpha."),
         Mistake("longest", _chosen, "You always take the longest one. The penalty makes up for the length; it doesn't "
                 "reward it."),
         Mistake("lowest", _chosen, "You take the lowest score. Scores are negative here, and the highest is the best."),
@@ -78,6 +80,8 @@ WRITE = Exercise(
         Mistake("one-word-behind", _words, "Each step reads the word before the last. The last word written never gets "
                 "into the cache in time."),
         Mistake("never-ends", _how_many, "You go on after the end. What follows it means nothing."),
+        Mistake("end-taken-out", _how_many, "You go on after the end, and take it out of the list later. What was written "
+                "after it stays in the list: stop there."),
         Mistake("end-kept", _how_many, "The end is in your list. It says that the sentence is over, and isn't a word of "
                 "it."),
         Mistake("begin-kept", _how_many, "The beginning is in your list. The model read it; it didn't write it."),
