@@ -354,8 +354,8 @@ def gpt2_weights(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
 def load_gpt2(folder_or_name: str) -> tuple[LanguageModel, GPT2Tokenizer | None]:
     """A Hugging Face GPT-2 as a `LanguageModel`, with its tokenizer: load_gpt2("gpt2"), or a folder.
 
-    The tokenizer is None where the folder has none that is built like GPT-2's. The published models pad with the token that
-    ends texts: train them with `next_token_loss(model, token_ids, mask)`, or the ends aren't asked for. Raises
+    The tokenizer is None where the folder has none that is built like GPT-2's. GPT-2 has no padding token, so ours pads with
+    the one that ends texts: in training, give `next_token_loss` a mask, or the ends aren't asked for. Raises
     ModelNotAvailable where there is no such model to be had, ValueError for a file that is damaged or of another kind.
 
     Taught in 13_language_model, '10. GPT-2 in the class you wrote'.

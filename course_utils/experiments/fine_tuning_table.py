@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from course_utils.experiments.results import by_model, percent, summarise
 
-__all__ = ["LABELS", "fine_tuning_table", "fine_tuning_words", "labels_table"]
+__all__ = ["fine_tuning_table", "fine_tuning_words", "labels_table", "labels_words"]
 
 RASCHKA = "https://github.com/rasbt/LLMs-from-scratch/tree/main/ch06/03_bonus_imdb-classification"
 SANH, DEVLIN = "https://arxiv.org/abs/1910.01108", "https://arxiv.org/abs/1810.04805"
@@ -55,11 +55,12 @@ def fine_tuning_table(runs: list[dict]) -> str:
 LABELS = """\
 What do a few labels come to, with pretraining and without? A **bag** is the mean of its pieces' vectors, and a linear layer
 (notebook [03](03_embeddings.ipynb)), here with MiniLM's word pieces: its vectors are learned, or the checkpoint's own,
-either frozen or trained on. The **small encoder** has the architecture of notebook [14](14_pretraining.ipynb) and begins
-with random numbers, or pretrained on hidden words in IMDb's texts, labels unseen. Each seed draws other reviews. The part
-of the training whose weights are kept, and for the bags the learning rate, are chosen on 1,000 validation reviews: more
-than somebody with 100 labels has. Test accuracy on the same 5,000 reviews as above; the number of seeds is in brackets.
-Compare rows with equally many steps."""
+either frozen or trained on. {encoder}Each seed draws other reviews. The part of the training whose weights are kept, and
+for the bags the learning rate, are chosen on 1,000 validation reviews: more than somebody with 100 labels has. Test
+accuracy on the same 5,000 reviews as above; the number of seeds is in brackets. Compare rows with equally many steps."""
+ENCODER = """\
+The **small encoder** has the architecture of notebook [14](14_pretraining.ipynb) and begins with random numbers, or
+pretrained on hidden words in IMDb's texts, labels unseen. """
 STARTS = {                                              # by set, and by what its rows start from
     ("static_vectors", "learned"): "bag, learned vectors",
     ("static_vectors", "frozen"): "bag, MiniLM's vectors, frozen",
@@ -68,6 +69,11 @@ STARTS = {                                              # by set, and by what it
     ("small_encoder", "pretrained"): "small encoder, pretrained on IMDb's texts",
     ("pretrained", "all layers"): "MiniLM, all layers trained",
 }
+
+
+def labels_words(sets: dict[str, list[dict]]) -> str:
+    """What stands before `labels_table` of the same runs."""
+    return LABELS.format(encoder=ENCODER if sets.get("small_encoder") else "")
 
 
 def labels_table(sets: dict[str, list[dict]]) -> str:

@@ -19,9 +19,11 @@ from course_utils import files
 from course_utils.data import load_reviews, split_reviews
 from course_utils.files.paths import output_folder
 from course_utils.tokenization import truncate
-from course_utils.training import Batch, BatchOptions, EncodedReviews, batches
+from course_utils.training import Batch, BatchOptions, EncodedReviews, TrainingData, batches
 
-__all__ = ["FixedSteps", "LINE_BREAK", "encoded_reviews", "first_of", "kept", "reviews", "steps_in", "tokens_in"]
+__all__ = [
+    "FixedSteps", "LINE_BREAK", "PartsOfPasses", "encoded_reviews", "first_of", "kept", "reviews", "steps_in", "tokens_in",
+]
 
 LINE_BREAK = re.compile(r"<br\s*/?>")
 
@@ -94,6 +96,29 @@ class FixedSteps:
     @property
     def fingerprint(self) -> str:
         return files.fingerprint(self.reviews, self.options, self.steps)
+
+
+@dataclass(frozen=True)
+class PartsOfPasses:
+    """Other `TrainingData` with its passes cut into so many equal `parts`: what `fit` calls an epoch is one of them.
+
+    So a training of few and long passes is kept after each part. What doesn't fill the parts is dropped from every pass.
+    """
+
+    data: TrainingData
+    parts: int
+
+    def __len__(self) -> int:
+        return len(self.data) // self.parts
+
+    def batches(self, seed: int | None) -> Iterator:
+        run, epoch = divmod(seed or 1, 1000)
+        whole, part = divmod(epoch - 1, self.parts)
+        return itertools.islice(self.data.batches(1000 * run + whole + 1), part * len(self), (part + 1) * len(self))
+
+    @property
+    def fingerprint(self) -> str:
+        return files.fingerprint(self.data.fingerprint, self.parts)
 
 
 def steps_in(split: EncodedReviews, options: BatchOptions) -> int:

@@ -1,13 +1,15 @@
 """The tables of notebook 15's readers, on six kinds of text and by what makes a sentence hard.
 
-A part of notebooks/results.md.
+A part of notebooks/results.md, with what the student takes for a sentence.
 """
 
 from collections.abc import Sequence
 
 from course_utils.experiments.results import by_model, percent, summarise
 
-__all__ = ["by_kind_table", "hard_words", "partial_inputs_table", "reader_parts", "reader_words", "readers_table"]
+__all__ = [
+    "by_kind_table", "hard_words", "partial_inputs_table", "reader_parts", "reader_words", "readers_table", "speed_words",
+]
 
 CORPORA = {"imdb": "IMDb", "reviews": "course reviews", "sentences": "generated sentences",
            "handwritten": "hand-written reviews", "ordinary": "first ordinary sentences",
@@ -33,15 +35,23 @@ none, on nine tenths, to be asked about the last tenth (the seed makes these par
 which a word may decide, aren't counted. On everything that was written for this course a part is worth nothing, as it
 should be. It can even come out a little below one half: of a small and balanced set, what's left for learning has slightly
 more of the label that isn't asked for. In IMDb, where nobody took care of that, nearly everything tells something:"""
+SPEED = """\
+From a sentence to its label, the student that the course saves takes {one[median]:.1f} ms (95th percentile {one[p95]:.1f}),
+by the clock, on one thread of a processor with {processor}: {one[calls]} ordinary sentences, one at a time, tokenizing
+included. Where {batch[batch]} are read at once, it's {batch[median]:.1f} ms a sentence; for a text of {long[tokens]} tokens,
+{long[median]:.1f} ms. On {what} the student is {alone[ratio]:.1f} times as fast as {alone[against]} (middle half
+{alone[spread][0]:.1f} to {alone[spread][1]:.1f})."""
 
 
-def reader_parts(mixtures: list[dict], readers: list[dict], partial: Sequence[dict] = ()) -> list[str]:
+def reader_parts(
+    mixtures: list[dict], readers: list[dict], partial: Sequence[dict] = (), timed: Sequence[dict] = ()
+) -> list[str]:
     """The whole section, a heading, words and tables in turn; nothing where one of the first two sets has no runs."""
     if not (mixtures and readers):
         return []
     return ["## A reader that knows more words", reader_words(mixtures, readers), readers_table(mixtures, readers),
             hard_words(readers), by_kind_table(["ordinary", "ordinary_second"], mixtures, readers),
-            WRITTEN_BY_HAND, by_kind_table(["handwritten"], mixtures, readers),
+            WRITTEN_BY_HAND, by_kind_table(["handwritten"], mixtures, readers), *([speed_words(timed)] if timed else []),
             *([PARTS, partial_inputs_table(partial)] if partial else [])]
 
 
@@ -90,6 +100,14 @@ def partial_inputs_table(partial: Sequence[dict]) -> str:
         cells = [percent(summarise(same, corpus, "accuracy")) for corpus in CORPORA]
         lines.append(f"| {view} | {len(same)} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def speed_words(timed: Sequence[dict]) -> str:
+    """How long the student reads, with the figures of its file."""
+    measured = {run["model"]: run["measured"] for run in timed}
+    alone = measured["the model alone"]
+    return SPEED.format(one=measured["a sentence"], long=measured["a long text"], batch=measured["in batches"], alone=alone,
+                        what=alone["what"].partition(", ")[2], processor=timed[0]["machine"]["processor"])
 
 
 def hard_words(readers: list[dict]) -> str:

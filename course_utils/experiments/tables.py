@@ -10,7 +10,7 @@ from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
 from course_utils.experiments.course_translation_table import translators_table, translators_words
-from course_utils.experiments.fine_tuning_table import LABELS, fine_tuning_table, fine_tuning_words, labels_table
+from course_utils.experiments.fine_tuning_table import fine_tuning_table, fine_tuning_words, labels_table, labels_words
 from course_utils.experiments.reader_tables import reader_parts
 from course_utils.experiments.results import FOLDER, by_model, difference, interval, percent, read_runs, summarise
 from course_utils.experiments.translation_tables import (
@@ -217,8 +217,9 @@ def results_page(folder: Path = FOLDER) -> str:
         parts += ["## A pretrained encoder on real reviews", fine_tuning_words(tuned), fine_tuning_table(tuned)]
     by_labels = {name: read_runs(name, folder) for name in ("static_vectors", "small_encoder")}
     if any(by_labels.values()):
-        parts += ["## How many labels", LABELS, labels_table({**by_labels, "pretrained": tuned})]
-    parts += reader_parts(*(read_runs(name, folder) for name in ("which_data", "student", "partial_inputs")))
+        by_labels["pretrained"] = tuned
+        parts += ["## How many labels", labels_words(by_labels), labels_table(by_labels)]
+    parts += reader_parts(*(read_runs(name, folder) for name in ("which_data", "student", "partial_inputs", "reader_speed")))
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]

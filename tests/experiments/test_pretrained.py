@@ -11,13 +11,20 @@ from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel
 
 from course_utils.experiments import pretrained_reviews as shared
-from course_utils.experiments.fine_tuning_table import PUBLISHED, fine_tuning_table, fine_tuning_words, labels_table
-from course_utils.experiments.pretrained_reviews import FixedSteps, encoded_reviews, first_of
+from course_utils.experiments.fine_tuning_table import (
+    PUBLISHED,
+    fine_tuning_table,
+    fine_tuning_words,
+    labels_table,
+    labels_words,
+)
+from course_utils.experiments.pretrained_reviews import FixedSteps, PartsOfPasses, encoded_reviews, first_of
 from course_utils.experiments.results import read_runs
 from course_utils.experiments.sets import pretrained, small_encoder, static_vectors
 from course_utils.experiments.tables import results_page
 from course_utils.pretraining import LowRankAdapter
 from course_utils.training import BatchOptions, EncodedReviews, batches
+from course_utils.training.text_windows import TextWindows
 from course_utils.training.word_piece_files import SPECIAL
 
 WORDS = [*"good bad dull warm film scene the was not a".split(), "<br />"]
@@ -91,6 +98,7 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     monkeypatch.setattr(small_encoder, "LENGTH", 19)
     monkeypatch.setattr(small_encoder, "BATCH_SIZE", 4)
     monkeypatch.setattr(small_encoder, "STEPS", 8)
+    monkeypatch.setattr(small_encoder, "PARTS", 2)
     monkeypatch.setattr(small_encoder, "MODEL", small_encoder.MODEL | dict(d_model=16, num_heads=2, d_ff=16, num_layers=2))
     name = "pretrained, 1,000 reviews"
     with pytest.raises(FileNotFoundError, match="make it first: python -m course_utils results small_encoder --only"):
@@ -120,6 +128,18 @@ def test_steps_go_on_where_the_last_epoch_ended_and_every_pass_reads_all():
     assert [b.indices for b in FixedSteps(REVIEWS, options, 5).batches(3001)] == [
         b.indices for b in batches(REVIEWS, options, 3000)]
     assert FixedSteps(REVIEWS, options, 2).fingerprint != FixedSteps(REVIEWS, options, 3).fingerprint
+
+
+def test_parts_of_passes_go_through_each_pass_once_and_in_its_own_order():
+    windows = TextWindows(torch.arange(230), length=4, batch_size=5)       # eleven batches: three times three, two dropped
+    data = PartsOfPasses(windows, 3)
+    seen = [[batch.tolist() for batch in data.batches(2000 + epoch)] for epoch in range(1, 7)]
+    assert len(data) == 3 and all(len(part) == 3 for part in seen)
+    for number, parts in enumerate((seen[:3], seen[3:]), start=1):
+        whole = [batch.tolist() for batch in windows.batches(2000 + number)]
+        assert sum(parts, []) == whole[:9] and len(whole) == 11
+    assert seen[0] != seen[3] and seen[0] == [batch.tolist() for batch in PartsOfPasses(windows, 3).batches(2001)]
+    assert data.fingerprint != PartsOfPasses(windows, 2).fingerprint
 
 
 def test_reviews_are_encoded_once_without_line_breaks(small):
@@ -190,4 +210,5 @@ def test_the_table_by_labels_has_a_row_for_each_start_and_a_column_for_each_numb
         runs = read_runs(name) if name == "scoreboard" else bags
         (tmp_path / f"{name}.json").write_text(json.dumps(runs), encoding="utf-8")
     assert labels_table({"static_vectors": bags}) in results_page(tmp_path)
-    assert "## How many labels" in results_page(tmp_path)
+    assert "## How many labels" in results_page(tmp_path) and "small encoder" not in results_page(tmp_path)
+    assert "small encoder" in labels_words({"small_encoder": small_ones}) and labels_words({}) in results_page(tmp_path)

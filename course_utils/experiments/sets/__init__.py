@@ -21,6 +21,7 @@ from course_utils.experiments.sets import (
     pretrained,
     pretrained_vectors,
     reader_maps,
+    reader_speed,
     recurrent_attention,
     scoreboard,
     sentiment_axis,
@@ -39,7 +40,7 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, partial_inputs, reader_maps, recurrent_attention, luong_variants, translation,
+                   student, partial_inputs, reader_maps, reader_speed, recurrent_attention, luong_variants, translation,
                    summaries_by_copying, translation_speed, multi30k)
 }
 

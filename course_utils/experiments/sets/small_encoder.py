@@ -22,6 +22,7 @@ from tokenizers import BertWordPieceTokenizer
 from course_utils.experiments.pretrained_reviews import (
     LINE_BREAK,
     FixedSteps,
+    PartsOfPasses,
     encoded_reviews,
     first_of,
     kept,
@@ -44,7 +45,8 @@ from course_utils.training.text_windows import TextWindows, joined
 
 VOCAB_SIZE, MAX_LEN, LENGTH, BATCH_SIZE = 8192, 192, 127, 64
 MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=4, max_len=MAX_LEN, dropout=0.1, attention_dropout=0.0)
-PRETRAINING = dict(epochs=2, learning_rate=1e-3, weight_decay=0.01, warmup=0.05)       # an epoch: all 72,500 texts once
+PASSES, PARTS = 2, 8                                    # over all 72,500 texts; a pass is kept in so many parts
+PRETRAINING = dict(learning_rate=1e-3, weight_decay=0.01, warmup=0.05)
 OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
 STEPS, CHECKS = 1408, 4                                 # of every classifier: two passes over 22,500 reviews
 FIRST = "pretraining"
@@ -88,7 +90,7 @@ def encoded(max_len: int | None) -> dict[str, EncodedReviews]:
 @functools.cache
 def settings() -> str:
     """What every run depends on: the sizes, the trainings, and the texts and labels of all splits."""
-    return fingerprint(VOCAB_SIZE, MODEL, LENGTH, BATCH_SIZE, PRETRAINING, list(OPTIONS), STEPS, CHECKS,
+    return fingerprint(VOCAB_SIZE, MODEL, LENGTH, BATCH_SIZE, PRETRAINING, PASSES, PARTS, list(OPTIONS), STEPS, CHECKS,
                        split_fingerprints(reviews(unsupervised=True)))
 
 
@@ -99,7 +101,7 @@ def wanted(seeds: list[int]) -> list[tuple[str, int]]:
 
 def describe(model: str) -> dict:
     """What the row changes."""
-    return PRETRAINING if model == FIRST else ROWS[model]._asdict()
+    return {"passes": PASSES, **PRETRAINING} if model == FIRST else ROWS[model]._asdict()
 
 
 def config() -> BertConfig:
@@ -128,14 +130,15 @@ def run(model: str, seed: int, state) -> dict:
 def pretrain(seed: int, state) -> dict:
     """Train on hidden words, and keep the model."""
     seed_everything(seed)
-    net, (loss_of, validation), train = MaskedLanguageModel(config()), hidden_words(), windows(["train", "unsupervised"])
+    net, (loss_of, validation) = MaskedLanguageModel(config()), hidden_words()
+    train = PartsOfPasses(windows(["train", "unsupervised"]), PARTS)
     result = fit(net, train, validation, loss_of=loss_of, checkpoint=state, seed=seed, progress=False,
-                 precision=precision(), **PRETRAINING)
+                 precision=precision(), epochs=PASSES * PARTS, **PRETRAINING)
     with replacing(kept("own.safetensors")) as partial:
         save_file(net.state_dict(), partial)
     return {"parameters": sum(p.numel() for p in net.parameters()), "precision": precision(),
             "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch, "history": result.history,
-            "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PRETRAINING["epochs"]}
+            "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PASSES * PARTS}
 
 
 def pretrained() -> MaskedLanguageModel:

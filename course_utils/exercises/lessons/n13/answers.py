@@ -361,6 +361,7 @@ BITS = Answers(
         "whole-text": lambda loss, n, text: loss * n / math.log(2),
         "upside-down": lambda loss, n, text: len(text.encode()) / (loss * n / math.log(2)),
         "bytes-per-token": lambda loss, n, text: loss / math.log(2) * len(text.encode()) / n,
+        "times-the-bytes": lambda loss, n, text: loss * n / math.log(2) * len(text.encode()),
         "logarithm-of-the-loss": lambda loss, n, text: math.log2(loss * n) / len(text.encode()),
         "perplexity": lambda loss, n, text: math.exp(loss),
         "utf-16": lambda loss, n, text: loss * n / math.log(2) / len(text.encode("utf-16")),

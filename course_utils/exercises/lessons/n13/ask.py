@@ -264,6 +264,7 @@ BITS = Exercise(
         Mistake("upside-down", _bits, "That is bytes per bit. Divide the bits by the bytes."),
         Mistake("bytes-per-token", _bits, "You multiply by the bytes per token. Longer tokens spread their cost over more "
                 "bytes: divide."),
+        Mistake("times-the-bytes", _bits, "You multiply the cost of the whole text by its bytes. What does each byte cost?"),
         Mistake("logarithm-of-the-loss", _bits, "You take log2 of the loss. The loss is a logarithm already, with another "
                 "base: to change the base, divide by ln 2."),
         Mistake("perplexity", _bits, "That is the perplexity, which counts tokens. Two tokenizers can't be compared by it."),
