@@ -39,6 +39,7 @@ def translators_table(recurrent: list[dict], variants: list[dict], transformer: 
     lines = [f"| translator | seeds | {' | '.join(groups)} | AER | parameters | minutes |", "|---" * (len(groups) + 5) + "|"]
     for model, same in by_model([*recurrent, *variants, *transformer]).items():
         name = f"general, after, GRU, {model}" if any(run["model"] == model for run in variants) else model
+        name = f"Transformer, {model}" if model == "no smoothing" else name
         cells = [name, str(len(same))]
         for group, count in groups.items():
             if "by_length" not in same[0]["test"]:

@@ -45,6 +45,7 @@ def _causal(x, memory, W_q, W_k, W_v, source_mask):
 CROSS = Answers(
     cross_attention,
     mutants={
+        "weights-first": lambda *inputs: cross_attention(*inputs)[::-1],
         "sides-swapped": _cross("memory", "x", "x"),
         "self-attention": _cross(keys="x", values="x"),
         "keys-from-the-decoder": _cross(keys="x"),
@@ -242,6 +243,7 @@ WRITE = Answers(
         "end-taken-out": _write(stops=False, returns=lambda words, begin, end: [w for w in words if w != end[0]]),
         "end-kept": _write(returns=lambda words, begin, end: [*words, *end]),
         "begin-kept": _write(returns=lambda words, begin, end: [begin, *words]),
+        "no-limit": _write(limit=lambda most: 10_000),
         "one-too-many": _write(limit=lambda most: most + 1),
         "one-too-few": _write(limit=lambda most: most - 1),
         "reads-again": _reads_again,
@@ -304,6 +306,11 @@ def _at_the_same_position(translations, references, n):
     return sum(a == b for own, wanted in pairs for a, b in zip(own, wanted)) / max(1, sum(len(own) for own, _ in pairs))
 
 
+def _counted_together(translations, references, n):
+    own, wanted = (Counter(gram for tokens in side for gram in _grams(tokens, n)) for side in (translations, references))
+    return (own & wanted).total() / max(1, own.total())
+
+
 def _of_the_whole_text(translations, references, n):
     joined = [[word for sentence in side for word in sentence] for side in (translations, references)]
     return ngram_precision([joined[0]], [joined[1]], n)
@@ -318,6 +325,7 @@ PRECISION = Answers(
         "recall": _precision(possible=lambda own, wanted: len(wanted)),
         "mean-of-sentences": _precision(whole=lambda pairs: sum(h / max(1, p) for h, p in pairs) / len(pairs)),
         "clipped-by-all-words": _of_the_whole_text,
+        "counted-together": _counted_together,
         "single-words": _precision(size=lambda n: 1),
         "with-brevity": _with_brevity,
         "up-to-n": _up_to_n,

@@ -38,6 +38,7 @@ CROSS = Exercise(
     not_finite="A softmax over nothing but minus infinity is NaN. Does yours run over the source, the last dimension? And "
     "does the mask hide the padding, not the words?",
     mistakes=(
+        Mistake("weights-first", _shape, "You return the weights first. Expected: the context, then the weights."),
         Mistake("sides-swapped", _largest, "The sides are exchanged: the source asks the words that are being written. The "
                 "decoder needs a row for each of its own words, so its words give the queries."),
         Mistake("self-attention", _largest, "Queries, keys and values all come from the decoder, and the memory isn't used. "

@@ -60,6 +60,9 @@ def observe_shift(function, target_ids):
         got = f"{len(output)} results" if isinstance(output, (tuple, list)) else what(output)
         raise TypeError(f"expected three results, read, asked and mask, got {got}. End with `return read, asked, mask`")
     read, asked, mask = (one_tensor(part, name) for part, name in zip(output, names))
+    if isinstance(mask, torch.Tensor) and mask.dtype != torch.bool and mask.isfinite().all():
+        raise TypeError(f"your mask has dtype {str(mask.dtype).removeprefix('torch.')}, expected bool: True where a row may "
+                        "look. Add dtype=torch.bool where you make it")
     return {"read": read, "asked": asked, "mask": torch.as_tensor(mask).float()}
 
 # ---------------------------------------------------------------- 17.3 a smoothed loss

@@ -85,6 +85,7 @@ WRITE = Exercise(
         Mistake("end-kept", _how_many, "The end is in your list. It says that the sentence is over, and isn't a word of "
                 "it."),
         Mistake("begin-kept", _how_many, "The beginning is in your list. The model read it; it didn't write it."),
+        Mistake("no-limit", _how_many, "Where no end comes, you go on and on. Stop after max_len words."),
         Mistake("one-too-many", _how_many, "Where no end comes, your list is one word too long."),
         Mistake("one-too-few", _how_many, "Where no end comes, your list is one word too short."),
         Mistake("reads-again", _words, "You hand over all words at every step. `step` keeps what it has read: each "
@@ -135,6 +136,8 @@ PRECISION = Exercise(
                 "corpus before it divides, so a short sentence counts for little."),
         Mistake("clipped-by-all-words", _la, "You join the sentences first. Then n-grams reach from one sentence into the "
                 "next, and a word may be found in another sentence's reference."),
+        Mistake("counted-together", _la, "You add up the counts of all sentences before you clip, so a word may count "
+                "because of another sentence's reference. Clip in each sentence, then add up."),
         Mistake("single-words", _la, "You count single words, whatever n is. An n-gram is a run of n words."),
         Mistake("with-brevity", _la, "The brevity penalty is in it. BLEU multiplies by it once, at the very end; this is "
                 "one n's precision."),
