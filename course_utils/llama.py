@@ -37,7 +37,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
 
     `nn.RMSNorm` computes the same; `Llama` uses that.
 
-    Taught in extras/llama, '1. RMSNorm: only the length counts'.
+    Taught in extras/llama, '1. RMSNorm: divide by the length, and leave the mean'.
     """
     return x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight
 
