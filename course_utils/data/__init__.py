@@ -48,6 +48,8 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         "sentences": 14,500 short sentences in which a construction decides what an opinion comes to; train, validation and
             test; the same kinds as "ordinary"; columns id, text, label, kind, evidence, pair, construction (its name),
             unseen (what it has that training doesn't: "", "construction", "opinion" or "construction and opinion").
+        "written": 2,096 sentences, written one by one to train on; train, validation and test; the same kinds as
+            "ordinary", and the columns of "handwritten".
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
@@ -74,7 +76,7 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         if unsupervised:
             raise ValueError(f"SST-2 has no unsupervised reviews; expected unsupervised=False; {SST2.remark}")
         return load_corpus(SST2, ["train", "validation"], timeout)
-    if source in ("reviews", "sentences"):
+    if source in ("reviews", "sentences", "written"):
         return load_files(split_files(find_folder(source)))
     if source in ("handwritten", "ordinary", "ordinary_second"):
         return load_files({"test": find_folder() / f"{source}.jsonl"})

@@ -27,7 +27,7 @@ from datasets import ClassLabel, Dataset, DatasetDict
 __all__ = ["LABEL_NAMES", "SOURCES", "dataset_of", "load_files", "read_parquet", "split_files"]
 
 LABEL_NAMES = ["negative", "positive"]
-SOURCES = "'reviews', 'sentences', 'handwritten', 'ordinary', 'ordinary_second', 'imdb', 'sst2'"  # for messages
+SOURCES = "'reviews', 'sentences', 'handwritten', 'ordinary', 'ordinary_second', 'written', 'imdb', 'sst2'"  # in messages
 
 _SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
            "dev": "validation", "test": "test"}

@@ -20,8 +20,8 @@ from course_utils.experiments.pretrained_reviews import LINE_BREAK, reviews
 from course_utils.files.paths import output_folder
 from course_utils.tokenization import WordTokenizer, truncate
 
-__all__ = ["CUTS", "LABELLED", "SOURCES", "cut_sentences", "in_pieces", "in_words", "kept", "labels_of", "rows_to_read",
-           "student_words", "texts_of"]
+__all__ = ["CUTS", "LABELLED", "SOURCES", "cut_sentences", "cuts_of_reviews", "in_pieces", "in_words", "kept", "labels_of",
+           "rows_in", "rows_to_read", "student_words", "texts_of"]
 
 LABELLED = ("imdb", "reviews", "sentences")             # with labels; the other two have the teacher's answers alone
 SOURCES = (*LABELLED, "unsupervised", "cuts")
@@ -59,12 +59,17 @@ def texts_of(source: str, split: str = "train") -> list[str]:
     elif source == "unsupervised":
         texts = reviews(unsupervised=True)["unsupervised"]["text"][:UNLABELLED]
     elif source == "cuts":
-        chooser = random.Random(0)
-        whole = [text for part in ("imdb", "unsupervised") for text in texts_of(part)]
-        return [sentence for text in whole for sentence in cut_sentences(text, CUTS, chooser)]
+        return cuts_of_reviews(CUTS)
     else:
         texts = load_reviews(source)[split]["text"]
     return [LINE_BREAK.sub(" ", text) for text in texts]
+
+
+def cuts_of_reviews(number: int) -> list[str]:
+    """Up to so many sentences of each of IMDb's training and unlabelled reviews."""
+    chooser = random.Random(0)
+    whole = [text for part in ("imdb", "unsupervised") for text in texts_of(part)]
+    return [sentence for text in whole for sentence in cut_sentences(text, number, chooser)]
 
 
 def labels_of(source: str, split: str = "train") -> list[int]:
@@ -100,6 +105,10 @@ def in_words(source: str, split: str = "train") -> list[list[int]]:
 
 def rows_to_read(source: str, number: int, seed: int = 0) -> list[int]:
     """So many rows of a source's training texts: whole passes over it, and then a part of one, drawn by `seed`."""
-    there = len(texts_of(source))
+    return rows_in(len(texts_of(source)), number, seed)
+
+
+def rows_in(there: int, number: int, seed: int = 0) -> list[int]:
+    """So many of `there` rows: whole passes over them, and then a part of one, drawn by `seed`."""
     passes, rest = divmod(number, there)
     return [*range(there)] * passes + np.random.default_rng(seed).permutation(there)[:rest].tolist()

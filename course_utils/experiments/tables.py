@@ -219,7 +219,8 @@ def results_page(folder: Path = FOLDER) -> str:
     if any(by_labels.values()):
         by_labels["pretrained"] = tuned
         parts += ["## How many labels", labels_words(by_labels), labels_table(by_labels)]
-    parts += reader_parts(*(read_runs(name, folder) for name in ("which_data", "student", "partial_inputs", "reader_speed")))
+    parts += reader_parts(*(read_runs(name, folder) for name in (
+        "which_data", "student", "partial_inputs", "reader_speed", "reader")))
     code = read_runs("code_baselines", folder)
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]

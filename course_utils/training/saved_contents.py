@@ -13,12 +13,15 @@ import safetensors.torch
 import torch
 
 from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.training.eight_bits import unpacked
 from course_utils.training.pair_batches import SPECIAL, WordList
 from course_utils.training.pair_subwords import SharedBytePairs
+from course_utils.training.saved_word_pieces import SavedWordPieces
 
 MANIFEST = "model.json"
 OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList, SharedBytePairs)}  # and so in CHECKS
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList, SharedBytePairs,
+                                           SavedWordPieces)}               # and so in CHECKS
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 MEND = "copy the whole folder again, or train and save again"
 
@@ -88,13 +91,17 @@ def _seen(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
-def _words(entries: list) -> list[str]:
+def _words(entries: list, first: tuple[str, str] = ("<pad>", "<unk>")) -> list[str]:
     for i, token in enumerate(entries):
         if not isinstance(token, str) or not token:
             raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
-    if entries[:2] != ["<pad>", "<unk>"]:
-        raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with '<pad>', '<unk>'; {MEND}")
+    if entries[:2] != list(first):
+        raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with {', '.join(map(repr, first))}; {MEND}")
     return entries
+
+
+def _pieces(entries: list) -> list[str]:
+    return _words(entries, ("[PAD]", "[UNK]"))
 
 
 def _word_list(entries: list) -> list[str]:
@@ -113,7 +120,8 @@ def _merges(entries: list) -> list[tuple[int, int]]:
 
 
 # each returns the list of a file, or refuses it
-CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list, SharedBytePairs.kind: _merges}
+CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list, SharedBytePairs.kind: _merges,
+          SavedWordPieces.kind: _pieces}
 
 
 def read_tokenizer(content, expected: str | None):
@@ -136,13 +144,20 @@ def read_tokenizer(content, expected: str | None):
 
 
 def read_tensors(content: bytes) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, all of one type of float. Raises ValueError for any other file."""
+    """The tensors of a safetensors file, all of one type of float; matrices in 8 bits are floats by then.
+
+    Raises ValueError for any other file.
+    """
     try:
         tensors = safetensors.torch.load(content)
     except Exception as error:                          # safetensors has an error of its own, and lets others through
         raise ValueError(f"it isn't a whole safetensors file ({error}); {MEND}") from None
     for name in OLD_TENSORS:
         tensors.pop(name, None)
+    try:
+        tensors = unpacked(tensors)
+    except ValueError as error:
+        raise ValueError(f"{error}; {MEND}") from None
     for name, tensor in tensors.items():
         if tensor.dtype not in TYPES:
             allowed = ", ".join(map(_short, TYPES))

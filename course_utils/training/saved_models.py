@@ -29,6 +29,7 @@ from torch import nn
 from course_utils.files import locked, remove_partials, sha256, write_bytes, write_json
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import Tokenizer
+from course_utils.training.eight_bits import packed
 from course_utils.training.saved_contents import (
     MANIFEST,
     MEND,
@@ -71,9 +72,10 @@ class _Parts(NamedTuple):
 
 # writing
 
-def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: type) -> None:
+def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: type, eight_bits: bool = False) -> None:
     """Save a `model_class` with a dataclass `config`, its tokenizer and `extra` entries for the configuration in `folder`.
 
+    With `eight_bits` its matrices are rounded (see `training.eight_bits`), and take a quarter of the space.
     A kill or a full disk at any moment leaves the old model whole or the new one whole. Raises ValueError for what
     `read_model` would refuse (weights that aren't finite, a vocabulary of another size), OSError if the folder can't be
     written to, and `files.InUse` if another process has been saving there for a minute; the old model is still there.
@@ -85,8 +87,9 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
         other = type(tokenizer) if type(model) is model_class else type(model)
         raise ValueError(f"the model isn't saved: it holds a {other.__name__}, and loading would make something else of "
                          f"it; use a {model_class.__name__} and one of the course's tokenizers")
+    weights = {name: t.detach().cpu().clone() for name, t in model.state_dict().items()}
     content = {
-        "weights": safetensors.torch.save({name: t.detach().cpu().clone() for name, t in model.state_dict().items()}),
+        "weights": safetensors.torch.save(packed(weights) if eight_bits else weights),
         "config": _json({**extra, **dataclasses.asdict(model.config)}, indent=2),
         "vocabulary": _json({"type": tokenizer.kind, tokenizer.part: getattr(tokenizer, tokenizer.part)}, indent=0),
     }

@@ -42,10 +42,10 @@ def test_all_ordinary_sentences_are_timed():
     assert speed.sentences() == [text for texts in both for text in texts] and len(speed.sentences()) == 600
 
 
-def test_long_texts_fill_the_student(monkeypatch, asked):
+def test_long_texts_fill_the_reader(monkeypatch, asked):
     monkeypatch.setattr(speed, "LONG", 3)
     measured = speed.run("a long text", 0, None)["measured"]
-    reader = ReviewClassifier.load("student")
+    reader = ReviewClassifier.load("reader")
     assert measured["calls"] == 3 and measured["tokens"] == reader.model.config.max_len
     for [text] in asked:
         assert reader.encode([text])[0].shape[1] == reader.model.config.max_len

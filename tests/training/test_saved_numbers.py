@@ -72,9 +72,11 @@ def test_a_damaged_file_is_named(tmp_path):
             read_numbers(tmp_path, "caution.json", ["temperature"])
 
 
-def test_the_students_numbers_are_those_of_the_recipe():
-    from course_utils.experiments.sets.student import cautious
+@pytest.mark.parametrize("name", ["student", "reader"])
+def test_the_committed_numbers_are_those_of_the_recipe(name):
+    from course_utils.experiments.sets import reader, student
 
-    kept, again = CautiousClassifier.load("student"), cautious(ReviewClassifier.load(CHECKPOINTS / "student"))
+    risk = {"student": student.RISK, "reader": reader.RISK}[name]
+    kept, again = CautiousClassifier.load(name), student.cautious(ReviewClassifier.load(CHECKPOINTS / name), risk)
     assert kept.temperature == pytest.approx(again.temperature, abs=0.01)
     assert kept.threshold == pytest.approx(again.threshold, abs=0.005)

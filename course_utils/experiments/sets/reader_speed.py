@@ -1,9 +1,9 @@
-"""How fast the student of notebook 15 reads, on one thread: a result set.
+"""How fast the reader of notebook 15 reads, on one thread: a result set.
 
 Writes data/results/reader_speed.json. 'a sentence': milliseconds by the clock from an ordinary sentence to its label and
 probability, one sentence at a time, tokenizing included; all 600 ordinary sentences. 'a long text': the same for texts made
-of those sentences, as long as the student reads. 'in batches': milliseconds per sentence when 32 are read at once. 'the
-model alone': processor time of the student on one row of 16 tokens against an encoder of MiniLM's size, its teacher's; that
+of those sentences, as long as it reads. 'in batches': milliseconds per sentence when 32 are read at once. 'the
+model alone': processor time of the reader on one row of 16 tokens against an encoder of MiniLM's size, its teacher's; that
 one has random weights, which take as long. Run it on a machine that does nothing else.
 
     python -m course_utils results reader_speed --seeds 0 --jobs 1
@@ -23,13 +23,14 @@ from course_utils.experiments.timing import inference_pass, interleaved, machine
 from course_utils.experiments.timing import row as compared
 from course_utils.pretraining import BertClassifier, BertConfig, BertEncoder
 
+READER = "reader"
 TOKENS, TURNS, BATCH, LONG = 16, 41, 32, 20             # tokens and turns of 'the model alone'; LONG: how many long texts
 MINILM = dict(vocab_size=30522, pad_id=0, d_model=384, num_heads=12, d_ff=1536, num_layers=6, max_len=512)
 
 
 def settings() -> str:
     """What the figures depend on, the machine aside."""
-    return fingerprint(TOKENS, TURNS, BATCH, LONG, MINILM)
+    return fingerprint(READER, TOKENS, TURNS, BATCH, LONG, MINILM)
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
@@ -48,7 +49,7 @@ def sentences() -> list[str]:
 
 
 def long_texts(reader: ReviewClassifier) -> list[str]:
-    """So many texts, each of ordinary sentences in a row until the student couldn't read more."""
+    """So many texts, each of ordinary sentences in a row until the reader couldn't read more."""
     texts, rest = [], iter(sentences() * LONG)
     while len(texts) < LONG:
         text = next(rest)
@@ -72,19 +73,19 @@ def timed(read: Callable[[str], object], texts: Sequence[str]) -> dict:
 
 def a_sentence() -> dict:
     """One at a time."""
-    reader = ReviewClassifier.load("student")
+    reader = ReviewClassifier.load(READER)
     return timed(lambda text: reader.predict([text]), sentences())
 
 
 def a_long_text() -> dict:
     """One at a time."""
-    reader = ReviewClassifier.load("student")
+    reader = ReviewClassifier.load(READER)
     return timed(lambda text: reader.predict([text]), long_texts(reader)) | {"tokens": reader.model.config.max_len}
 
 
 def in_batches() -> dict:
     """All sentences, so many at once."""
-    reader, texts = ReviewClassifier.load("student"), sentences()
+    reader, texts = ReviewClassifier.load(READER), sentences()
     full = [texts[i : i + BATCH] for i in range(0, len(texts) - BATCH + 1, BATCH)]
     found = timed(reader.predict, full)
     return {key: round(value / BATCH, 2) for key, value in found.items() if key != "calls"} | {"calls": len(full),
@@ -92,14 +93,14 @@ def in_batches() -> dict:
 
 
 def the_model_alone() -> dict:
-    """The student against an encoder of its teacher's size, on equally many tokens."""
-    student = ReviewClassifier.load("student").model.eval()
+    """The reader against an encoder of its teacher's size, on equally many tokens."""
+    model = ReviewClassifier.load(READER).model.eval()
     teacher = BertClassifier(BertEncoder(BertConfig(**MINILM))).eval()
     ids = torch.arange(10, 10 + TOKENS)[None]                              # (1, tokens); which makes no difference
     mask = torch.ones_like(ids, dtype=torch.bool)
-    measured = interleaved({"ours": inference_pass(lambda: student(ids, mask)),
+    measured = interleaved({"ours": inference_pass(lambda: model(ids, mask)),
                             "other": inference_pass(lambda: teacher(ids, mask))}, TURNS)
-    return compared("reading", f"the student, {TOKENS} tokens", "an encoder of MiniLM's size", measured)
+    return compared("reading", f"the reader, {TOKENS} tokens", "an encoder of MiniLM's size", measured)
 
 
 ROWS = {"a sentence": a_sentence, "a long text": a_long_text, "in batches": in_batches, "the model alone": the_model_alone}

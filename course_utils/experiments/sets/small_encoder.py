@@ -40,7 +40,7 @@ from course_utils.pretraining import (
     MaskedTokenLoss,
     WordPieceTokenizer,
 )
-from course_utils.training import BatchOptions, EncodedReviews, MeanLoss, evaluate, fit, seed_everything
+from course_utils.training import BatchOptions, EncodedReviews, MeanLoss, evaluate, fastest_device, fit, seed_everything
 from course_utils.training.text_windows import TextWindows, joined
 
 VOCAB_SIZE, MAX_LEN, LENGTH, BATCH_SIZE = 8192, 192, 127, 64
@@ -156,7 +156,7 @@ def classify(row: Row, seed: int, state) -> dict:
     """Train a classifier, score it, and measure what its encoder still knows of hidden words."""
     data = encoded(MAX_LEN)
     seed_everything(seed)
-    whole = MaskedLanguageModel(config()) if row.start == "random" else pretrained()
+    whole = (MaskedLanguageModel(config()) if row.start == "random" else pretrained()).to(fastest_device())
     net = BertClassifier(whole.encoder)
     few = first_of(data["train"], row.number, seed)
     before = hidden_words()[1](whole)["validation_loss"] if row.start == "pretrained" else None

@@ -204,7 +204,7 @@ def logits_for(net: BertClassifier, rows: list[np.ndarray], batch_size: int = 12
     said, device = torch.zeros(len(rows), 2), next(net.parameters()).device
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for chosen in (order[i : i + batch_size] for i in range(0, len(order), batch_size)):
-        token_ids, mask = pad_batch([rows[i].tolist() for i in chosen], TEACHER_OPTIONS.pad_id,
+        token_ids, mask = pad_batch([list(map(int, rows[i])) for i in chosen], TEACHER_OPTIONS.pad_id,
                                     multiple_of=TEACHER_OPTIONS.multiple_of)
         with torch.autocast(device.type, torch.bfloat16, enabled=pretrained.precision() == "bf16"):
             said[chosen] = net(token_ids.to(device), mask.to(device)).logits.float().cpu()
@@ -261,8 +261,8 @@ def learn(model: str, seed: int, state) -> dict:
     return made
 
 
-def cautious(classifier: ReviewClassifier) -> CautiousClassifier:
-    """With the temperature of the first 300 ordinary sentences, and the threshold at which a fifth of its answers are wrong.
+def cautious(classifier: ReviewClassifier, risk: float = RISK) -> CautiousClassifier:
+    """With the temperature of the first 300 ordinary sentences, and the threshold at which `risk` of its answers are wrong.
 
     Both are rounded, the threshold downwards, so that another processor's confidence in the last sentence still reaches it.
     """
@@ -270,7 +270,7 @@ def cautious(classifier: ReviewClassifier) -> CautiousClassifier:
     logits, labels = classifier.predict(ordinary["text"])[1].log(), torch.tensor(ordinary["label"])
     temperature = round(fit_temperature(logits, labels), 3)
     confidence, found = soften(logits, temperature).max(dim=-1)
-    threshold = min(1.0, threshold_for(confidence, found == labels, RISK))                            # 1: no answers
+    threshold = min(1.0, threshold_for(confidence, found == labels, risk))                            # 1: no answers
     return CautiousClassifier(classifier, temperature, math.floor(1e4 * threshold) / 1e4)
 
 

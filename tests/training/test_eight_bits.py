@@ -1,0 +1,74 @@
+"""Matrices in 8 bits: what is written comes back within half a scale, by a model's file too; other files are refused."""
+
+import pytest
+import safetensors.torch
+import torch
+
+from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
+from course_utils.quantization_and_pruning import quantize
+from course_utils.tokenization import WordTokenizer
+from course_utils.training.eight_bits import SCALES, in_eight_bits, packed, unpacked
+from course_utils.training.saved_contents import read_tensors
+from course_utils.training.saved_models import write_model
+
+WORDS = WordTokenizer(["<pad>", "<unk>", "a", "dull", "film"])
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return SelfAttentionClassifier(ClassifierConfig(5, d_model=64, num_heads=2, d_ff=128, num_layers=1, max_len=12)).eval()
+
+
+def test_no_entry_moves_by_more_than_half_its_rows_scale_and_vectors_stay():
+    torch.manual_seed(0)
+    weights = {"matrix": torch.randn(7, 5) * torch.tensor([1e-6, 1e-3, 1, 1, 10, 1e3, 0])[:, None], "bias": torch.randn(5)}
+    found = in_eight_bits(weights)
+    scales = weights["matrix"].abs().amax(dim=1, keepdim=True) / 127
+    assert ((found["matrix"] - weights["matrix"]).abs() <= scales / 2 * 1.001).all() and found["matrix"][-1].abs().sum() == 0
+    assert torch.equal(found["bias"], weights["bias"]) and found.keys() == weights.keys()
+    assert packed(weights)["matrix"].dtype == torch.int8 and packed(weights)["matrix"].abs().max() == 127
+
+
+def test_it_rounds_as_the_extra_on_quantization_does():
+    torch.manual_seed(1)
+    weight = torch.randn(6, 9)
+    assert torch.allclose(in_eight_bits({"w": weight})["w"], quantize(weight, 8).weights(), atol=1e-6)
+
+
+def test_what_was_rounded_once_stays_as_it_is():
+    torch.manual_seed(2)
+    once = in_eight_bits({"w": torch.randn(6, 9)})
+    assert torch.allclose(in_eight_bits(once)["w"], once["w"], rtol=1e-6)
+
+
+def test_a_classifier_in_eight_bits_is_read_as_the_rounded_one(tmp_path, net):
+    write_model(tmp_path / "small", net, WORDS, {"label_names": ["negative", "positive"]}, SelfAttentionClassifier, True)
+    ReviewClassifier(net, WORDS).save(tmp_path / "whole")
+    size = {name: next((tmp_path / name).glob("weights-*")).stat().st_size for name in ("small", "whole")}
+    assert size["small"] < 0.35 * size["whole"]
+    read = ReviewClassifier.load(tmp_path / "small")
+    rounded = in_eight_bits(net.state_dict())
+    assert all(torch.equal(read.model.state_dict()[name], weight) for name, weight in rounded.items())
+    assert next(read.model.parameters()).dtype == torch.float32
+    ids, mask = read.encode(["a dull film"])
+    net.load_state_dict(rounded)
+    assert torch.equal(read.model(ids, mask).logits, net(ids, mask).logits)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda t: t.pop("w" + SCALES), "w holds whole numbers"),
+    (lambda t: t.update({"w" + SCALES: torch.ones(3)}), "w holds whole numbers"),
+    (lambda t: t.update({"w" + SCALES: torch.ones(4, dtype=torch.float64)}), "w holds whole numbers"),
+    (lambda t: t.pop("w"), "scales of no matrix"),
+    (lambda t: t.update(w=torch.ones(4, 2)), "scales of no matrix"),
+    (lambda t: t.update(v=torch.ones(2, dtype=torch.int8)), "v holds whole numbers"),
+])
+def test_what_isnt_packed_so_is_refused(change, message):
+    tensors = packed({"w": torch.randn(4, 2), "b": torch.randn(4)})
+    assert unpacked(tensors).keys() == {"w", "b"}
+    change(tensors)
+    with pytest.raises(ValueError, match=message):
+        unpacked(tensors)
+    with pytest.raises(ValueError, match=f"{message}.*copy the whole folder again"):
+        read_tensors(safetensors.torch.save(tensors))
