@@ -315,10 +315,11 @@ row "{row}" of `python -m course_utils results reader`, seed {seed}, trained in 
 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, test sentences written one by one {written:.1f}, the hand-written reviews
-{handwritten:.1f}, the first 300 ordinary sentences {ordinary:.1f}, the second 300 {ordinary_second:.1f}. Earlier students
-had been scored on these before, and we wrote both the tests and a part of what it learned from, so expect less on sentences
-of your own. `caution.json` has a temperature for its confidence, and the threshold below which it says "don't know": both
-fitted to the first 300, so that one in ten of the answers to these is wrong.
+{handwritten:.1f}, the first 300 ordinary sentences {ordinary:.1f}, the second 300 {ordinary_second:.1f}. (One in ten of the
+test sentences written one by one has a near relative among those for training.) Earlier students had been scored on the
+ordinary sentences and the hand-written reviews before, and we wrote both the tests and a part of what it learned from, so
+expect less on sentences of your own. `caution.json` has a temperature for its confidence, and the threshold below which it
+says "don't know": both fitted to the first 300, so that one in ten of the answers to these is wrong. On others, expect more.
 
 ## What it was trained on
 
@@ -326,7 +327,7 @@ fitted to the first 300, so that one in ten of the answers to these is wrong.
   https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of
   frequent word pieces.
 - The course's synthetic reviews and sentences, and its sentences written one by one (data/written).
-- Unless the row is "labels alone": for each of these texts, the mean answer of three teachers. These are all-MiniLM-L6-v2
+- For each of these texts, unless the row is "labels alone", the mean answer of three teachers. These are all-MiniLM-L6-v2
   (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
   is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
 - Its layers and word pieces began as MiniLM's.
