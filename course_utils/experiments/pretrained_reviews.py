@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,16 +40,19 @@ def kept(name: str) -> Path:
 
 
 def encoded_reviews(
-    data: dict, encode: Callable[[str], list[int]], name: str, max_len: int | None
+    data: dict, encode_all: Callable[[list[str]], Iterable[list[int]]], name: str, max_len: int | None
 ) -> dict[str, EncodedReviews]:
-    """Each split's ids and labels, cut to `max_len`, head and tail. `name` is that of the tokenizer, for the file."""
+    """Each split's ids and labels, cut to `max_len`, head and tail. `name` is that of the tokenizer, for the file.
+
+    `encode_all` gets a split's texts at once, since a library may encode them on all processor cores.
+    """
     texts = files.fingerprint([(split, len(data[split]), data[split][0]["text"]) for split in data])
     path = kept(f"{name}-{max_len}-{texts}.npz")
     if not path.exists():
         flat = {}
         for split in data:
-            rows = [np.array(truncate(encode(LINE_BREAK.sub(" ", text)), max_len, "head_tail"), dtype=np.int32)
-                    for text in data[split]["text"]]
+            ids = encode_all([LINE_BREAK.sub(" ", text) for text in data[split]["text"]])
+            rows = [np.array(truncate(row, max_len, "head_tail"), dtype=np.int32) for row in ids]
             flat |= {f"{split}_ids": np.concatenate(rows), f"{split}_ends": np.cumsum([len(row) for row in rows])}
         path.parent.mkdir(parents=True, exist_ok=True)
         with files.replacing(path) as partial, open(partial, "wb") as file:

@@ -145,11 +145,11 @@ def test_parts_of_passes_go_through_each_pass_once_and_in_its_own_order():
 def test_reviews_are_encoded_once_without_line_breaks(small):
     data, seen = {"test": made(4, 0), "train": made(3, 1)}, []
 
-    def encode(text):
-        seen.append(text)
-        return [1, 2, 3, len(text)]
+    def encode_all(texts):
+        seen.extend(texts)
+        return [[1, 2, 3, len(text)] for text in texts]
 
-    one, two = (encoded_reviews(data, encode, "x", 3) for _ in range(2))
+    one, two = (encoded_reviews(data, encode_all, "x", 3) for _ in range(2))
     assert one == two and len(seen) == 7 and not any("<br" in text for text in seen)
     assert all(len(ids) == 3 for ids in one["test"].ids + one["train"].ids)                # of four, by the limit
     few = first_of(REVIEWS, 4, 1)

@@ -95,7 +95,8 @@ def base() -> tuple[BertClassifier, WordPieceTokenizer]:
 def encoded() -> dict[str, EncodedReviews]:
     """All splits in word pieces."""
     tokenizer = base()[1]
-    return encoded_reviews(reviews(), tokenizer.encode, f"{NAME}-{fingerprint(tokenizer.vocabulary)}", MAX_LEN)
+    name = f"{NAME}-{fingerprint(tokenizer.vocabulary)}"
+    return encoded_reviews(reviews(), lambda texts: map(tokenizer.encode, texts), name, MAX_LEN)
 
 
 @functools.cache
