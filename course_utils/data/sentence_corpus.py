@@ -29,7 +29,7 @@ import numpy as np
 from course_utils.data.sentence_grammar import KINDS, Bank, Construction, Sentence, draw, is_free, load_bank
 from course_utils.files.paths import DATA
 
-__all__ = ["FOLDER", "KEPT_APART", "RUN", "SIZES", "build", "files", "runs", "words"]
+__all__ = ["FOLDER", "KEPT_APART", "RUN", "SIZES", "build", "changes", "files", "is_known", "runs", "words"]
 
 FOLDER = DATA / "sentences"
 SEED = 15

@@ -5,14 +5,13 @@ from collections import Counter
 
 import pytest
 
-from course_utils.baselines.partial_inputs import words
 from course_utils.data import load_reviews, pairs
+from course_utils.data.sentence_corpus import KEPT_APART, RUN, changes, runs, words
 from course_utils.files.paths import DATA
 
 SPLITS = ("train", "validation", "test")
 KINDS = {"plain", "negation", "contrast", "expectation", "irony", "others", "comparison"}
-TESTS = ("ordinary", "ordinary_second", "handwritten")
-RUN, NEAR = 5, 3                                        # words in a row; words to change
+NEAR = 3                                                # words to change
 
 
 def read_lines(path):
@@ -21,21 +20,6 @@ def read_lines(path):
 
 ROWS = {split: read_lines(DATA / "written" / f"{split}.jsonl") for split in SPLITS}
 EVERY = [row for split in SPLITS for row in ROWS[split]]
-
-
-def runs(found):
-    """Every `RUN` words in a row."""
-    return {tuple(found[start:start + RUN]) for start in range(len(found) - RUN + 1)}
-
-
-def changed(first, second):
-    """The least number of words to replace, insert or delete that makes one list of words the other."""
-    row = list(range(len(second) + 1))
-    for i, left in enumerate(first, 1):
-        diagonal, row[0] = row[0], i
-        for j, right in enumerate(second, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (left != right))
-    return row[-1]
 
 
 def test_the_loader_gives_three_splits():
@@ -75,13 +59,14 @@ def test_no_sentence_stands_there_twice():
     assert not twice
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", KEPT_APART)
 def test_no_sentence_is_near_one_that_is_for_testing(name):
-    tested = [words(row["text"]) for row in read_lines(DATA / f"{name}.jsonl")]
-    known = set().union(*map(runs, tested))
+    assert RUN == 5
+    texts = [row["text"] for row in read_lines(DATA / f"{name}.jsonl")]
+    tested, known = [words(text) for text in texts], set().union(*map(runs, texts))
     for row in EVERY:
         own = words(row["text"])
-        assert not runs(own) & known, row["text"]
+        assert not runs(row["text"]) & known, row["text"]
         near = [other for other in tested if abs(len(own) - len(other)) <= NEAR
-                and len(set(own) ^ set(other)) <= 2 * NEAR and changed(own, other) <= NEAR]
+                and len(set(own) ^ set(other)) <= 2 * NEAR and changes(own, other) <= NEAR]
         assert not near, (row["text"], near)

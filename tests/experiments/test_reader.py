@@ -29,14 +29,13 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(pretrained, "NAME", "minilm")
     for module in (shared, pretrained, student_texts):
         monkeypatch.setattr(module, "reviews", lambda unsupervised=False: imdb)
-    for module in (reader, student, student_texts):
+    for module in (student, student_texts):
         monkeypatch.setattr(module, "load_reviews", corpora.__getitem__)
     monkeypatch.setattr(reader, "STEPS", 9)
     monkeypatch.setattr(reader, "READS", {"imdb": 130, "reviews": 50, "sentences": 40, "written": 90, "unsupervised": 30,
                                           "cuts": 7})
     monkeypatch.setattr(reader, "TEACHER_READS", {"imdb": 30, "reviews": 40, "sentences": 90, "written": 60})
     monkeypatch.setattr(reader, "LAYERS", (0, 1))
-    monkeypatch.setattr(reader, "ROWS", {name: row._replace(layers=(0, 1)) for name, row in reader.ROWS.items()})
     for function in CACHED:
         function.cache_clear()
     yield tmp_path

@@ -1,4 +1,4 @@
-"""The course's reader: students that begin as half of their teacher, and what the sentences written for training add.
+"""The course's reader: students that begin as half of a teacher, and what the sentences written for training add.
 
 Writes data/results/reader.json, which notebook 15 shows. The teachers are all-MiniLM-L6-v2, fine-tuned on real reviews
 (IMDb), the course's reviews, its sentences, and those of data/written; three seeds, and what students learn from is the
@@ -12,7 +12,8 @@ hand-written reviews and the ordinary sentences are for testing alone.
     COURSE_MODELS=folder python -m course_utils results reader --jobs 1 [--only teacher] [--seeds 0 1 2]
 
 A student needs the answers of three teachers, which leave them in outputs/reader; make these first. All rows were made on a
-graphics card; on a processor core each takes a day or more. MiniLM and IMDb come from where `pretrained` takes them.
+graphics card; on a processor core each would take about five hours, by a trial of 25 steps. MiniLM and IMDb come from where
+`pretrained` takes them.
 """
 
 import copy
@@ -31,11 +32,23 @@ from course_utils.data import LABEL_NAMES, load_reviews
 from course_utils.distillation import NO_LABEL, DistillationLoss
 from course_utils.experiments import student_texts
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
-from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import fingerprint, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
-from course_utils.experiments.sets.student import LICENCE, cautious, facts, joined, logits_for, quick_pieces
-from course_utils.experiments.student_texts import rows_in
+from course_utils.experiments.sets.student import (
+    LICENCE,
+    TEACHER_FIT,
+    TEACHER_OPTIONS,
+    TEACHER_PARTS,
+    VALIDATED,
+    cautious,
+    facts,
+    joined,
+    logits_for,
+    quick_pieces,
+    score,
+)
+from course_utils.experiments.student_texts import UNLABELLED, rows_in
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 from course_utils.pretraining import BertClassifier, BertEncoder
@@ -45,7 +58,6 @@ from course_utils.training import (
     EncodedReviews,
     classification_loss,
     device_name,
-    evaluate,
     fastest_device,
     fit,
     seed_everything,
@@ -59,10 +71,8 @@ LABELLED = ("imdb", "reviews", "sentences", "written")  # the other two have the
 UNLABELLED_SOURCES = ("unsupervised", "cuts")
 SOURCES = (*LABELLED, *UNLABELLED_SOURCES)
 TESTED = ("imdb", "reviews", "sentences", "written", "handwritten", "ordinary", "ordinary_second")
-CUTS, UNLABELLED, VALIDATED = 4, 30_000, 400            # sentences of a review, at most; reviews; texts of each source
-TEACHER_OPTIONS = BatchOptions(batch_size=32, max_len=256, multiple_of=16)
+CUTS = 4                                                # sentences cut out of a review, at most
 TEACHER_READS = {"imdb": 45_000, "reviews": 32_000, "sentences": 54_000, "written": 20_000}   # texts of each source
-TEACHER_PARTS, TEACHER_FIT = 8, {"learning_rate": 5e-5, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
 PIECES, LAYERS = 16_000, (1, 3, 5)
 OPTIONS = BatchOptions(batch_size=64, max_len=192, multiple_of=16)
 READS = {"imdb": 67_500, "reviews": 30_000, "sentences": 54_000, "written": 30_000, "unsupervised": 30_000, "cuts": 198_000}
@@ -72,11 +82,10 @@ WITHOUT = " without written sentences"
 
 
 class Row(NamedTuple):
-    """A student: whether the teachers' logits come with its texts, which sources it reads, and what it begins as."""
+    """A student: whether the teachers' logits come with its texts, and which sources it reads."""
 
     taught: bool = True
     sources: tuple[str, ...] = SOURCES
-    layers: tuple[int, ...] = LAYERS                    # of MiniLM
 
 
 TEACHER = {name: tuple(sources) for name, sources in
@@ -107,7 +116,7 @@ def describe(model: str) -> dict:
     if model in TEACHER:
         return {"sources": list(TEACHER[model])}
     row = ROWS[model]
-    return {"taught": row.taught, "sources": list(row.sources), "layers": list(row.layers)}
+    return {"taught": row.taught, "sources": list(row.sources), "layers": list(LAYERS)}
 
 
 def run(model: str, seed: int, state) -> dict:
@@ -237,7 +246,7 @@ def learn(model: str, seed: int, state) -> dict:
     """Train one student, round it, keep it, and score it."""
     row = ROWS[model]
     seed_everything(seed)
-    net = begin(row.layers).to(fastest_device())
+    net = begin(LAYERS).to(fastest_device())
     rows = to_read(READS, row.sources)
     texts, loss_of = joined([chosen(source, "train", "student", some) for source, some in rows.items()]), classification_loss
     if row.taught:
@@ -269,7 +278,7 @@ def accompany(folder, model: str, seed: int, made: dict, device: str) -> None:
 
 
 def begin(layers: tuple[int, ...]) -> SelfAttentionClassifier:
-    """Notebook 08's classifier with three of MiniLM's layers.
+    """Notebook 08's classifier with some of MiniLM's layers.
 
     BERT normalises the sum of a token's vector, its position's and a type's; 08's classifier only adds them. So each is
     normalised beforehand, by itself: what that changes, training has to mend. The pooling's query is zero at first, which
@@ -278,7 +287,7 @@ def begin(layers: tuple[int, ...]) -> SelfAttentionClassifier:
     encoder, pieces = pretrained.base()[0], reader_pieces()
     net = SelfAttentionClassifier(ClassifierConfig(
         pieces.vocab_size, d_model=encoder.config.d_model, num_heads=encoder.config.num_heads, d_ff=encoder.config.d_ff,
-        num_layers=len(LAYERS), max_len=OPTIONS.max_len, positions="learned", norm_first=False, dropout=0.1,
+        num_layers=len(layers), max_len=OPTIONS.max_len, positions="learned", norm_first=False, dropout=0.1,
         embedding_std=0.02, pad_id=pieces.pad_id, unk_id=pieces.unk_id))
     with torch.no_grad():
         net.pooling.query.zero_()
@@ -344,17 +353,9 @@ code and its texts. IMDb's reviews belong to those who wrote them; the data set 
 
 
 def scored(net, options: BatchOptions, reader: str, sources: tuple[str, ...] = TESTED) -> dict:
-    """Accuracy on every source's test texts, by kind where there are kinds; which were judged right, and how surely."""
-    result = {}
-    for source in sources:
-        texts = chosen(source, "test", reader, range(len(labels_of(source, "test"))))
-        answers = evaluate(net, texts, options)
-        kinds = {} if source == "imdb" else {"kind": list(load_reviews(source)["test"]["kind"])}
-        right = "".join(str(int(guess == label)) for guess, label in zip(answers.predictions, texts.labels, strict=True))
-        sure = answers.probabilities.max(dim=-1).values
-        result[source] = {**scores(answers.predictions, texts.labels, **kinds), "right": f"{int('1' + right, 2):x}",
-                          "loss": round(answers.loss, 4), "confidence": round(float(sure.mean()), 4)}
-    return result
+    """What `student.score` says of these sources' test texts."""
+    return {source: score(net, options, source, chosen(source, "test", reader, range(len(labels_of(source, "test")))))
+            for source in sources}
 
 
 def line(runs: list[dict]) -> str:

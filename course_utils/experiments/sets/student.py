@@ -348,18 +348,20 @@ def facts(net, result, steps: int, tokens: int) -> dict:
 
 
 def scored(net, options: BatchOptions, encode) -> dict:
-    """Accuracy on every source's test texts, by kind where there are kinds; which were judged right, and how surely."""
-    result = {}
-    for source in (*TESTED, KEPT_BACK):
-        labels = labels_of(source, "test")
-        texts = EncodedReviews([encode(text) for text in texts_of(source, "test")], labels)
-        answers = evaluate(net, texts, options)
-        kinds = {} if source == "imdb" else {"kind": list(load_reviews(source)["test"]["kind"])}
-        right = "".join(str(int(guess == label)) for guess, label in zip(answers.predictions, labels, strict=True))
-        sure = answers.probabilities.max(dim=-1).values
-        result[source] = {**scores(answers.predictions, labels, **kinds), "right": f"{int('1' + right, 2):x}",
-                          "loss": round(answers.loss, 4), "confidence": round(float(sure.mean()), 4)}
-    return result
+    """What `score` says of every source's test texts."""
+    return {source: score(net, options, source, EncodedReviews([encode(text) for text in texts_of(source, "test")],
+                                                               labels_of(source, "test")))
+            for source in (*TESTED, KEPT_BACK)}
+
+
+def score(net, options: BatchOptions, source: str, texts: EncodedReviews) -> dict:
+    """Accuracy on a source's test texts, by kind where there are kinds; which were judged right, and how surely."""
+    answers = evaluate(net, texts, options)
+    kinds = {} if source == "imdb" else {"kind": list(load_reviews(source)["test"]["kind"])}
+    right = "".join(str(int(guess == label)) for guess, label in zip(answers.predictions, texts.labels, strict=True))
+    sure = answers.probabilities.max(dim=-1).values
+    return {**scores(answers.predictions, texts.labels, **kinds), "right": f"{int('1' + right, 2):x}",
+            "loss": round(answers.loss, 4), "confidence": round(float(sure.mean()), 4)}
 
 
 def line(runs: list[dict]) -> str:
