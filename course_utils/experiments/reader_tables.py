@@ -34,10 +34,11 @@ at their full width and its 16,000 most needed word pieces. It learns for {steps
 (MiniLM, {teacher_steps:,} steps), and is then rounded to 8 bits a weight, which moved no accuracy on IMDb or the ordinary
 sentences by more than {rounding:.1f} points. New among its texts are sentences written one by one for training; rows
 *without* them read more of the rest instead, as did their teachers. *Labels alone* had no teachers, and so none of the texts
-without labels. All students made equally many steps. The ordinary sentences and the hand-written reviews were for testing
-alone. But these numbers aren't a first look: earlier students had been scored on both sets, and their weak kinds were known
-when the new sentences were written, by the same authors as the tests though without reading them. So a stranger's sentences
-may well be harder."""
+without labels. Students *from random numbers* are as large, and train at the same rate, which may not suit them best; their
+three teachers are the same trainings, run again. All students made equally many steps. The ordinary sentences and the
+hand-written reviews were for testing alone. But these numbers aren't a first look: earlier students had been scored on both
+sets, and their weak kinds were known when the new sentences were written, by the same authors as the tests though without
+reading them. So a stranger's sentences may well be harder."""
 BY_KIND = "By what makes a sentence hard, as above:"
 WRITTEN_BY_HAND = "The same for the hand-written reviews, whose kinds are those of the course's reviews:"
 PARTS = """\

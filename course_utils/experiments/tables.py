@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.data import load_reviews, pairs
+from course_utils.experiments.code_tables import code_parts, completing_parts
 from course_utils.experiments.course_translation_table import translators_table, translators_words
 from course_utils.experiments.fine_tuning_table import fine_tuning_table, fine_tuning_words, labels_table, labels_words
 from course_utils.experiments.reader_tables import reader_parts
@@ -89,53 +90,6 @@ def speed_table(rows: list[dict]) -> str:
         lines.append(f"| {row['what']} | {row['against']} | {row['ratio']:.2f} | {low:.2f} to {high:.2f} | "
                      f"{row['ours_ms']:.0f} against {row['other_ms']:.0f} | {memory} |")
     return "\n".join(lines)
-
-
-def code_table(runs: list[dict]) -> str:
-    """Bits per byte of code as a Markdown table: the mean over seeds, and with one seed the interval over modules."""
-    lines = ["| what predicts | seeds | standard library | this repository |", "|---" * 4 + "|"]
-    for model, same in by_model(runs).items():
-        if "overall" in same[0]["test"]:
-            lines.append(f"| {model} | {len(same)} | {_bits(same, 'test')} | {_bits(same, 'repository')} |")
-    return "\n".join(lines)
-
-
-def language_models_table(runs: list[dict]) -> str:
-    """Bits per byte of the networks trained on code as a Markdown table, seed by seed, with what they cost."""
-    lines = ["| model | standard library, seed by seed | mean | parameters | million tokens read | minutes |",
-             "|---" * 6 + "|"]
-    for model, same in by_model(runs).items():
-        each = [run["test"]["overall"] for run in same]
-        lines.append(f"| {model} | {', '.join(f'{bits:.3f}' for bits in each)} | {sum(each) / len(each):.3f} | "
-                     f"{same[0]['parameters']:,} | {same[0]['tokens'] / 1e6:.1f} | {_quickest(same) / 60:.0f} |")
-    return "\n".join(lines)
-
-
-def _bits(runs: list[dict], split: str) -> str:
-    scored = [run[split] for run in runs if split in run]
-    if not scored:
-        return ""
-    mean = f"{sum(one['overall'] for one in scored) / len(scored):.3f}"
-    around = scored[0].get("interval") if len(scored) == 1 else None
-    return "{} ({:.3f} to {:.3f})".format(mean, *around) if around else mean
-
-
-def names_table(runs: list[dict]) -> str:
-    """Names that were completed as a Markdown table: in per cent, first and among the first five, by characters typed."""
-    heads = [f"{top}, {typed} typed" for typed in (1, 2) for top in ("first", "in five")]
-    lines = [f"| names of | by | names | {' | '.join(heads)} | new names: {heads[-1]} |", "|---" * 8 + "|"]
-    for split, called in (("test", "the standard library"), ("repository", "this repository")):
-        for model, same in by_model(runs).items():
-            if "names" in same[0].get(split, {}):
-                scored = same[0][split]["names"]
-                cells = [_of_names(scored[typed]["all"][top]) for typed in "12" for top in ("top 1", "top 5")]
-                lines.append(f"| {called} | {model} | {scored['1']['all']['names']:,} | {' | '.join(cells)} | "
-                             f"{_of_names(scored['2']['new']['top 5'])} |")
-    return "\n".join(lines)
-
-
-def _of_names(figure: list[float]) -> str:
-    return "{:.1f} ({:.1f} to {:.1f})".format(*(100 * number for number in figure)) if figure else ""
 
 
 def context_table(runs: list[dict], kind: str | None = None, count: str = "accuracy") -> str:
@@ -221,16 +175,7 @@ def results_page(folder: Path = FOLDER) -> str:
         parts += ["## How many labels", labels_words(by_labels), labels_table(by_labels)]
     parts += reader_parts(*(read_runs(name, folder) for name in (
         "which_data", "student", "partial_inputs", "reader_speed", "reader")))
-    code = read_runs("code_baselines", folder)
-    if code:
-        parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]
-    networks = read_runs("language_model", folder)
-    if networks:
-        parts += ["## Code, with a neural network", NETWORKS, language_models_table(networks)]
-    elsewhere = read_runs("code_elsewhere", folder)
-    if code and networks and elsewhere:
-        parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
-                  AFTER_ELSEWHERE, names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
+    parts += code_parts(folder)
     recurrent = read_runs("recurrent_attention", folder)
     if recurrent:
         others = [read_runs(name, folder) for name in ("luong_variants", "translation")]
@@ -243,107 +188,9 @@ def results_page(folder: Path = FOLDER) -> str:
     if (folder / "speed.json").exists():
         measured = json.loads((folder / "speed.json").read_text(encoding="utf-8"))
         parts += ["## Speed", SPEED.format(**measured["machine"]), speed_table(measured["rows"]), AFTER_SPEED]
-    completing = read_runs("completion_speed", folder)
-    if completing:
-        parts += ["## Speed of the code model", completing_words(completing), completing_table(completing)]
+    parts += completing_parts(folder)
     return "\n\n".join(parts) + "\n"
 
-
-def code_words(runs: list[dict]) -> str:
-    """What stands before the tables of code, with the versions and sizes that their file names."""
-    test, repository = runs[0]["test"], runs[0]["repository"]
-    return CODE.format(python=runs[0]["python"], modules=test["files"], size=test["bytes"] / 1e6, files=repository["files"],
-                       repository=repository["bytes"] / 1e6, commit=runs[0]["commit"][:12])
-
-
-def elsewhere_words(runs: list[dict]) -> str:
-    """What stands before the tables of code elsewhere, with the commit and the size that their file names."""
-    repository = runs[0]["repository"]
-    return ELSEWHERE.format(commit=runs[0]["commit"][:12], files=repository["files"], size=repository["bytes"] / 1e6)
-
-
-def elsewhere_table(baselines: list[dict], networks: list[dict], elsewhere: list[dict]) -> str:
-    """Bits per byte of the library's held-out modules and of this repository, as a Markdown table, seed by seed."""
-    lines = ["| what predicts | standard library | this repository |", "|---" * 3 + "|"]
-    for model, same in by_model(elsewhere).items():
-        trained = {run["seed"]: run["test"]["overall"] for run in by_model(networks)[model]}
-        cells = [", ".join(f"{bits:.3f}" for bits in each)
-                 for each in ([trained[run["seed"]] for run in same], [run["repository"]["overall"] for run in same])]
-        lines.append(f"| the language model, seeds: {len(same)} | {' | '.join(cells)} |")
-    for model, [run] in by_model(baselines).items():
-        if model.startswith("xz") or "5" in model:
-            lines.append(f"| {model} | {_bits([run], 'test')} | {_bits([run], 'repository')} |")
-    return "\n".join(lines)
-
-
-def elsewhere_names(baselines: list[dict], completion: list[dict], elsewhere: list[dict]) -> list[dict]:
-    """Rows for `names_table`: the nearest words of the file, the first seed's model, and both together."""
-    words = [{**run, "model": "words of the file, nearest first"} for run in baselines if "nearest" in run["model"]]
-    first = [run for runs in (completion, elsewhere) for run in runs if run["seed"] == 0]
-    parts = list(first[0]["test"]["names"])
-    return words + [{"model": part, "order": 0, "seed": 0, **{split: {"names": run[split]["names"][part]}
-                     for run in first for split in ("test", "repository") if split in run}} for part in parts]
-
-
-def completing_words(runs: list[dict]) -> str:
-    """What stands before the table of the code model's speed, with the figures of its file."""
-    measured = {run["model"]: run["measured"] for run in runs}
-    tab = {f"{kind}_{part}": value for kind, times in measured["Tab"].items() for part, value in times.items()}
-    low, high = measured["writing"]["spread"]
-    processor = runs[0]["machine"]["processor"]
-    return COMPLETING.format(processor=processor, ratio=measured["writing"]["ratio"], low=low, high=high, **tab)
-
-
-def completing_table(runs: list[dict]) -> str:
-    """What one more token costs after shorter and longer texts, in milliseconds, as a Markdown table."""
-    [arms] = [run["measured"] for run in runs if run["model"] == "one more token"]
-    lengths = list(next(iter(arms.values())))
-    lines = ["| one more token, in milliseconds, after | " + " | ".join(f"{length} tokens" for length in lengths) + " |",
-             "|---" * (1 + len(lengths)) + "|"]
-    for arm, times in arms.items():
-        lines.append(f"| {arm} | " + " | ".join(f"{times[length]:.1f}" for length in lengths) + " |")
-    return "\n".join(lines)
-
-
-CODE = """\
-Bits for each byte of source code that nothing was counted on: the {modules} test modules of Python {python}'s standard
-library ({size:.2f} MB), and this repository's `course_utils` as it was at the commit `{commit}` ({files} files,
-{repository:.2f} MB). Fewer are better. In brackets: 95 % intervals from resampling modules.
-
-- **xz** compresses all modules in one row. *Primed*, it has seen the training modules (7.8 MB), and what they cost isn't
-  counted.
-- **n-grams** predict a token from the ones before it, with modified Kneser–Ney smoothing, counted on the training modules,
-  with the 4,096 byte pairs of the course's language model. The counts don't change while they read a module, whereas xz
-  learns from what it has just read."""
-
-AFTER_CODE = """\
-And this is how often an editor without a model has the right name first, or among its first five, after one character and
-after two: 2,000 names of four characters or more, drawn at random, everything before the cursor known. It suggests the
-file's own words, then Python's. In per cent; the last column has only names that the file doesn't contain before."""
-
-NETWORKS = """\
-The same modules, read by networks that were trained on the training modules for the same number of steps, on one processor
-core, in windows of 512 tokens: the language model of notebook [13](13_language_model.ipynb), and others of the same size.
-The third changes the first's positions and GELU to GPT-2's and keeps its training: nanoGPT's own recipe hasn't been run
-here. Only the last row, of one seed, took more steps: an LSTM's are quicker, and in the minutes that attention took it could
-read the modules ten times instead of six.
-The LSTM's state goes through a whole module; attention sees at most 512 tokens. A seed moves attention's row by up to a
-tenth of a bit, more than many a published table calls an improvement, and the LSTM's by less than a hundredth. The
-minutes are those of a row's quickest run and were taken on two kinds of processor, so they're a rough guide."""
-
-ELSEWHERE = """\
-The language model learned from one library. Here it reads code that it never saw and that other habits shaped: this
-repository's `course_utils` at the commit `{commit}`, {files} files with {size:.2f} MB. Again in bits per byte, the model's
-seed by seed."""
-
-AFTER_ELSEWHERE = """\
-On the library's held-out modules the model needs the fewest bits, on every seed. On this repository it needs fewer than the
-n-grams and than xz on each file by itself, but more than xz on all files joined, which has read the other files of the same
-package. So what it learned from one library carries over in part only.
-
-And the names, by the first seed: in per cent, with intervals over modules. Merged with the words of the file, the model is
-ahead of these words alone in three of four columns on the library's modules, and on this repository in one of four. Names
-that a file doesn't contain yet are where it helps on both."""
 
 BETTER = """\
 What we tried in order to get more out of IMDb's labels without pretrained weights, and what it cost in processor seconds
@@ -376,14 +223,6 @@ AFTER_SPEED = """\
   out fused attention on a CPU. Ours groups reviews of similar length and leaves the weights alone. Most of that lead is a
   design decision, and none of it is a faster block: with the same batches and the same dropout there's hardly any lead.
 - On this processor **bfloat16** is slower than float32, and the library's **word tokenizer** is faster than ours."""
-
-COMPLETING = """\
-The language model of notebook [13](13_language_model.ipynb), 1.3 million parameters, on one core ({processor}), one text at
-a time. With the key/value cache it writes 511 tokens after the first {ratio:.1f} times as fast as without it (middle half
-of the repetitions: {low:.1f} to {high:.1f}). The Tab key's suggestions, five names and a line at 256 tokens of context, take
-{warm_median:.0f} milliseconds when the text before them has been read (95th percentile {warm_p95:.0f}, of {warm_calls}
-calls), and {cold_median:.0f} when it hasn't (95th percentile {cold_p95:.0f}, of {cold_calls}). Loading the model, once a
-session, isn't counted."""
 
 
 def update_pages(readme: Path = ROOT / "README.md", page: Path = ROOT / "notebooks" / "results.md") -> None:

@@ -8,10 +8,11 @@ import pytest
 from course_utils.data.standard_library import library_fingerprint, made_with
 from course_utils.experiments import code_data
 from course_utils.experiments.code_scores import xz_bits
+from course_utils.experiments.code_tables import code_table, code_words, names_table
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import code_baselines as baselines
 from course_utils.experiments.sets import find_set
-from course_utils.experiments.tables import code_table, code_words, names_table, results_page
+from course_utils.experiments.tables import results_page
 from course_utils.tokenization import BPETokenizer
 
 SOURCE = "def {0}(value):\n    total = value + {1}\n    return {0}_total(total, value)\n"

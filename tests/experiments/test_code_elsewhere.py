@@ -10,17 +10,17 @@ from course_utils.baselines import words_in_file
 from course_utils.experiments import code_data
 from course_utils.experiments.code_names import combined, draw_names, ranks_of
 from course_utils.experiments.code_scores import token_nats
-from course_utils.experiments.results import by_model, read_runs
-from course_utils.experiments.sets import code_baselines, code_completion, find_set, language_model
-from course_utils.experiments.sets import code_elsewhere as elsewhere
-from course_utils.experiments.tables import (
+from course_utils.experiments.code_tables import (
     AFTER_ELSEWHERE,
     elsewhere_names,
     elsewhere_table,
     elsewhere_words,
     names_table,
-    results_page,
 )
+from course_utils.experiments.results import by_model, read_runs
+from course_utils.experiments.sets import code_baselines, code_completion, find_set, language_model
+from course_utils.experiments.sets import code_elsewhere as elsewhere
+from course_utils.experiments.tables import results_page
 
 TEXT = "".join(CODE)
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from small_code_models import transformer
 
+from course_utils.experiments.code_tables import completing_table, completing_words
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import completion_speed as speed
-from course_utils.experiments.tables import completing_table, completing_words
 
 
 def test_one_more_token_reads_one_with_the_cache_and_all_without_it(monkeypatch):

@@ -4,7 +4,9 @@ Writes data/results/completion_speed.json. 'writing': from 1 token to 512, one t
 without it, in turn; the ratio of their processor times, its median and its middle half. 'one more token': processor
 milliseconds for the next token after texts of growing length, with the cache and without it. 'Tab': milliseconds by the
 clock of what the Tab key asks for (five names and a line) at 256 tokens of context, warm after one or two more characters,
-and cold, the first time. Run it on a machine that does nothing else. The text is this repository's.
+and cold, the first time. 'a training step': processor milliseconds of one step of networks of the set `language_model`, in
+turn, and how many of them take as long as one of attention's. Run it on a machine that does nothing else. The text is this
+repository's.
 
     python -m course_utils results completion_speed --seeds 0 --jobs 1
 """
@@ -18,6 +20,7 @@ import torch
 from course_utils.completion import CodeCompleter
 from course_utils.experiments.results import fingerprint
 from course_utils.experiments.runner import ResultSet
+from course_utils.experiments.sets import language_model
 from course_utils.experiments.timing import interleaved, machine
 from course_utils.experiments.timing import row as compared
 from course_utils.files.paths import ROOT
@@ -96,7 +99,33 @@ def tab() -> dict:
                    "calls": len(found)} for kind, found in times.items()}
 
 
-ROWS = {"writing": writing, "Tab": tab, "one more token": one_more_token}
+def training_step() -> dict:
+    """Milliseconds of a step as `language_model` makes it, and how many times as long attention's takes."""
+    shape = (language_model.BATCH_SIZE, language_model.LENGTH + 1)
+    ids = torch.randint(1, language_model.VOCAB_SIZE, shape, generator=torch.Generator().manual_seed(0))
+
+    def step_of(row: str):
+        torch.manual_seed(0)
+        net = language_model.network(row)
+        optimizer = torch.optim.AdamW(net.parameters(), fused=True)
+
+        def step():
+            with torch.autocast("cpu", torch.bfloat16):
+                loss, _ = language_model.next_token_loss(net, ids)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return step
+
+    measured = interleaved({row: step_of(row) for row in STEPS}, TURNS)
+    found = {row: {"ms": round(1000 * statistics.median(times))} for row, times in measured.items()}
+    for row, times in measured.items():
+        found[row]["ratio"] = round(statistics.median(ours / its for ours, its in zip(measured["attention"], times)), 3)
+    return found
+
+
+STEPS = ("attention", "LSTM", "nanoGPT's recipe, as many minutes")
+ROWS = {"writing": writing, "Tab": tab, "one more token": one_more_token, "a training step": training_step}
 
 
 def run(model: str, seed: int, state) -> dict:

@@ -4,6 +4,12 @@ Writes data/results/language_model.json: bits per byte on modules of the standar
 the sources of the Python that runs, which must be the version of data/standard_library.json. Each run keeps its model in
 outputs/models; the committed ones are copied to data/checkpoints, seed 0 as `code`.
 
+"nanoGPT's recipe" is what that repository's config/train_shakespeare_char.py says for small models
+(https://github.com/karpathy/nanoGPT): learned positions, erf GELU, GPT-2's initial numbers, decay on matrices alone, 100
+steps of warm-up to a rate of 0.001, the second moment over about 100 steps; and no dropout, as its README has it for a
+processor. Biases are kept, and the rate falls to zero instead of a tenth. Another row takes our rate instead. Both make a
+seventh more steps than the first row, since theirs are quicker: see 'a training step' in the set `completion_speed`.
+
     python -m course_utils results language_model [--seeds 0 1 2]
 """
 
@@ -25,11 +31,15 @@ from course_utils.training.saved_models import write_model
 LENGTH, BATCH_SIZE, STRIDE = 512, 8, 256
 MODEL = {"d_model": 128, "num_heads": 4, "d_ff": 512, "num_layers": 4, "max_len": LENGTH}
 FIT = {"epochs": 6, "learning_rate": 3e-3, "weight_decay": 0.1, "warmup": 0.05, "clip": 1.0, "precision": "bf16"}
+ADDED = ("output_projection.weight", "contract.weight")  # what is added to the residual stream comes from these
+NANOGPT = {"positions": "learned", "d_ff": 448, "recipe": "nanoGPT", "epochs": 7}
 ROWS = {                                                # as many parameters as the first row has, to 0.2 %, and equal steps,
-                                                        # but for the last, which takes as long as attention and more steps
+                                                        # but for those that take as many minutes as attention, in more steps
     "attention": {}, "LSTM": {"network": "LSTM", "d_hidden": 371, "num_layers": 1},
     "GPT-2's learned positions, GELU by tanh": {"positions": "learned", "activation": "gelu_tanh", "d_ff": 448},
     "LSTM, as many minutes": {"network": "LSTM", "d_hidden": 371, "num_layers": 1, "epochs": 10},
+    "nanoGPT's recipe, as many minutes": {**NANOGPT, "learning_rate": 1e-3, "warmup": 100 / 3640},
+    "nanoGPT's recipe at our rate, as many minutes": NANOGPT,
 }
 
 
@@ -55,7 +65,8 @@ def run(model: str, seed: int, state) -> dict:
     net = network(model)
     validation = MeanLoss(code_windows("validation", LENGTH, BATCH_SIZE), next_token_loss)
     result = fit(net, code_windows("train", LENGTH, BATCH_SIZE), validation, loss_of=next_token_loss, checkpoint=state,
-                 seed=seed, progress=False, **fit_options(model))
+                 seed=seed, progress=False, groups=nanogpt_groups if "recipe" in ROWS[model] else None,
+                 **fit_options(model))
     if isinstance(net, LanguageModel):
         write_model(output_folder() / "models" / f"{model.split()[0]}-seed-{seed}", net, code_tokenizer(), {}, LanguageModel)
     steps = len(code_windows("train", LENGTH, BATCH_SIZE))
@@ -77,7 +88,27 @@ def network(model: str) -> nn.Module:
     change = {name: value for name, value in ROWS[model].items() if name not in FIT}
     if change.pop("network", "") == "LSTM":
         return RecurrentLanguageModel(VOCAB_SIZE, d_model=MODEL["d_model"], **change)
-    return LanguageModel(LanguageModelConfig(VOCAB_SIZE, **MODEL | change))
+    recipe = change.pop("recipe", "")
+    net = LanguageModel(LanguageModelConfig(VOCAB_SIZE, **MODEL | change))
+    return begin_as_gpt2(net) if recipe else net
+
+
+def begin_as_gpt2(net: LanguageModel) -> LanguageModel:
+    """GPT-2's initial numbers: normal with a spread of 0.02, less in what is added to the residual stream; biases zero."""
+    for name, parameter in net.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+        elif parameter.dim() > 1:
+            added = name.endswith(ADDED)
+            nn.init.normal_(parameter, std=0.02 / (2 * net.config.num_layers) ** 0.5 if added else 0.02)
+    return net
+
+
+def nanogpt_groups(net: nn.Module) -> list[dict]:
+    """Parameters for `fit`: decay for the matrices alone, and a second moment that forgets ten times as fast."""
+    matrices = [parameter for parameter in net.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in net.parameters() if parameter.dim() <= 1]
+    return [{"params": matrices, "betas": (0.9, 0.99)}, {"params": others, "betas": (0.9, 0.99), "weight_decay": 0.0}]
 
 
 def scores(net: nn.Module, split: str) -> dict:

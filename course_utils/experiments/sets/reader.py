@@ -4,10 +4,12 @@ Writes data/results/reader.json, which notebook 15 shows. The teachers are all-M
 (IMDb), the course's reviews, its sentences, and those of data/written; three seeds, and what students learn from is the
 mean of their logits. A second trio reads the first three alone, for equally many steps. A student is notebook 08's
 classifier with three layers of the teacher's width. It begins with MiniLM's second, fourth and sixth layer, the vectors of
-the 16,000 word pieces that its texts need most, and equal weights in pooling (`begin`). All students read the same texts for
-equally many steps, but for the row without the written sentences. What is kept and scored is rounded to 8 bits a weight. The
-part of the training whose weights are kept is chosen on validation texts, and so is the seed that comes with the course; the
-hand-written reviews and the ordinary sentences are for testing alone.
+the 16,000 word pieces that its texts need most, and equal weights in pooling (`begin`). Students that are taught read all
+sources, those of labels alone the ones with labels, and rows without the written sentences more of the rest; all make
+equally many steps. Rows "from random numbers" have nothing of MiniLM but its word pieces, and train at the same rate; the
+teachers of one of them are the same trio, trained again. What is kept and scored is rounded to 8 bits a weight. The part of
+the training whose weights are kept is chosen on validation texts, and so is the seed that comes with the course; the hand-
+written reviews and the ordinary sentences are for testing alone.
 
     COURSE_MODELS=folder python -m course_utils results reader --jobs 1 [--only teacher] [--seeds 0 1 2]
 
@@ -82,10 +84,11 @@ WITHOUT = " without written sentences"
 
 
 class Row(NamedTuple):
-    """A student: whether the teachers' logits come with its texts, and which sources it reads."""
+    """A student: whether the teachers' logits come with its texts, which sources it reads, and from what it begins."""
 
     taught: bool = True
     sources: tuple[str, ...] = SOURCES
+    start: str = "half of MiniLM"                       # or "random numbers"
 
 
 TEACHER = {name: tuple(sources) for name, sources in
@@ -94,6 +97,9 @@ ROWS = {
     "reader": Row(),
     f"reader{WITHOUT}": Row(sources=tuple(source for source in SOURCES if source != "written")),
     "labels alone": Row(taught=False, sources=LABELLED),
+    f"labels alone{WITHOUT}": Row(taught=False, sources=LABELLED[:-1]),
+    "reader, from random numbers": Row(start="random numbers"),
+    "labels alone, from random numbers": Row(taught=False, sources=LABELLED, start="random numbers"),
 }
 
 
@@ -116,7 +122,8 @@ def describe(model: str) -> dict:
     if model in TEACHER:
         return {"sources": list(TEACHER[model])}
     row = ROWS[model]
-    return {"taught": row.taught, "sources": list(row.sources), "layers": list(LAYERS)}
+    return {"taught": row.taught, "sources": list(row.sources),
+            "layers": list(LAYERS) if row.start == Row().start else row.start}
 
 
 def run(model: str, seed: int, state) -> dict:
@@ -246,7 +253,7 @@ def learn(model: str, seed: int, state) -> dict:
     """Train one student, round it, keep it, and score it."""
     row = ROWS[model]
     seed_everything(seed)
-    net = begin(LAYERS).to(fastest_device())
+    net = (begin if row.start == Row().start else from_random_numbers)(LAYERS).to(fastest_device())
     rows = to_read(READS, row.sources)
     texts, loss_of = joined([chosen(source, "train", "student", some) for source, some in rows.items()]), classification_loss
     if row.taught:
@@ -284,11 +291,7 @@ def begin(layers: tuple[int, ...]) -> SelfAttentionClassifier:
     normalised beforehand, by itself: what that changes, training has to mend. The pooling's query is zero at first, which
     weighs all tokens equally, as the teacher does.
     """
-    encoder, pieces = pretrained.base()[0], reader_pieces()
-    net = SelfAttentionClassifier(ClassifierConfig(
-        pieces.vocab_size, d_model=encoder.config.d_model, num_heads=encoder.config.num_heads, d_ff=encoder.config.d_ff,
-        num_layers=len(layers), max_len=OPTIONS.max_len, positions="learned", norm_first=False, dropout=0.1,
-        embedding_std=0.02, pad_id=pieces.pad_id, unk_id=pieces.unk_id))
+    encoder, pieces, net = pretrained.base()[0], reader_pieces(), from_random_numbers(layers)
     with torch.no_grad():
         net.pooling.query.zero_()
         words, places = first_vectors(encoder, pieces)
@@ -297,6 +300,15 @@ def begin(layers: tuple[int, ...]) -> SelfAttentionClassifier:
     for block, layer in zip(net.encoder.blocks, layers, strict=True):
         block.load_state_dict(encoder.encoder.blocks[layer].state_dict())
     return net
+
+
+def from_random_numbers(layers: tuple[int, ...]) -> SelfAttentionClassifier:
+    """The same classifier with as many layers, and nothing of MiniLM but its word pieces."""
+    config, pieces = pretrained.base()[0].config, reader_pieces()
+    return SelfAttentionClassifier(ClassifierConfig(
+        pieces.vocab_size, d_model=config.d_model, num_heads=config.num_heads, d_ff=config.d_ff,
+        num_layers=len(layers), max_len=OPTIONS.max_len, positions="learned", norm_first=False, dropout=0.1,
+        embedding_std=0.02, pad_id=pieces.pad_id, unk_id=pieces.unk_id))
 
 
 def first_vectors(encoder: BertEncoder, pieces: SavedWordPieces) -> tuple[torch.Tensor, torch.Tensor]:

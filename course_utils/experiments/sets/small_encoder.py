@@ -1,14 +1,18 @@
 """An encoder of the course's own, pretrained on IMDb's texts: a set of runs for course_utils/experiments/command.py.
 
-Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words in
-the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts; it keeps
-the model in outputs/pretrained. The other rows train a classifier on it, or on an encoder of the same sizes that starts from
-random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on
-hidden words in the validation texts, before and after. IMDb comes from the hub, or from the folder that COURSE_DATA names.
+Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words
+in the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts, in
+six passes; "pretraining, two passes" ends where the loss has just begun to leave what the frequencies of words alone give.
+Both keep their model in outputs/pretrained. The other rows train a classifier on one of them, or on an encoder of the same
+sizes that starts from random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has
+forgotten: its loss on hidden words in the validation texts, before and after. There is one pretraining of each length, so
+the seeds are those of the classifiers alone. IMDb comes from the hub, or from the folder that COURSE_DATA names.
 
     python -m course_utils results small_encoder --jobs 1 [--only pretraining] [--seeds 0 1 2]
 
-The classifiers need `pretraining` (its first seed) first. A run writes its state after each part and goes on from there.
+The classifiers need the pretrainings (of the first seed) first; together these took eight minutes on a graphics card, and
+would take some ten hours on a processor core, by a trial of one part. A run writes its state after each part and goes on
+from there.
 COURSE_PRECISION=bf16 trains in bf16.
 """
 
@@ -45,23 +49,25 @@ from course_utils.training.text_windows import TextWindows, joined
 
 VOCAB_SIZE, MAX_LEN, LENGTH, BATCH_SIZE = 8192, 192, 127, 64
 MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=4, max_len=MAX_LEN, dropout=0.1, attention_dropout=0.0)
-PASSES, PARTS = 2, 8                                    # over all 72,500 texts; a pass is kept in so many parts
+PARTS = 8                                               # a pass over all 72,500 texts is kept in so many
 PRETRAINING = dict(learning_rate=1e-3, weight_decay=0.01, warmup=0.05)
 OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
 STEPS, CHECKS = 1408, 4                                 # of every classifier: two passes over 22,500 reviews
 FIRST = "pretraining"
+PASSES = {FIRST: 6, f"{FIRST}, two passes": 2}
 
 
 class Row(NamedTuple):
     """A classifier: what it starts from, on how many reviews, and its learning rate."""
 
-    start: str                                          # "pretrained", "random"
+    start: str                                          # one of `PRETRAINED`, or "random"
     number: int
     learning_rate: float
 
 
-ROWS = {f"{start}, {number:,} reviews": Row(start, number, rate) for number in (1000, 5000, 22500)
-        for start, rate in (("pretrained", 3e-4), ("random", 1e-3))}
+PRETRAINED = dict(zip(("pretrained", "pretrained in two passes"), PASSES))
+ROWS = {f"{start}, {number:,} reviews": Row(start, number, 3e-4 if start in PRETRAINED else 1e-3)
+        for number in (1000, 5000, 22500) for start in (*PRETRAINED, "random")}
 
 
 @functools.cache
@@ -91,18 +97,18 @@ def encoded(max_len: int | None) -> dict[str, EncodedReviews]:
 @functools.cache
 def settings() -> str:
     """What every run depends on: the sizes, the trainings, and the texts and labels of all splits."""
-    return fingerprint(VOCAB_SIZE, MODEL, LENGTH, BATCH_SIZE, PRETRAINING, PASSES, PARTS, list(OPTIONS), STEPS, CHECKS,
+    return fingerprint(VOCAB_SIZE, MODEL, LENGTH, BATCH_SIZE, PRETRAINING, PARTS, list(OPTIONS), STEPS, CHECKS,
                        split_fingerprints(reviews(unsupervised=True)))
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The pretraining once; every classifier on every seed."""
-    return [(FIRST, seeds[0]), *((name, seed) for name in ROWS for seed in seeds)]
+    """Both pretrainings once; every classifier on every seed."""
+    return [*((name, seeds[0]) for name in PASSES), *((name, seed) for name in ROWS for seed in seeds)]
 
 
 def describe(model: str) -> dict:
     """What the row changes."""
-    return {"passes": PASSES, **PRETRAINING} if model == FIRST else ROWS[model]._asdict()
+    return {"passes": PASSES[model], **PRETRAINING} if model in PASSES else ROWS[model]._asdict()
 
 
 def config() -> BertConfig:
@@ -125,26 +131,31 @@ def windows(splits: list[str]) -> TextWindows:
 
 def run(model: str, seed: int, state) -> dict:
     """Pretrain, or train and score one classifier."""
-    return pretrain(seed, state) if model == FIRST else classify(ROWS[model], seed, state)
+    return pretrain(model, seed, state) if model in PASSES else classify(ROWS[model], seed, state)
 
 
-def pretrain(seed: int, state) -> dict:
+def weights_file(model: str):
+    """Where a pretraining keeps its model."""
+    return kept(f"{model.replace(', ', '-').replace(' ', '-')}.safetensors")
+
+
+def pretrain(model: str, seed: int, state) -> dict:
     """Train on hidden words, and keep the model."""
     seed_everything(seed)
     net, (loss_of, validation) = MaskedLanguageModel(config()), hidden_words()
     train = PartsOfPasses(windows(["train", "unsupervised"]), PARTS)
     result = fit(net, train, validation, loss_of=loss_of, checkpoint=state, seed=seed, progress=False,
-                 precision=precision(), epochs=PASSES * PARTS, **PRETRAINING)
-    with replacing(kept("own.safetensors")) as partial:
+                 precision=precision(), epochs=PASSES[model] * PARTS, **PRETRAINING)
+    with replacing(weights_file(model)) as partial:
         save_file(net.state_dict(), partial)
     return {"parameters": sum(p.numel() for p in net.parameters()), "precision": precision(),
             "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch, "history": result.history,
-            "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PASSES * PARTS}
+            "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PASSES[model] * PARTS}
 
 
-def pretrained() -> MaskedLanguageModel:
-    """The model that `pretraining` kept."""
-    path = kept("own.safetensors")
+def pretrained(model: str) -> MaskedLanguageModel:
+    """The model that a pretraining kept."""
+    path = weights_file(model)
     if not path.exists():
         raise FileNotFoundError(f"{path} isn't there; make it first: python -m course_utils results small_encoder "
                                 f"--only {FIRST}")
@@ -157,14 +168,14 @@ def classify(row: Row, seed: int, state) -> dict:
     """Train a classifier, score it, and measure what its encoder still knows of hidden words."""
     data = encoded(MAX_LEN)
     seed_everything(seed)
-    whole = (MaskedLanguageModel(config()) if row.start == "random" else pretrained()).to(fastest_device())
-    net = BertClassifier(whole.encoder)
+    whole = MaskedLanguageModel(config()) if row.start == "random" else pretrained(PRETRAINED[row.start])
+    net = BertClassifier(whole.to(fastest_device()).encoder)
     few = first_of(data["train"], row.number, seed)
-    before = hidden_words()[1](whole)["validation_loss"] if row.start == "pretrained" else None
+    before = hidden_words()[1](whole)["validation_loss"] if row.start in PRETRAINED else None
     train = FixedSteps(few, OPTIONS, STEPS // CHECKS)
     result = fit(net, train, first_of(data["validation"], 1000, 0), options=OPTIONS, checkpoint=state, seed=seed,
                  progress=False, precision=precision(), epochs=CHECKS, learning_rate=row.learning_rate)
-    after = hidden_words()[1](whole)["validation_loss"] if row.start == "pretrained" else None
+    after = hidden_words()[1](whole)["validation_loss"] if row.start in PRETRAINED else None
     scored = {split: scores(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
               for split in ("validation", "test")}
     return {"data": {split: len(data[split].ids) for split in data}, "precision": precision(),
