@@ -2,11 +2,11 @@
 
 Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words
 in the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts, in
-six passes; "pretraining, two passes" ends where the loss has just begun to leave what the frequencies of words alone give.
-Both keep their model in outputs/pretrained. The other rows train a classifier on one of them, or on an encoder of the same
-sizes that starts from random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has
-forgotten: its loss on hidden words in the validation texts, before and after. There is one pretraining of each length, so
-the seeds are those of the classifiers alone. IMDb comes from the hub, or from the folder that COURSE_DATA names.
+six passes; "pretraining, two passes" ends where the loss has hardly begun to fall. Both keep their model in
+outputs/pretrained. The other rows train a classifier on one of them, or on an encoder of the same sizes that starts from
+random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on
+hidden words in the validation texts, before and after. There is one pretraining of each length, so the seeds are those of
+the classifiers alone. IMDb comes from the hub, or from the folder that COURSE_DATA names.
 
     python -m course_utils results small_encoder --jobs 1 [--only pretraining] [--seeds 0 1 2]
 
