@@ -39,7 +39,7 @@ improvement, and the other rows' by much less. The minutes are those of a row's 
 kinds, so they're a rough guide; runs on a graphics card have none."""
 TIMED = """\
  (on one core a step of attention takes as long as {lstm:.2f} of the LSTM's and {plain:.2f} of the plain GPT's, which make
-1.67 and 1.17 times as many)"""
+{lstm_made:.2f} and {plain_made:.2f} times as many)"""
 ELSEWHERE = """\
 The language model learned from one library. Here it reads code that it never saw and that other habits shaped: this
 repository's `course_utils` at the commit `{commit}`, {files} files with {size:.2f} MB. Again in bits per byte, the model's
@@ -68,7 +68,7 @@ def code_parts(folder: Path = FOLDER) -> list[str]:
     if code:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]
     if networks:
-        parts += ["## Code, with a neural network", networks_words(read_runs("completion_speed", folder)),
+        parts += ["## Code, with a neural network", networks_words(networks, read_runs("completion_speed", folder)),
                   language_models_table(networks)]
     elsewhere = read_runs("code_elsewhere", folder)
     if code and networks and elsewhere:
@@ -103,11 +103,13 @@ def language_models_table(runs: list[dict]) -> str:
     return "\n".join(lines)
 
 
-def networks_words(timed: list[dict]) -> str:
+def networks_words(networks: list[dict], timed: list[dict]) -> str:
     """What stands before that table; with the runs of `completion_speed`, how long a step takes."""
-    steps = next((run["measured"] for run in timed if run["model"] == "a training step"), None)
-    return NETWORKS.format(timed="" if not steps else TIMED.format(
-        lstm=steps["LSTM"]["ratio"], plain=steps["nanoGPT's recipe, as many minutes"]["ratio"]))
+    took = next((run["measured"] for run in timed if run["model"] == "a training step"), None)
+    made = {model: same[0]["steps"] / networks[0]["steps"] for model, same in by_model(networks).items()}
+    lstm, plain = "LSTM, as many minutes", "nanoGPT's recipe, as many minutes"
+    return NETWORKS.format(timed="" if not took else TIMED.format(
+        lstm=took["LSTM"]["ratio"], plain=took[plain]["ratio"], lstm_made=made[lstm], plain_made=made[plain]))
 
 
 def _minutes_on_a_core(runs: list[dict]) -> str:

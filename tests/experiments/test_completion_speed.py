@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_code_models import transformer
 
-from course_utils.experiments.code_tables import completing_table, completing_words
+from course_utils.experiments.code_tables import completing_table, completing_words, networks_words
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import completion_speed as speed
 
@@ -36,6 +36,34 @@ def test_writing_is_timed_on_the_same_text_both_ways(monkeypatch):
     start = torch.zeros(1, 1, dtype=torch.long)
     one, other = (completer.model.generate(start, 15, temperature=0, use_cache=cached) for cached in (True, False))
     assert torch.equal(one, other)
+
+
+def test_a_training_step_is_timed_in_turn_and_against_attentions(monkeypatch):
+    sets = speed.language_model
+    monkeypatch.setattr(sets, "MODEL", {"d_model": 8, "num_heads": 2, "d_ff": 8, "num_layers": 1, "max_len": 16})
+    monkeypatch.setattr(sets, "LENGTH", 16)
+    monkeypatch.setattr(sets, "VOCAB_SIZE", 20)
+    monkeypatch.setattr(speed, "TURNS", 3)
+    turns, networks = [], sets.network
+
+    def watched(row):
+        net = networks(row)
+        net.register_forward_pre_hook(lambda *_: turns.append(row))
+        return net
+
+    monkeypatch.setattr(sets, "network", watched)
+    measured = speed.run("a training step", 0, None)["measured"]
+    assert turns == list(speed.STEPS) * 4               # one turn doesn't count
+    assert list(measured) == list(speed.STEPS) and measured["attention"]["ratio"] == 1
+    assert all(found["ms"] >= 0 and found["ratio"] > 0 for found in measured.values())
+
+
+def test_the_page_says_how_long_a_step_takes_and_how_many_were_made(rows):
+    networks = read_runs("language_model")
+    words, [run] = networks_words(networks, [run for runs in rows.values() for run in runs]), rows["a training step"]
+    assert f"{run['measured']['LSTM']['ratio']:.2f} of the LSTM's" in words
+    assert "1.67 and 1.17 times" in words.replace("\n", " ")
+    assert "as long as" not in networks_words(networks, [])
 
 
 # The committed file.

@@ -103,6 +103,22 @@ def test_a_student_begins_with_the_layers_named_and_equal_weights(small):
     assert torch.allclose(weights, torch.full((1, 4), 0.25))
 
 
+def test_rows_from_random_numbers_have_the_size_and_nothing_of_the_layers(small, monkeypatch):
+    encoder, half = pretrained.base()[0], reader.untrained(reader.ROWS["reader"])
+    theirs = [encoder.encoder.blocks[layer].state_dict() for layer in reader.LAYERS]
+    for name in (name for name in reader.ROWS if "random numbers" in name):
+        net = reader.untrained(reader.ROWS[name])
+        assert sum(p.numel() for p in net.parameters()) == sum(p.numel() for p in half.parameters())
+        for ours, other in ((block.state_dict(), one) for block in net.encoder.blocks for one in theirs):
+            assert not any(torch.equal(ours[key], other[key]) for key in ours if ours[key].dim() > 1)
+    begun = half.encoder.blocks[0].state_dict()["attention.query_projection.weight"]
+    assert torch.equal(begun, theirs[0]["attention.query_projection.weight"])
+    asked = []
+    monkeypatch.setattr(reader, "untrained", lambda row, untrained=reader.untrained: asked.append(row) or untrained(row))
+    made_run(small, "labels alone, from random numbers", 0)
+    assert asked == [reader.ROWS["labels alone, from random numbers"]]
+
+
 def test_labels_stand_beside_their_texts_and_testing_texts_are_not_read(small):
     assert set(reader.labels_of("cuts")) == {NO_LABEL} and set(reader.labels_of("written")) <= {0, 1}
     assert not {"handwritten", "ordinary", "ordinary_second"} & set(reader.SOURCES)

@@ -14,6 +14,7 @@ seventh more steps than the first row, since theirs are quicker: see 'a training
 """
 
 import functools
+import re
 
 from torch import nn
 
@@ -68,7 +69,8 @@ def run(model: str, seed: int, state) -> dict:
                  seed=seed, progress=False, groups=nanogpt_groups if "recipe" in ROWS[model] else None,
                  **fit_options(model))
     if isinstance(net, LanguageModel):
-        write_model(output_folder() / "models" / f"{model.split()[0]}-seed-{seed}", net, code_tokenizer(), {}, LanguageModel)
+        folder = re.sub(r"[^A-Za-z0-9]+", "-", model)   # "attention", "nanoGPT-s-recipe-as-many-minutes"
+        write_model(output_folder() / "models" / f"{folder}-seed-{seed}", net, code_tokenizer(), {}, LanguageModel)
     steps = len(code_windows("train", LENGTH, BATCH_SIZE))
     return {
         "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),

@@ -253,7 +253,7 @@ def learn(model: str, seed: int, state) -> dict:
     """Train one student, round it, keep it, and score it."""
     row = ROWS[model]
     seed_everything(seed)
-    net = (begin if row.start == Row().start else from_random_numbers)(LAYERS).to(fastest_device())
+    net = untrained(row).to(fastest_device())
     rows = to_read(READS, row.sources)
     texts, loss_of = joined([chosen(source, "train", "student", some) for source, some in rows.items()]), classification_loss
     if row.taught:
@@ -282,6 +282,11 @@ def accompany(folder, model: str, seed: int, made: dict, device: str) -> None:
         row=model, seed=seed, parameters=made["parameters"], pieces=reader_pieces().vocab_size, device=device,
         minutes=made["seconds"] / 60, unlabelled=UNLABELLED,
         **{source: 100 * made[source]["accuracy"] for source in TESTED}))
+
+
+def untrained(row: Row) -> SelfAttentionClassifier:
+    """A row's student before its training."""
+    return (begin if row.start == Row().start else from_random_numbers)(LAYERS)
 
 
 def begin(layers: tuple[int, ...]) -> SelfAttentionClassifier:
