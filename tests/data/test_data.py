@@ -19,7 +19,8 @@ def course_folder(tmp_path, monkeypatch):
     write_lines(folder / "validation.jsonl", [review(5, 1), review(6, 0)])
     write_lines(folder / "test.jsonl", [review(7, 1, unseen_frame=True)])
     (folder / "SAMPLES.md").write_text("not reviews")
-    for number, name in ((8, "handwritten"), (9, "ordinary"), (10, "ordinary_second")):
+    for number, name in ((8, "handwritten"), (9, "ordinary"), (10, "ordinary_second"),
+                         (11, "ordinary_third")):
         write_lines(tmp_path / "data" / f"{name}.jsonl",
                     [{key: review(number, 0)[key] for key in ("id", "text", "label", "kind", "evidence", "pair")}])
     return folder
@@ -42,7 +43,8 @@ def test_reviews_have_three_splits_with_the_same_typed_columns(course_folder):
 
 
 @pytest.mark.parametrize("name, text", [("handwritten", "Review 8 was fine."), ("ordinary", "Review 9 was fine."),
-                                        ("ordinary_second", "Review 10 was fine.")])
+                                        ("ordinary_second", "Review 10 was fine."),
+                                        ("ordinary_third", "Review 11 was fine.")])
 def test_reviews_for_testing_alone_are_one_split(course_folder, name, text):
     reviews = load_reviews(name)
     assert list(reviews) == ["test"] and reviews["test"][0]["text"] == text

@@ -1,4 +1,4 @@
-"""The two sets of 300 ordinary sentences: complete, balanced, unlike each other and anything a model is trained on, and
+"""The three sets of 300 ordinary sentences: complete, balanced, unlike each other and anything a model is trained on, and
 without cheap clues.
 
 `pytest tests/data/test_ordinary.py -s` prints what models that see only a part of each sentence make of them.
@@ -19,7 +19,7 @@ from course_utils.baselines.partial_inputs import VIEWS, is_negator, right_by_fo
 from course_utils.data import by_kind, load_reviews, pairs
 from course_utils.files.paths import DATA
 
-NAMES = {"ordinary": "ordinary", "ordinary_second": "second"}   # the first part of the ids in each file
+NAMES = {"ordinary": "ordinary", "ordinary_second": "second", "ordinary_third": "third"}   # of the ids
 KINDS = {"plain": 60, "negation": 50, "contrast": 50, "expectation": 40, "irony": 20, "others": 40, "comparison": 40}
 PAIRS = {"plain": 10, "negation": 12, "contrast": 12, "expectation": 8, "irony": 2, "others": 8, "comparison": 8}
 RUN = 5  # so many words in a row are shared with no text that a model is trained or tested on
@@ -112,12 +112,13 @@ def test_no_sentence_is_written_twice(sentences):
             assert changed_words(words(first["text"]), words(second["text"])) > 3, (first["text"], second["text"])
 
 
-def test_no_sentence_of_one_set_comes_again_in_the_other():
-    first = sentences_of("ordinary")
+@pytest.mark.parametrize("one, later", list(combinations(NAMES, 2)))
+def test_no_sentence_of_one_set_comes_again_in_another(one, later):
+    first = sentences_of(one)
     known = set().union(*(runs(sentence["text"], RUN) for sentence in first))
-    shared = {" ".join(run): s["id"] for s in sentences_of("ordinary_second") for run in runs(s["text"], RUN) & known}
+    shared = {" ".join(run): s["id"] for s in sentences_of(later) for run in runs(s["text"], RUN) & known}
     assert not shared, f"both sets have {shared}; expected no {RUN} words in a row in common; write these sentences anew"
-    near = {sentence["text"]: other["id"] for sentence in sentences_of("ordinary_second") for other in first
+    near = {sentence["text"]: other["id"] for sentence in sentences_of(later) for other in first
             if changed_words(words(sentence["text"]), words(other["text"])) <= 3}
     assert not near, f"{near} differ in three words or fewer; write these sentences anew"
 
