@@ -45,11 +45,13 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
             but other kinds: plain, negation, contrast, expectation, irony, others, comparison.
         "ordinary_second": 300 other sentences with the same columns, kinds and counts, kept back for one look at the end
             of a study: choose nothing on them, neither a model nor a setting.
+        "ordinary_third": 300 more, by a writer who hadn't seen the other two or anything that the course trains on.
         "sentences": 14,500 short sentences in which a construction decides what an opinion comes to; train, validation and
             test; the same kinds as "ordinary"; columns id, text, label, kind, evidence, pair, construction (its name),
             unseen (what it has that training doesn't: "", "construction", "opinion" or "construction and opinion").
         "written": 2,096 sentences, written one by one to train on; train, validation and test; the same kinds as
             "ordinary", and the columns of "handwritten".
+        "written_more": 7,575 more of these, among them short reviews of two to five sentences.
         "imdb": train and test, and unsupervised (label -1) if asked for. From the folder that the variable
             COURSE_DATA names (it, or imdb/ in it, holds plain_text/*.parquet); where it is not set, from the
             `datasets` cache or the hub. A folder's files may be shorter than 25,000 rows: see `num_rows`.
@@ -76,9 +78,9 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
         if unsupervised:
             raise ValueError(f"SST-2 has no unsupervised reviews; expected unsupervised=False; {SST2.remark}")
         return load_corpus(SST2, ["train", "validation"], timeout)
-    if source in ("reviews", "sentences", "written"):
+    if source in ("reviews", "sentences", "written", "written_more"):
         return load_files(split_files(find_folder(source)))
-    if source in ("handwritten", "ordinary", "ordinary_second"):
+    if source in ("handwritten", "ordinary", "ordinary_second", "ordinary_third"):
         return load_files({"test": find_folder() / f"{source}.jsonl"})
     try:
         path = Path(source).expanduser() if str(source).strip() else None

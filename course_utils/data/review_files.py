@@ -27,7 +27,8 @@ from datasets import ClassLabel, Dataset, DatasetDict
 __all__ = ["LABEL_NAMES", "SOURCES", "dataset_of", "load_files", "read_parquet", "split_files"]
 
 LABEL_NAMES = ["negative", "positive"]
-SOURCES = "'reviews', 'sentences', 'handwritten', 'ordinary', 'ordinary_second', 'written', 'imdb', 'sst2'"  # in messages
+SOURCES = ("'reviews', 'sentences', 'handwritten', 'ordinary', 'ordinary_second', 'ordinary_third', 'written', "
+           "'written_more', 'imdb', 'sst2'")                                                                 # in messages
 
 _SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
            "dev": "validation", "test": "test"}
