@@ -32,11 +32,12 @@ tokens: the language model of notebook [13](13_language_model.ipynb), and others
 first's positions and GELU to GPT-2's and keeps its training. The last rows make more steps, about as many as attention's
 minutes have room for{timed}. *nanoGPT's recipe* follows [its settings for small
 models](https://github.com/karpathy/nanoGPT/blob/master/config/train_shakespeare_char.py): GPT-2's initial numbers, decay on
-matrices alone, a rate of 0.001; and no dropout, as its README has it for a processor. Its biases are kept, and its rate
-falls to zero. The row below it takes our rate, three times as high. The LSTM's state goes through a whole module; attention
-sees at most 512 tokens. A seed moves attention's row by up to a tenth of a bit, more than many a published table calls an
-improvement, and the other rows' by much less. The minutes are those of a row's quickest run on one processor core, of two
-kinds, so they're a rough guide; runs on a graphics card have none."""
+matrices alone, a rate of 0.001; and no dropout, as its README has it for a processor. Batch, window, steps and feed-forward
+width are ours, its biases are kept, and its rate falls to zero. The row below it takes our rate, three times as high. The
+LSTM's rate is attention's, too; nobody tried another. Its state goes through a whole module; attention sees at most 512
+tokens. A seed moves attention's row by {attention:.2f} bits, more than many a published table calls an improvement, and the
+others' by {others[0]:.2f} to {others[1]:.2f}. The minutes are the steps times what one takes on one core, where that was
+timed."""
 TIMED = """\
  (on one core a step of attention takes as long as {lstm:.2f} of the LSTM's and {plain:.2f} of the plain GPT's, which make
 {lstm_made:.2f} and {plain_made:.2f} times as many)"""
@@ -69,7 +70,7 @@ def code_parts(folder: Path = FOLDER) -> list[str]:
         parts += ["## Code, without a neural network", code_words(code), code_table(code), AFTER_CODE, names_table(code)]
     if networks:
         parts += ["## Code, with a neural network", networks_words(networks, read_runs("completion_speed", folder)),
-                  language_models_table(networks)]
+                  language_models_table(networks, read_runs("completion_speed", folder))]
     elsewhere = read_runs("code_elsewhere", folder)
     if code and networks and elsewhere:
         parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
@@ -92,30 +93,45 @@ def code_table(runs: list[dict]) -> str:
     return "\n".join(lines)
 
 
-def language_models_table(runs: list[dict]) -> str:
-    """Bits per byte of the networks trained on code as a Markdown table, seed by seed, with what they cost."""
+def language_models_table(runs: list[dict], timed: list[dict]) -> str:
+    """Bits per byte of the networks trained on code as a Markdown table, seed by seed, with what they cost.
+
+    `timed` are the runs of `completion_speed`.
+    """
+    took = _a_step(timed)
     lines = ["| model | standard library, seed by seed | mean | parameters | million tokens read | minutes |",
              "|---" * 6 + "|"]
     for model, same in by_model(runs).items():
         each = [run["test"]["overall"] for run in same]
         lines.append(f"| {model} | {', '.join(f'{bits:.3f}' for bits in each)} | {sum(each) / len(each):.3f} | "
-                     f"{same[0]['parameters']:,} | {same[0]['tokens'] / 1e6:.1f} | {_minutes_on_a_core(same)} |")
+                     f"{same[0]['parameters']:,} | {same[0]['tokens'] / 1e6:.1f} | {_minutes_on_a_core(same[0], took)} |")
     return "\n".join(lines)
 
 
 def networks_words(networks: list[dict], timed: list[dict]) -> str:
     """What stands before that table; with the runs of `completion_speed`, how long a step takes."""
-    took = next((run["measured"] for run in timed if run["model"] == "a training step"), None)
+    took, spreads = _a_step(timed), {}
+    for model, same in by_model(networks).items():
+        bits = [run["test"]["overall"] for run in same]
+        spreads[model] = max(bits) - min(bits)
     made = {model: same[0]["steps"] / networks[0]["steps"] for model, same in by_model(networks).items()}
     lstm, plain = "LSTM, as many minutes", "nanoGPT's recipe, as many minutes"
-    return NETWORKS.format(timed="" if not took else TIMED.format(
+    attention = spreads.pop("attention")
+    others = min(spreads.values()), max(spreads.values())
+    return NETWORKS.format(attention=attention, others=others, timed="" if not took else TIMED.format(
         lstm=took["LSTM"]["ratio"], plain=took[plain]["ratio"], lstm_made=made[lstm], plain_made=made[plain]))
 
 
-def _minutes_on_a_core(runs: list[dict]) -> str:
-    """The quickest run's minutes, of those made on a processor; empty where there's none."""
-    made = [run for run in runs if run["device"].startswith("cpu")]
-    return f"{min(run['seconds'] for run in made) / 60:.0f}" if made else ""
+def _a_step(timed: list[dict]) -> dict[str, dict]:
+    """What a step of some networks takes on one core; empty if that wasn't timed."""
+    return next((run["measured"] for run in timed if run["model"] == "a training step"), {})
+
+
+def _minutes_on_a_core(run: dict, took: dict[str, dict]) -> str:
+    """The steps of a run times what one takes; empty where no step like it was timed."""
+    names = {name.partition(",")[0].removesuffix(" at our rate"): step["ms"] for name, step in took.items()}
+    ms = names.get(run["model"].partition(",")[0].removesuffix(" at our rate"))
+    return "" if ms is None else f"{run['steps'] * ms / 60_000:.0f}"
 
 
 def _bits(runs: list[dict], split: str) -> str:

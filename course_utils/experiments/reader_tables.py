@@ -5,11 +5,12 @@ A part of notebooks/results.md, with what the student takes for a sentence.
 
 from collections.abc import Sequence
 
+from course_utils.data import load_reviews
 from course_utils.experiments.results import by_model, percent, summarise
 
 __all__ = [
-    "by_kind_table", "halves_words", "hard_words", "partial_inputs_table", "reader_parts", "reader_words", "readers_table",
-    "speed_words",
+    "by_kind_table", "halves_words", "hard_words", "more_table", "more_words", "partial_inputs_table", "reader_parts",
+    "reader_words", "readers_table", "speed_words",
 ]
 
 CORPORA = {"imdb": "IMDb", "reviews": "course reviews", "sentences": "generated sentences",
@@ -39,6 +40,11 @@ three teachers are the same trainings, run again. All students made equally many
 hand-written reviews were for testing alone. But these numbers aren't a first look: earlier students had been scored on both
 sets, and their weak kinds were known when the new sentences were written, by the same authors as the tests though without
 reading them. So a stranger's sentences may well be harder."""
+MORE = """\
+Would more sentences written one by one help? Here readers go on learning, from labels alone, for {steps} steps.
+Of the {texts:,} texts that they read, {read:,} are sentences and short reviews that were written later ({later:,} different
+ones); the control reads the older sentences again instead, and equally many whole reviews. The last column belongs to the
+later ones, from the same writers; the third 300 ordinary sentences were scored here for the first time:"""
 BY_KIND = "By what makes a sentence hard, as above:"
 WRITTEN_BY_HAND = "The same for the hand-written reviews, whose kinds are those of the course's reviews:"
 PARTS = """\
@@ -58,11 +64,11 @@ included. Where {batch[batch]} are read at once, it's {batch[median]:.1f} ms a s
 
 def reader_parts(
     mixtures: list[dict], readers: list[dict], partial: Sequence[dict] = (), timed: Sequence[dict] = (),
-    halves: Sequence[dict] = ()
+    halves: Sequence[dict] = (), more: Sequence[dict] = ()
 ) -> list[str]:
     """The whole section, a heading, words and tables in turn; nothing where one of the first two sets has no runs.
 
-    `halves` are the runs of the set `reader`, which get a section of their own.
+    `halves` are the runs of the set `reader`, which get a section of their own, and `more` those of `reader_more`.
     """
     if not (mixtures and readers):
         return []
@@ -70,7 +76,7 @@ def reader_parts(
     own = [] if not begun else [
         "## A reader that begins as half of its teacher", halves_words(begun), readers_table([], begun),
         BY_KIND, by_kind_table(["ordinary", "ordinary_second"], [], begun), WRITTEN_BY_HAND,
-        by_kind_table(["handwritten"], [], begun)]
+        by_kind_table(["handwritten"], [], begun), *([more_words(more), more_table(begun, more)] if more else [])]
     return ["## A reader that knows more words", reader_words(mixtures, readers), readers_table(mixtures, readers),
             hard_words(readers), by_kind_table(["ordinary", "ordinary_second"], mixtures, readers),
             WRITTEN_BY_HAND, by_kind_table(["handwritten"], mixtures, readers),
@@ -92,6 +98,26 @@ def halves_words(halves: list[dict]) -> str:
                    for run in halves if "before_rounding" in run for corpus in run["before_rounding"])
     return HALVES.format(layers=len(reader["change"]["layers"]), teacher_steps=teacher["steps"], steps=reader["steps"],
                          rounding=100 * rounding)
+
+
+def more_words(more: Sequence[dict]) -> str:
+    """What stands before the table of the set `reader_more`."""
+    reads = next(run["change"]["reads"] for run in more if "written_more" in run["change"]["reads"])
+    return MORE.format(steps=more[0]["steps"], texts=more[0]["texts"], read=reads["written_more"],
+                       later=load_reviews("written_more")["train"].num_rows)
+
+
+def more_table(halves: list[dict], more: Sequence[dict]) -> str:
+    """Accuracy before and after going on, of the seeds that went on, as a Markdown table."""
+    corpora = CORPORA | {"ordinary_third": "third ordinary sentences", "written": "written one by one",
+                         "written_more": "written later"}
+    seeds = {run["seed"] for run in more}
+    rows = {"reader": [run for run in halves if run["model"] == "reader" and run["seed"] in seeds], **by_model(more)}
+    lines = [f"| what reads | seeds | {' | '.join(corpora.values())} |", "|---" * (2 + len(corpora)) + "|"]
+    for model, same in rows.items():
+        cells = [percent(summarise(same, corpus, "accuracy")) if _scored(same, corpus) else "" for corpus in corpora]
+        lines.append(f"| {model} | {len(same)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def readers_table(mixtures: list[dict], readers: list[dict]) -> str:

@@ -174,7 +174,7 @@ def results_page(folder: Path = FOLDER) -> str:
         by_labels["pretrained"] = tuned
         parts += ["## How many labels", labels_words(by_labels), labels_table(by_labels)]
     parts += reader_parts(*(read_runs(name, folder) for name in (
-        "which_data", "student", "partial_inputs", "reader_speed", "reader")))
+        "which_data", "student", "partial_inputs", "reader_speed", "reader", "reader_more")))
     parts += code_parts(folder)
     recurrent = read_runs("recurrent_attention", folder)
     if recurrent:

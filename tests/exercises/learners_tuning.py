@@ -142,6 +142,10 @@ def mask_made_of_ids(encoder, token_ids, attention_mask, weight, bias):
     return F.linear(real_mean(encoder(token_ids, token_ids != 0), attention_mask), weight, bias)
 
 
+def both_masks_made_of_ids(encoder, token_ids, attention_mask, weight, bias):
+    return mask_made_of_ids(encoder, token_ids, token_ids != 0, weight, bias)
+
+
 def encoder_without_mask(encoder, token_ids, attention_mask, weight, bias):
     return F.linear(real_mean(encoder(token_ids), attention_mask), weight, bias)
 

@@ -276,6 +276,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.3", lambda c, r, bins: half_open(c, r, 10), "always-ten-bins", "You ignore `bins`, which is 4 here"),
     ("15.3", by_masks(lambda c, low, high: (c >= low) & (c < high)), "sure-ones-lost", "2 predictions are sure"),
     ("15.3", by_masks(lambda c, low, high: (c > low) & (c < high)), "edges-lost", "3 confidences lie exactly on"),
+    ("15.3", by_masks(lambda c, low, high: (c >= low) & (c <= high)), "edges-counted-twice", "into two of your bins"),
     ("15.3", lambda *inputs: distillation.expected_calibration_error(*inputs), "", "written out"),
     ("15.4", by_gradient, "", "written out"), ("15.4", temperature_alone, "", "temperature and test_loss"),
     ("15.4", summed_loss, "", "The temperature is right"),

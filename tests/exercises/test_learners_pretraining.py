@@ -58,7 +58,12 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.3", asked.zero_if_nothing(F.cross_entropy, lambda: None), "", "Expected 0 where nothing is chosen, got None"),
     ("14.3", lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen]), "", "a mean over no numbers is NaN"),
     ("14.3", asked.over_whole_texts(lambda logits, ids, chosen: F.cross_entropy(
-        logits.flatten(0, 1), ids.masked_fill(chosen, -100).flatten())), "only-the-visible-kept", "-100 is for what isn't"),
+        logits.flatten(0, 1), ids.masked_fill(chosen, -100).flatten())),
+     "only-the-visible-kept", "keep the positions where"),
+    ("14.3", asked.over_whole_texts(lambda logits, ids, chosen: F.cross_entropy(logits.transpose(1, 2), ids)),
+     "all-positions-but-none", "but then all positions count"),
+    ("14.3", asked.over_whole_texts(lambda logits, ids, chosen: F.cross_entropy(
+        (logits * chosen[..., None]).transpose(1, 2), ids)), "visible-as-zero-logits-but-none", "still count"),
     ("14.3", asked.zero_if_nothing(F.nll_loss), "nll-of-logits", "isn't a logarithm of a probability yet"),
     ("14.3", asked.zero_if_nothing(lambda logits, ids: -logits.log_softmax(-1)[:, ids].mean()),
      "every-position-with-every-token", "the right tokens of all of them"),
@@ -107,6 +112,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.5", tuned.pooled(after=lambda logits: logits.argmax(-1)), "", "The shape of your result is (4,)"),
     ("14.5", tuned.pooled(tuned.padding_at_minus_infinity), "", "for scores in front of a softmax"),
     ("14.5", tuned.encoder_without_mask, "no-mask-for-the-encoder", "Give it the mask, too"),
+    ("14.5", tuned.mask_made_of_ids, "the-encoder's-mask-from-the-ids", "Which id is padding"),
+    ("14.5", tuned.both_masks_made_of_ids, "mask-from-the-ids", "Which id is padding"),
     ("14.5", tuned.mask_upside_down, "padding-for-the-encoder", "True means a real token"),
     ("14.5", tuned.no_mask_anywhere, "no-mask-at-all", "Both need the mask"),
     ("14.5", lambda encoder, ids, mask, weight, bias: encoder(ids, mask[0]), "", "both are (batch, seq_len)"),
@@ -135,7 +142,7 @@ RIGHT = [  # exercise, answer
     ("14.4", tuned.half(activation=tuned.by_normal_distribution)),
     ("14.5", tuned.logits_first), ("14.5", tuned.nothing_for_padding), ("14.5", tuned.by_a_layer),
     ("14.5", tuned.as_attention), ("14.5", tuned.added_up_by_text), ("14.5", tuned.masked_array),
-    ("14.5", tuned.padding_set_to_zero), ("14.5", tuned.mask_made_of_ids), ("14.5", tuned.words_alone),
+    ("14.5", tuned.padding_set_to_zero), ("14.5", tuned.words_alone),
     ("14.6", tuned.start(up=lambda *shape: torch.full(shape, 0.0))), ("14.6", tuned.start(down=torch.eye)),
     ("14.6", tuned.row_after_row), ("14.6", tuned.singular_vectors), ("14.6", tuned.cancelling),
 ]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_code_models import transformer
 
-from course_utils.experiments.code_tables import completing_table, completing_words, networks_words
+from course_utils.experiments.code_tables import completing_table, completing_words, language_models_table, networks_words
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import completion_speed as speed
 
@@ -64,6 +64,21 @@ def test_the_page_says_how_long_a_step_takes_and_how_many_were_made(rows):
     assert f"{run['measured']['LSTM']['ratio']:.2f} of the LSTM's" in words
     assert "1.67 and 1.17 times" in words.replace("\n", " ")
     assert "as long as" not in networks_words(networks, [])
+    assert all(f"row by {low:.2f}" in words for low in [max(bits) - min(bits) for bits in [[
+        one["test"]["overall"] for one in networks if one["model"] == "attention"]]])
+
+
+def test_the_table_of_networks_has_the_minutes_of_what_was_timed(rows):
+    networks = read_runs("language_model")
+    table = language_models_table(networks, [run for runs in rows.values() for run in runs])
+    minutes = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[-1] for line in table.split("\n")[2:]}
+    step = rows["a training step"][0]["measured"]
+    assert minutes["attention"] == f"{3120 * step['attention']['ms'] / 60_000:.0f}"
+    assert minutes["LSTM, as many minutes"] == f"{5200 * step['LSTM']['ms'] / 60_000:.0f}"
+    plain = step["nanoGPT's recipe, as many minutes"]["ms"]
+    assert minutes["nanoGPT's recipe at our rate, as many minutes"] == f"{3640 * plain / 60_000:.0f}"
+    table = language_models_table(networks, [])
+    assert all(line.endswith("|  |") for line in table.split("\n")[2:])
 
 
 # The committed file.

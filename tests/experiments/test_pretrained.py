@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from collections import Counter
 
 import pytest
 import torch
@@ -121,7 +122,15 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
         if before:
             lowest = min(epoch["validation_loss"] for epoch in before["history"])
             assert run["hidden_words"]["before"] == pytest.approx(lowest, abs=1e-5) != run["hidden_words"]["after"]
-    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 2 + 2 * 9
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 3 + 2 * 9
+    counted = small_encoder.run(small_encoder.COUNTED, 0, small / "state")
+    special = {small_encoder.tokenizer().ids[token] for token in ("[PAD]", "[CLS]", "[SEP]")}
+    read, asked = ([i for split in splits for ids in small_encoder.encoded(None)[split].ids for i in ids if i not in special]
+                   for splits in (("train", "unsupervised"), ("validation",)))
+    seen, whole = Counter(read), len(read) + small_encoder.tokenizer().vocab_size
+    expected = -sum(math.log((seen[i] + 1) / whole) for i in asked) / len(asked)
+    assert counted["validation_loss"] == pytest.approx(expected, abs=1e-4) and counted["tokens"] == len(read)
+    assert small_encoder.line([counted]) == f"loss {expected:.3f}"
 
 
 def test_steps_go_on_where_the_last_epoch_ended_and_every_pass_reads_all():

@@ -11,19 +11,23 @@ from small_corpora import save_small_bert
 from course_utils.distillation import NO_LABEL, CautiousClassifier
 from course_utils.experiments import pretrained_reviews as shared
 from course_utils.experiments import student_texts
-from course_utils.experiments.sets import pretrained, reader, student
+from course_utils.experiments.results import fingerprint, read_runs
+from course_utils.experiments.sets import pretrained, reader, reader_more, student
+from course_utils.files import sha256
 
-CACHED = (pretrained.base, pretrained.encoded, pretrained.settings, reader.settings, reader.texts_of, reader.labels_of,
-          reader.reader_pieces, reader.ids_of, reader.teacher_answers, student_texts.texts_of, student.quick_pieces)
+CACHED = (pretrained.base, pretrained.encoded, pretrained.settings, reader.settings, reader_more.settings, reader.texts_of,
+          reader.labels_of, reader.reader_pieces, reader.ids_of, reader.teacher_answers, student_texts.texts_of,
+          student.quick_pieces)
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     save_small_bert(tmp_path / "models" / "minilm")
     imdb = DatasetDict(train=made(60, 0), validation=made(8, 6), test=made(12, 1), unsupervised=made(30, 7, label=-1))
-    corpora = {**{source: DatasetDict(test=made(10, 2)) for source in ("handwritten", "ordinary", "ordinary_second")},
+    corpora = {**{source: DatasetDict(test=made(10, 2)) for source in ("handwritten", "ordinary", "ordinary_second",
+                                                              "ordinary_third")},
                **{source: DatasetDict(train=made(40, 3), validation=made(8, 4), test=made(10, 5))
-                  for source in ("reviews", "sentences", "written")}}
+                  for source in ("reviews", "sentences", "written", "written_more")}}
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.setattr(pretrained, "NAME", "minilm")
@@ -36,6 +40,9 @@ def small(monkeypatch, tmp_path):
                                           "cuts": 7})
     monkeypatch.setattr(reader, "TEACHER_READS", {"imdb": 30, "reviews": 40, "sentences": 90, "written": 60})
     monkeypatch.setattr(reader, "LAYERS", (0, 1))
+    monkeypatch.setattr(reader_more, "STEPS", 3)
+    monkeypatch.setattr(reader_more, "READS", {row: {source: number // 100 for source, number in reads.items()}
+                                               for row, reads in reader_more.READS.items()})
     for function in CACHED:
         function.cache_clear()
     yield tmp_path
@@ -76,6 +83,33 @@ def test_teachers_answer_and_students_learn_from_the_mean_of_three(small):
         agree = sum((label == "positive") == bool(truth) for label, truth in zip(found, labels, strict=True))
         assert agree / len(labels) == run["written"]["accuracy"]        # what is kept is what was scored
     assert "ordinary" in reader.line([run])
+    goes_on(small)
+
+
+def goes_on(small):
+    """A reader learns on, from equally many texts in both rows."""
+    sizes, begun = set(), reader_more.begun(0).model.state_dict()
+    for name in reader_more.READS:
+        run = reader_more.run(name, 0, small / "state")
+        (small / "state").unlink()
+        row = {"model": name, "change": reader_more.describe(name), **run}
+        assert json.loads(json.dumps(row)) == row and run["begun"] == weights_of(begun)
+        sizes.add((run["texts"], run["steps"]))
+        assert {"ordinary_third", "written_more"} <= run.keys() and len(run["history"]) == reader_more.PARTS
+    assert sizes == {(576, reader_more.STEPS)} and "ordinary_third" in reader_more.line([run])
+    assert "ordinary_third" not in reader_more.LABELLED and reader_more.wanted([0, 7]) == [(name, 0) for name in
+                                                                                           reader_more.READS]
+    with pytest.raises(FileNotFoundError, match="make it first: python -m course_utils results reader --only reader"):
+        reader_more.run("more sentences", 1, small / "state")
+
+
+def weights_of(state):
+    return fingerprint([sha256(tensor.numpy().tobytes()) for tensor in state.values()])
+
+
+def test_those_that_learned_on_began_as_the_reader_that_comes_with_the_course():
+    committed = weights_of(CautiousClassifier.load("reader").classifier.model.state_dict())
+    assert {run["begun"] for run in read_runs("reader_more") if run["seed"] == 1} == {committed}
 
 
 def test_without_a_source_as_many_texts_are_read(small):

@@ -8,6 +8,8 @@ import pytest
 from course_utils.experiments.reader_tables import (
     by_kind_table,
     hard_words,
+    more_table,
+    more_words,
     partial_inputs_table,
     reader_parts,
     reader_words,
@@ -102,3 +104,18 @@ def test_what_the_page_says_of_parts_holds():
         if view != "length":
             mean, half = summarise(same, "imdb", "accuracy")
             assert mean - half > 0.5, (view, mean, half)
+
+
+def test_what_went_on_learning_stands_beside_the_readers_of_its_seeds():
+    halves, more = read_runs("reader"), read_runs("reader_more")
+    found, seeds = cells(more_table(halves, more)), {run["seed"] for run in more}
+    assert list(found) == ["reader", "more sentences", "older sentences again"]
+    assert {row[0] for row in found.values()} == {str(len(seeds))}
+    before = [run for run in halves if run["model"] == "reader" and run["seed"] in seeds]
+    mean = sum(run["ordinary"]["accuracy"] for run in before) / len(seeds)
+    assert found["reader"][5].startswith(f"{100 * mean:.1f} ± ") and found["reader"][7] == ""
+    for name, same in by_model(more).items():
+        mean = sum(run["ordinary_third"]["accuracy"] for run in same) / len(same)
+        assert found[name][7].startswith(f"{100 * mean:.1f} ± ")
+    parts = reader_parts(read_runs("which_data"), read_runs("student"), halves=halves, more=more)
+    assert more_table(halves, more) in parts and "6,098 different" in more_words(more).replace("\n", " ")

@@ -269,19 +269,19 @@ def learn(model: str, seed: int, state) -> dict:
             **scored(net, OPTIONS, "student")}
     folder = kept(f"{model.replace(' ', '-')}-{seed}")
     write_model(folder, net, reader_pieces(), {"label_names": LABEL_NAMES}, SelfAttentionClassifier, eight_bits=True)
-    accompany(folder, model, seed, made, device_name(fastest_device()), NOTE)
+    accompany(folder, model, seed, made, device_name(fastest_device()))
     return made
 
 
-def accompany(folder, model: str, seed: int, made: dict, device: str, note: str) -> None:
+def accompany(folder, model: str, seed: int, made: dict, device: str) -> None:
     """Put beside a student its temperature and threshold, a note on where it comes from, and its teacher's licence."""
     found = cautious(ReviewClassifier.load(folder), RISK)
     write_numbers(folder, "caution.json", {"temperature": found.temperature, "threshold": found.threshold})
     write_text(folder / LICENCE.name, LICENCE.read_text(encoding="utf-8"))
-    write_text(folder / "README.md", note.format(
+    write_text(folder / "README.md", NOTE.format(
         row=model, seed=seed, parameters=made["parameters"], pieces=reader_pieces().vocab_size, device=device,
         minutes=made["seconds"] / 60, unlabelled=UNLABELLED,
-        **{name: 100 * part["accuracy"] for name, part in made.items() if isinstance(part, dict) and "right" in part}))
+        **{source: 100 * made[source]["accuracy"] for source in TESTED}))
 
 
 def untrained(row: Row) -> SelfAttentionClassifier:

@@ -2,10 +2,10 @@
 
 Writes data/results/reader_more.json, which notebook 15 shows. The readers of the set `reader` (three seeds) go on learning
 from labels alone, for equally many steps, and from equally many whole reviews and sentences: "more sentences" above all from
-those of data/written_more, "older sentences again" from the generated ones and those of data/written instead. Row "before"
-trains nothing. The part of the training whose weights are kept is chosen on validation texts, and so is the seed that comes
-with the course. What is kept and scored is rounded to 8 bits a weight. The ordinary sentences and the hand-written reviews
-are for testing alone; the third 300 ordinary sentences had been scored by no model when these rows were made.
+those of data/written_more, "older sentences again" from the generated ones and those of data/written instead. The part of
+the training whose weights are kept is chosen on validation texts. What is scored is rounded to 8 bits a weight.
+The ordinary sentences and the hand-written reviews are for testing alone; the third 300 ordinary sentences had been scored
+by no model when these rows were made. They read ordinary sentences no better, so none of them comes with the course.
 
     COURSE_MODELS=folder COURSE_PRECISION=bf16 python -m course_utils results reader_more --jobs 2 --seeds 0 1 2
 
@@ -15,7 +15,7 @@ It begins with what `python -m course_utils results reader --only reader` leaves
 import functools
 
 from course_utils.classifier import ReviewClassifier
-from course_utils.data import LABEL_NAMES, load_reviews
+from course_utils.data import load_reviews
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
 from course_utils.experiments.results import fingerprint, split_fingerprints
 from course_utils.experiments.runner import ResultSet
@@ -23,11 +23,9 @@ from course_utils.experiments.sets import pretrained, reader
 from course_utils.experiments.sets.student import facts, joined
 from course_utils.experiments.student_texts import rows_in
 from course_utils.files import sha256
-from course_utils.training import classification_loss, device_name, fastest_device, fit, seed_everything
+from course_utils.training import classification_loss, fastest_device, fit, seed_everything
 from course_utils.training.eight_bits import in_eight_bits
-from course_utils.training.saved_models import write_model
 
-BEFORE = "before"
 READS = {                                               # texts of each source
     "more sentences": {"imdb": 4_000, "reviews": 3_600, "sentences": 8_000, "written": 8_000, "written_more": 34_000},
     "older sentences again": {"imdb": 4_000, "reviews": 3_600, "sentences": 33_600, "written": 16_400},
@@ -46,12 +44,12 @@ def settings() -> str:
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
     """Every row on every seed that a reader has."""
-    return [(name, seed) for name in (BEFORE, *READS) for seed in seeds if seed in reader.TEACHERS]
+    return [(name, seed) for name in READS for seed in seeds if seed in reader.TEACHERS]
 
 
 def describe(model: str) -> dict:
     """What the row reads."""
-    return {"reads": READS.get(model, {})}
+    return {"reads": READS[model]}
 
 
 def begun(seed: int) -> ReviewClassifier:
@@ -64,15 +62,13 @@ def begun(seed: int) -> ReviewClassifier:
 
 
 def run(model: str, seed: int, state) -> dict:
-    """Train a reader further, round it, keep it, and score it."""
+    """Train a reader further, round it, and score it."""
     seed_everything(seed)
     classifier = begun(seed)
     if classifier.tokenizer.vocabulary != reader.reader_pieces().vocabulary:
         raise ValueError(f"the reader of seed {seed} has other word pieces than `reader.reader_pieces()`: make it again")
     net = classifier.model.to(fastest_device())
     weights = fingerprint([sha256(tensor.cpu().numpy().tobytes()) for tensor in net.state_dict().values()])
-    if model == BEFORE:
-        return {"weights": weights, "parameters": sum(p.numel() for p in net.parameters()), "steps": 0, **scored(net)}
     reads = READS[model]
     texts = joined([reader.chosen(source, "train", "student", rows_in(len(reader.texts_of(source)), number))
                     for source, number in reads.items()])
@@ -80,11 +76,7 @@ def run(model: str, seed: int, state) -> dict:
                  options=reader.OPTIONS, checkpoint=state, seed=seed, progress=False, precision=pretrained.precision(),
                  epochs=PARTS, **FIT)
     net.load_state_dict(in_eight_bits(net.state_dict()))
-    made = {"begun": weights, **facts(net, result, STEPS, tokens_in(texts)), "texts": len(texts.ids), **scored(net)}
-    folder = reader.kept(f"{model.replace(' ', '-')}-{seed}")
-    write_model(folder, net, classifier.tokenizer, {"label_names": LABEL_NAMES}, type(net), eight_bits=True)
-    reader.accompany(folder, model, seed, made, device_name(fastest_device()), NOTE)
-    return made
+    return {"begun": weights, **facts(net, result, STEPS, tokens_in(texts)), "texts": len(texts.ids), **scored(net)}
 
 
 def to_validate():
@@ -103,42 +95,5 @@ def line(runs: list[dict]) -> str:
     """Accuracy on every source of test texts."""
     return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
 
-
-NOTE = """\
-# A reader of reviews and sentences
-
-A `ReviewClassifier` of notebook 08 with {parameters:,} parameters and {pieces:,} word pieces, stored in 8 bits a weight: the
-row "{row}" of `python -m course_utils results reader_more`, seed {seed}, trained in {minutes:.0f} minutes on {device}, after
-the row "reader" of `results reader`. Notebook 15 tells how, and what it can't do. Where this folder is among the models that
-come with the course, its name is enough:
-
-    ReviewClassifier.load("reader").predict(["Nobody could call it dull."])
-    CautiousClassifier.load("reader").predict(["Nobody could call it dull."])       # may say "don't know"
-
-Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test
-reviews {reviews:.1f}, its test sentences {sentences:.1f}, test sentences written one by one {written:.1f} and
-{written_more:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary sentences {ordinary:.1f}, the second
-300 {ordinary_second:.1f}, the third {ordinary_third:.1f}. Earlier students had been scored on all of these but the third set
-and the later test sentences, and the same kind of author wrote both tests and training texts, so expect less on sentences
-of your own. `caution.json` has a temperature for its confidence, and the threshold below which it says "don't know": both
-fitted to the first 300, so that one in ten of the answers to these is wrong. On others, expect more.
-
-## What it was trained on
-
-- IMDb's training reviews and {unlabelled:,} of its unlabelled ones (Maas et al. 2011,
-  https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of
-  frequent word pieces.
-- The course's synthetic reviews and sentences, and its sentences written one by one (data/written, data/written_more).
-- At first, for each of these texts but the last, the mean answer of three teachers; then labels alone. The teachers are
-  all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same
-  kinds. Its base is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
-- Its layers and word pieces began as MiniLM's.
-
-## Licences
-
-MiniLM's weights come under the Apache License 2.0, a copy of which lies beside this file (`LICENSE-Apache-2.0.txt`).
-These weights are changed: three of six layers, fewer word pieces, trained on, rounded. The course's own licence covers its
-code and its texts. IMDb's reviews belong to those who wrote them; the data set is there for research.
-"""
 
 SET = ResultSet("reader_more", settings, wanted, describe, run, line=line)

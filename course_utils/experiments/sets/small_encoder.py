@@ -3,9 +3,10 @@
 Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words
 in the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts, in
 six passes; "pretraining, two passes" ends where the loss has hardly begun to fall. Both keep their model in
-outputs/pretrained. The other rows train a classifier on one of them, or on an encoder of the same sizes that starts from
-random numbers, with 1,000 to 22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on
-hidden words in the validation texts, before and after. There is one pretraining of each length, so the seeds are those of
+outputs/pretrained. "word frequencies" is the loss of guessing each token by how often it occurs in these texts. The other
+rows train a classifier on one of the two, or on an encoder of the same sizes that starts from random numbers, with 1,000 to
+22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on hidden words in the validation
+texts, before and after. There is one pretraining of each length, so the seeds are those of
 the classifiers alone. IMDb comes from the hub, or from the folder that COURSE_DATA names.
 
     python -m course_utils results small_encoder --jobs 1 [--only pretraining] [--seeds 0 1 2]
@@ -18,8 +19,10 @@ COURSE_PRECISION=bf16 trains in bf16.
 
 import dataclasses
 import functools
+import time
 from typing import NamedTuple
 
+import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer
 
@@ -55,6 +58,7 @@ OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
 STEPS, CHECKS = 1408, 4                                 # of every classifier: two passes over 22,500 reviews
 FIRST = "pretraining"
 PASSES = {FIRST: 6, f"{FIRST}, two passes": 2}
+COUNTED = "word frequencies"
 
 
 class Row(NamedTuple):
@@ -102,12 +106,14 @@ def settings() -> str:
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Both pretrainings once; every classifier on every seed."""
-    return [*((name, seeds[0]) for name in PASSES), *((name, seed) for name in ROWS for seed in seeds)]
+    """Both pretrainings and the frequencies once; every classifier on every seed."""
+    return [*((name, seeds[0]) for name in (*PASSES, COUNTED)), *((name, seed) for name in ROWS for seed in seeds)]
 
 
 def describe(model: str) -> dict:
     """What the row changes."""
+    if model == COUNTED:
+        return {"passes": 0}
     return {"passes": PASSES[model], **PRETRAINING} if model in PASSES else ROWS[model]._asdict()
 
 
@@ -130,7 +136,9 @@ def windows(splits: list[str]) -> TextWindows:
 
 
 def run(model: str, seed: int, state) -> dict:
-    """Pretrain, or train and score one classifier."""
+    """Pretrain, count, or train and score one classifier."""
+    if model == COUNTED:
+        return count()
     return pretrain(model, seed, state) if model in PASSES else classify(ROWS[model], seed, state)
 
 
@@ -151,6 +159,18 @@ def pretrain(model: str, seed: int, state) -> dict:
     return {"parameters": sum(p.numel() for p in net.parameters()), "precision": precision(),
             "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch, "history": result.history,
             "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PASSES[model] * PARTS}
+
+
+def count() -> dict:
+    """The loss of guessing each token by its frequency in the texts that pretraining reads, one added to every count."""
+    begun, pieces = time.perf_counter(), tokenizer()
+    special = torch.tensor([pieces.pad_id, pieces.cls_id, pieces.sep_id])
+    seen, asked = (torch.bincount(windows(splits).ids, minlength=pieces.vocab_size).double().index_fill(0, special, 0)
+                   for splits in (["train", "unsupervised"], ["validation"]))
+    log_p = ((seen + 1) / (seen + 1).sum()).log()                          # (vocab)
+    loss = -(asked * log_p).sum() / asked.sum()
+    return {"tokens": int(seen.sum()), "validation_tokens": int(asked.sum()), "validation_loss": round(loss.item(), 4),
+            "seconds": round(time.perf_counter() - begun, 1)}
 
 
 def pretrained(model: str) -> MaskedLanguageModel:
@@ -191,7 +211,8 @@ def line(runs: list[dict]) -> str:
     """What the command prints of a row: the test accuracies, or the loss on hidden words."""
     if "test" in runs[0]:
         return " ".join(f"{100 * run['test']['accuracy']:.1f}" for run in runs)
-    return f"loss {runs[0]['history'][-1]['validation_loss']:.3f}"
+    last = runs[0]["history"][-1] if "history" in runs[0] else runs[0]
+    return f"loss {last['validation_loss']:.3f}"
 
 
 SET = ResultSet("small_encoder", settings, wanted, describe, run, line=line)

@@ -322,10 +322,11 @@ REACH = Exercise(
                  "and the length of the text."),
         Property(lambda case: case.expected == 0 and case.answer > 0, _says, "Its logits never change, whatever the text "
                  "says."),
-        Property(lambda case: case.inputs[0].bias.any() and case.answer < case.expected, _says, "Its probabilities change "
-                 "too little to be seen; its logits do change. Compare the logits of the last position."),
+        Property(lambda case: case.inputs[0].bias.any() and case.answer < case.expected, _says, "If you compare "
+                 "probabilities: these change too little to be seen. Compare the logits. If you do: is every token tried?"),
         Property(lambda case: case.answer < case.expected, _says, "A token further back makes a difference too. Is each one "
-                 "really changed, and is every one tried, up to the beginning of the text?"),
+                 "really changed, is every one tried, up to the beginning of the text, and does your comparison see every "
+                 "difference, however small?"),
         Property(lambda case: case.answer > case.expected, _says, "A token so far back makes no difference to the logits of "
                  "the last position. Is only one token changed at a time?"),
     ),

@@ -12,8 +12,10 @@ from course_utils.positional_encoding import RotaryPositions
 # ---------------------------------------------------------------- 13.1 the shift
 
 def shift_probes(generator: torch.Generator) -> list[tuple]:
-    """Three texts of seven tokens; two of four; one of two; five of three."""
-    return [(torch.randint(1, 50, size, generator=generator),) for size in ((3, 7), (2, 4), (1, 2), (5, 3))]
+    """Three texts of seven tokens, 0 among them; two of four; one of two; five of three."""
+    probes = [(torch.randint(0, 50, size, generator=generator),) for size in ((3, 7), (2, 4), (1, 2), (5, 3))]
+    probes[0][0][0, 1] = 0                                                 # an ordinary token
+    return probes
 
 
 def observe_shift(function, token_ids):
@@ -30,15 +32,16 @@ def observe_shift(function, token_ids):
 # ---------------------------------------------------------------- 13.2 the causal loss
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
-    """Ragged texts; a pad_id that isn't 0, in front of each text too; a model that is sure of each next token and right,
-    with a text of which nothing is asked; all logits equal; logits too large for exp; one answer of two tokens."""
+    """Ragged texts; a pad_id that isn't 0, in front of each text too, and once in the middle; a model that is sure of each
+    next token and right, with a text of which nothing is asked; all logits equal; logits too
+    large for exp; one answer of two tokens."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
     ragged = torch.randint(1, 7, (3, 5), generator=generator) * (torch.arange(5) < torch.tensor([[5], [3], [2]]))
     separated = torch.randint(0, 3, (2, 6), generator=generator)
     separated[:, 0] = separated[1, 4:] = 3
-    separated[0, 2] = 0                                                    # an ordinary token here
+    separated[0, 2], separated[0, 3] = 0, 3                                # 0 is an ordinary token here
     sure_ids = torch.tensor([[2, 4, 1, 3], [1, 2, 0, 0], [3, 0, 0, 0]])
     sure = 30.0 * F.one_hot(sure_ids.roll(-1, dims=1), 5)
     sure[1, 1:], sure[2], sure[:, -1] = draw(3, 5), draw(4, 5), draw(3, 5)  # what padding and a last token say doesn't count
@@ -151,7 +154,7 @@ class _Counts:
 def reach_probes(generator: torch.Generator) -> list[tuple]:
     """A 5-gram; one that looks 0, 1 and, faintly, 6 tokens back; a bigram on id 0; a 3-gram whose best token never changes;
     one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token
-    twice, and, with nine ids, on the last, the middle one and 1."""
+    twice, and, with nine ids, on each of them."""
     def draw(*shape):
         return torch.randint(1, 8, shape, generator=generator)
 
@@ -166,7 +169,7 @@ def reach_probes(generator: torch.Generator) -> list[tuple]:
             (_Counts(generator, 8, ()), draw(1, 5), 8),
             (_Counts(generator, 8, (0,), from_start=True), with_zeros.flip(1), 8),
             (_Counts(generator, 8, (0, 1, 2, 3, 4)), draw(1, 3), 8), (_Counts(generator, 8, (0,)), twice, 8),
-            *((_Counts(generator, 9, (0,)), torch.tensor([[3, 2, 6, last]]), 9) for last in (8, 4, 1))]
+            *((_Counts(generator, 9, (0,)), torch.tensor([[3, 2, 6, last]]), 9) for last in range(9))]
 
 
 def observe_reach(function, logits_of, token_ids, vocab_size):

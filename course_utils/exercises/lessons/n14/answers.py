@@ -193,6 +193,10 @@ LOSS = Answers(
     hidden_word_loss,
     mutants={
         "all-positions": lambda logits, ids, chosen: _each(logits, ids).mean(),
+        "all-positions-but-none": lambda logits, ids, chosen: (
+            _each(logits, ids).mean() if chosen.any() else logits.sum() * 0),
+        "visible-as-zero-logits-but-none": lambda logits, ids, chosen: (
+            _each(logits * chosen[..., None], ids).mean() if chosen.any() else logits.sum() * 0),
         "the-visible": lambda logits, ids, chosen: hidden_word_loss(logits, ids, ~chosen),
         "only-the-visible-kept": lambda logits, ids, chosen: (
             hidden_word_loss(logits, ids, ~chosen) if chosen.any() else logits.sum() * 0),
@@ -333,6 +337,9 @@ POOL = Answers(
         "no-mask-at-all": _pooled(lambda x, real: x.mean(1), encoder_mask=torch.ones_like),
         "padding-for-the-encoder": _pooled(encoder_mask=torch.logical_not),
         "no-mask": _pooled(lambda x, real: x.mean(1)),
+        "mask-from-the-ids": lambda encoder, ids, mask, weight, bias: pooled_logits(encoder, ids, ids != 0, weight, bias),
+        "the-encoder's-mask-from-the-ids": lambda encoder, ids, mask, weight, bias: (
+            _mean(encoder(ids, ids != 0), mask[..., None].float()) @ weight.T + bias),
         "divided-by-all": _pooled(lambda x, real: (x * real).mean(1)),
         "summed": _pooled(lambda x, real: (x * real).sum(1)),
         "first-token": _pooled(lambda x, real: x[:, 0]),

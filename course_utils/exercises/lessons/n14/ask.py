@@ -46,7 +46,8 @@ def _another_mask(case: Case) -> bool:
 
 
 def _unchanged(case: Case) -> bool:
-    return torch.equal(case.answer.long(), case.inputs[0]) and not torch.equal(case.expected.long(), case.inputs[0])
+    several = case.inputs[1].sum() > 5                  # a single token may well stay as it is
+    return several and torch.equal(case.answer.long(), case.inputs[0]) and not torch.equal(case.expected, case.answer)
 
 
 HIDE = Exercise(
@@ -145,7 +146,7 @@ PIECES = Exercise(
     signature="cut_into_pieces(word, vocabulary (set of pieces)) -> list of pieces",
     mistakes=(
         Mistake("shortest-first", _cut_up, "You take the shortest piece that fits. Begin with the whole rest of the word, "
-                "and make it shorter."),
+                "make it shorter, and stop at the first piece that fits."),
         Mistake("no-signs", _cut_up, "You look up the rest of the word without '##'. `ed` as a word and `##ed` as an ending "
                 "are two different pieces."),
         Mistake("signs-looked-up-and-lost", _cut_up, "The pieces are found, but returned without '##'. They'd get the ids "
@@ -214,19 +215,23 @@ LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
     "mean loss in nats",
-    not_finite="Where nothing is chosen, a mean over no numbers is NaN: return 0 then, as a tensor. Or a small probability "
+    not_finite="Where nothing is chosen, a mean over no numbers is NaN: return 0 then. Or a small probability "
     "was rounded to 0 before its logarithm: use log_softmax or cross_entropy, on the logits.",
     mistakes=(
         Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
                 "so copying them makes the loss look good."),
+        Mistake("all-positions-but-none", _of_positions, "You look at `chosen` to see whether there are any, but then all "
+                "positions count in your mean. Most of the answers are in plain sight: copying them looks good."),
         Mistake("the-visible", _of_positions, "You count the positions that weren't chosen. Those are the ones that the "
                 "model can read off."),
         Mistake("only-the-visible-kept", _of_positions, "The chosen positions are left out, and the others count. It's the "
-                "other way round: -100 is for what isn't asked for, so for the positions where `chosen` is False."),
+                "other way round: keep the positions where `chosen` is True, or mark the others with -100."),
         Mistake("divided-by-all", _of_positions, "The sum is over the chosen positions, and you divide it by all of them. "
                 "Divide by how many are chosen."),
         Mistake("visible-as-zero-logits", _of_positions, "Setting the other logits to 0 doesn't take them out: each then "
                 "costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
+        Mistake("visible-as-zero-logits-but-none", _of_positions, "The positions whose logits you set to 0 still count: "
+                "each costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
         Mistake("row-means", _of_positions, "You average each text first, and then the texts. Each chosen position counts "
                 "the same, whichever text it's in."),
         Mistake("row-means-with-zeros", _of_positions, "You average each text first, and then the texts; a text without "
@@ -235,7 +240,8 @@ LOSS = Exercise(
                 "positions. Each chosen position counts the same, whatever else is chosen there."),
         Mistake("reshaped", _of_positions, "cross_entropy wants (batch, vocab, position), and reshape() or view() doesn't "
                 "get you there: it only cuts the same numbers into other rows. Use transpose(1, 2)."),
-        Mistake("summed", _of_positions, "You add up what a mean is asked for. A longer batch would take a larger step."),
+        Mistake("summed", _of_positions, "You add up what a mean is asked for. A larger batch would have a larger loss and "
+                "gradient."),
         Mistake("shifted", _loss_seen, "Position i is asked for the next token. That's the loss of notebook 13; here each "
                 "position is asked for its own token, which was hidden."),
         Mistake("no-minus", _loss_seen, "The logarithm of a probability is negative, and the loss is minus that."),

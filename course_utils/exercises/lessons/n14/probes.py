@@ -213,17 +213,17 @@ class ReadingEncoder:
 
 def pooling_probes(generator: torch.Generator) -> list[tuple]:
     """(encoder, token_ids, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token;
-    padding in front."""
-    def draw(mask, classes, d_model, size=1.0, vocab_size=9):
+    padding in front. Padding has the id 0 or another one, and 0 is a word, too."""
+    def draw(mask, classes, d_model, size=1.0, vocab_size=9, pad_id=0):
         table, weight, bias = (torch.randn(shape, generator=generator) for shape in (
             (vocab_size, d_model), (classes, d_model), (classes,)))
-        ids = torch.randint(1, vocab_size, mask.shape, generator=generator).masked_fill(~mask, 0)
+        ids = torch.randint(0, vocab_size, mask.shape, generator=generator).masked_fill(~mask, pad_id)
         return ReadingEncoder(size * table + 1), ids, mask, weight, bias
 
     ragged = torch.arange(5) < torch.tensor([[5], [2], [3], [1]])
     in_front = torch.tensor([[False, False, True, True], [True, True, True, True]])
     return [draw(ragged, 3, 6), draw(torch.ones(1, 4, dtype=torch.bool), 2, 2, size=3.0),
-            draw(torch.arange(3) < torch.tensor([[1], [3]]), 2, 4), draw(in_front, 2, 3)]
+            draw(torch.arange(3) < torch.tensor([[1], [3]]), 2, 4, pad_id=3), draw(in_front, 2, 3)]
 
 # ---------------------------------------------------------------- 14.6 how an adapter starts
 
@@ -249,7 +249,7 @@ def observe_adapter(function, weight, rank):
               "up's shape": torch.tensor(up.shape, dtype=torch.float32)}
     if (up.shape[0], down.shape[1]) != weight.shape or down.shape[0] != up.shape[1]:
         return {**shapes, "changed": torch.tensor(-1.0), "learned": torch.tensor(-1.0)}
-    changed = ((up @ down).abs() > 1e-9).sum().float()
+    changed = (up @ down != 0).sum().float()
     return {**shapes, "changed": changed, "learned": torch.tensor(float(_rank_after_training(down, up)))}
 
 

@@ -34,7 +34,7 @@ HALF = Exercise(
     signature="second_half(x (…, d_model), expand (d_ff, d_model), expand_bias (d_ff), contract (d_model, d_ff), "
     "contract_bias (d_model), gain (d_model), shift (d_model), eps) -> (…, d_model)",
     mistakes=(
-        Mistake("pre-norm", _spread, "The norm stands before the feed-forward layer, as in GPT-2 and in notebook 08. BERT "
+        Mistake("pre-norm", _spread, "The norm comes before the feed-forward layer, as in GPT-2 and in notebook 08. BERT "
                 "is older: where does its block normalise?"),
         Mistake("norm-twice", _vector, "The norm at the end is right, but there's another before the feed-forward layer. A "
                 "post-norm block has one in each half."),
@@ -125,6 +125,10 @@ POOL = Exercise(
                 "leaves out the words. In this course, True means a real token."),
         Mistake("no-mask", _logit, "Padding is averaged like words. A review would get another answer in a batch with "
                 "longer ones than alone."),
+        Mistake("mask-from-the-ids", _logit, "You take the mask from the ids. Which id is padding differs between "
+                "vocabularies, and 0 may be a word: `attention_mask` says which tokens are real."),
+        Mistake("the-encoder's-mask-from-the-ids", _logit, "The encoder's mask comes from the ids. Which id is padding "
+                "differs between vocabularies, and 0 may be a word: `attention_mask` says which tokens are real."),
         Mistake("divided-by-all", _logit, "Padding is left out of the sum, but you divide by seq_len. The vector of a short "
                 "text then shrinks with the padding."),
         Mistake("summed", _logit, "That's the sum of the real tokens. A longer text would get larger logits just for its "

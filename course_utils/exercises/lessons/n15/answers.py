@@ -190,6 +190,7 @@ ECE = Answers(
         "low-ones-lost": _in_masks(lambda c, low, high: (c > low) & (c <= high), first=0.5),
         "closed-below": _in_masks(lambda c, low, high: (c >= low) & ((c < high) | (high == 1))),
         "sure-ones-lost": _in_masks(lambda c, low, high: (c >= low) & (c < high)),
+        "edges-counted-twice": _in_masks(lambda c, low, high: (c >= low) & (c <= high)),
         "edges-lost": _in_masks(lambda c, low, high: (c > low) & (c < high)),
         "always-ten-bins": lambda confidence, right, bins: calibration_error(confidence, right, 10),
         "in-points": lambda confidence, right, bins: 100 * calibration_error(confidence, right, bins),

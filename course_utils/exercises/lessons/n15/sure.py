@@ -91,6 +91,8 @@ ECE = Exercise(
         Mistake("sure-ones-lost", lambda case: f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, "
                 "with a confidence of exactly 1.", "They fall out of your last bin, since your bins "
                 "stop short of their upper edges. A bin reaches up to its upper edge, included."),
+        Mistake("edges-counted-twice", _on_edges, "They fall into two of your bins, and count twice. A bin reaches up to "
+                "its upper edge, included, and begins just above its lower one."),
         Mistake("edges-lost", _on_edges, "They fall into none of your bins. A bin reaches up to its upper edge, included."),
         Mistake("closed-below", _on_an_edge, "You put it into the upper one. That's done, too; here a bin reaches up to its "
                 "upper edge, included.", convention=True),
@@ -102,7 +104,7 @@ ECE = Exercise(
         Property(lambda case: len(case.inputs[0]) == 1 and gap(case) > 1e-3, _error, "Here's a single prediction, wrong "
                  "with a confidence of 0.66. Its bin has the accuracy 0, and the gap is the whole of it."),
         Property(lambda case: case.inputs[1].all() and gap(case) > 1e-3, _counts, "Everything is right here, so each gap is "
-                 "1 minus the mean confidence of a bin. How much does each bin count?"),
+                 "1 minus the mean confidence of a bin. Is every prediction in one bin, and how much does each count?"),
         Property(lambda case: gap(case) > 1e-3, _counts, "For each bin: the mean confidence, the proportion that's right, "
                  "their absolute difference, times the proportion of all predictions."),
     ),
@@ -157,8 +159,8 @@ FIT = Exercise(
         Mistake("place-for-temperature", _both, "You return where the temperature stands in the list. Return the "
                 "temperature."),
         Mistake("loss-first", _both, "The two are exchanged: return the temperature first, and then the test loss."),
-        Mistake("by-calibration-error", _both, "You chose by the calibration error. It jumps whenever a prediction changes "
-                "its bin; here the lowest cross-entropy is asked for."),
+        Mistake("by-calibration-error", _both, "That isn't the candidate with the lowest cross-entropy, but the "
+                "calibration error's choice, for one. Here cross-entropy is asked for."),
         Mistake("surest", _both, "You took the temperature that makes the model surest. Whether it's right to be sure, only "
                 "the labels can say: choose by the validation loss."),
     ),
@@ -212,8 +214,8 @@ ABSTAIN = Exercise(
     mistakes=(
         Mistake("threshold-from-test", _three, "The threshold was chosen with the test answers, so it keeps its promise "
                 "there by construction. Choose it on validation; the test split shows what the promise is worth."),
-        Mistake("first-violation", _three, "You stop where the risk first exceeds its limit. It can fall again when more "
-                "easy examples are answered: look at all thresholds and take the lowest that will do."),
+        Mistake("first-violation", _three, "You stop where the risk first exceeds its limit. It can fall again when "
+                "further answers are right: look at all thresholds and take the lowest that will do."),
         Mistake("ties-split", _tied, "A threshold lets in all or none of them: count the risk once all of them are in."),
         Mistake("divided-by-all", _three, "You divide the errors by all examples. The risk is the proportion of errors "
                 "among those that are answered."),
