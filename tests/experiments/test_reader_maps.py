@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from course_utils import explain
+from course_utils.data import load_reviews
 from course_utils.experiments.sets import reader_maps
+from course_utils.experiments.sets.explanations import Scored
 from course_utils.experiments.trained_models import trained_model
 from course_utils.training import encode_reviews
 
@@ -56,3 +58,16 @@ def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
 def test_each_classifier_is_known_by_its_weights():
     assert reader_maps.describe("reviews") != reader_maps.describe("imdb")
     assert ("reviews", 4) in reader_maps.wanted([0, 1, 2, 3, 4]) and ("imdb", 1) not in reader_maps.wanted([0, 1])
+
+
+def test_texts_too_long_for_the_reader_are_cut_as_it_cuts_them():
+    reader, texts = reader_maps.classifier_of("reader", 0), reader_maps.corpora()["handwritten"]
+    lengths = [len(reader.tokenizer.tokenize(text)) for text in texts["text"]]
+    longest = texts.select([int(np.argmax(lengths)), int(np.argmin(lengths))])
+    train = load_reviews("reviews")["train"].select(range(50))
+    scored = Scored(reader, longest, explain.count_words(train["text"], train["label"], reader.tokenizer))
+    assert max(lengths) > 192 == len(scored.tokens[0]) and len(scored.tokens[1]) == min(lengths)
+    assert scored.tokens[0][0].start == 0 and scored.tokens[0][-1].end == len(longest["text"][0])   # both ends are there
+    said = {i: int(target) for batch, targets in zip(scored.batches, scored.targets, strict=True)
+            for i, target in zip(batch.indices, targets, strict=True)}
+    assert [longest.features["label"].names[said[i]] for i in range(2)] == reader.predict(longest["text"])[0]

@@ -22,6 +22,7 @@ from course_utils.experiments.recipes import RECIPES
 from course_utils.experiments.results import add_run, environment, fingerprint, read_runs, scores
 from course_utils.experiments.trained_models import trained_model
 from course_utils.files.bars import bar
+from course_utils.tokenization import truncate
 from course_utils.training import BatchOptions, EncodedReviews, batches, encode_reviews, evaluate
 
 NAME = "explanations"
@@ -52,13 +53,15 @@ def chosen(dataset, each: int) -> list[int]:
 
 
 class Scored:
-    """The chosen test reviews, encoded, with what every method needs."""
+    """The chosen test reviews, encoded, with what every method needs; what's too long for the model is cut, as it cuts."""
 
     def __init__(self, classifier: ReviewClassifier, reviews, counted: explain.Counted):
         self.model, self.counted = classifier.model, counted
-        self.tokens = [classifier.tokenizer.tokenize(text) for text in reviews["text"]]
+        options = OPTIONS._replace(max_len=classifier.model.config.max_len)
+        self.tokens = [truncate(classifier.tokenizer.tokenize(text), options.max_len, options.truncation)
+                       for text in reviews["text"]]
         self.evidence = [explain.evidence_flags(t, spans) for t, spans in zip(self.tokens, reviews["evidence"])]
-        self.batches = list(batches(encode_reviews(reviews, classifier.tokenizer), OPTIONS))
+        self.batches = list(batches(encode_reviews(reviews, classifier.tokenizer), options))
         self.targets = [explain.predicted_class(self.model, b.token_ids, b.attention_mask) for b in self.batches]
 
     def by_name(self, method: str, seed: int) -> tuple[list[torch.Tensor], float | None]:

@@ -5,7 +5,7 @@ from labels alone, for equally many steps, and from equally many whole reviews a
 those of data/written_more, "older sentences again" from the generated ones and those of data/written instead. The part of
 the training whose weights are kept is chosen on validation texts. What is scored is rounded to 8 bits a weight.
 The ordinary sentences and the hand-written reviews are for testing alone; the third 300 ordinary sentences had been scored
-by no model when these rows were made. They read ordinary sentences no better, so none of them comes with the course.
+by no model when these rows were made.
 
     COURSE_MODELS=folder COURSE_PRECISION=bf16 python -m course_utils results reader_more --jobs 2 --seeds 0 1 2
 

@@ -195,8 +195,8 @@ CAUSAL_LOSS = Exercise(
                  "Take the smallest case and work it out: position 0 against token 1, minus the logarithm of its softmax "
                  "over the vocabulary. Then ask which answers count."),
         Property(lambda case: case.inputs[2] > 0 and gap(case, "loss") > 1e-3, _of_answers, "Texts that only end with "
-                 "padding are right. Here each text also begins with pad_id, and one has it in the middle: only a "
-                 "target that is pad_id is left out."),
+                 "padding are right. Here each text also begins with pad_id, as a separator, and one has it in the "
+                 "middle. The token after it counts: only a target that is pad_id is left out."),
         Property(lambda case: case.right["loss"] > 20 and case.loss < 0.99 * case.right["loss"], _loss_seen, "The other "
                  "losses are right; here the model is sure and wrong. A small number added before the logarithm, or a "
                  "clamp, puts an upper limit on the loss. Take it from the logits: log_softmax or cross_entropy."),
