@@ -147,6 +147,18 @@ def test_files_as_they_were_written_long_ago(tmp_path):
         assert (load_bert(tmp_path, masked=True)[0](ids, mask) - expected).abs().max() < 5e-5
 
 
+def test_a_head_with_a_matrix_of_its_own_is_refused(tmp_path):
+    library_model(tmp_path, BertForMaskedLM, **SHAPES[0])
+    weights = load_file(tmp_path / "model.safetensors")
+    table = weights["bert.embeddings.word_embeddings.weight"]
+    save_file(weights | {"cls.predictions.decoder.weight": table.clone()}, tmp_path / "model.safetensors")
+    load_bert(tmp_path, masked=True)                    # the same numbers, written twice
+    save_file(weights | {"cls.predictions.decoder.weight": table + 0.1}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="scores hidden words by a matrix of its own"):
+        load_bert(tmp_path, masked=True)
+    load_bert(tmp_path)                                 # the encoder is as it should be
+
+
 def test_settings_that_no_weight_depends_on_can_be_changed(tmp_path):
     library_model(tmp_path, **SHAPES[0])
     ours, _ = load_bert(tmp_path, dropout=0.0, attention_dropout=0.25)
@@ -237,7 +249,7 @@ def test_an_encoder_saved_without_a_pooler(tmp_path):
 
 def test_a_missing_head_and_another_kind_of_model_are_refused(tmp_path):
     library_model(tmp_path, **SHAPES[0])
-    with pytest.raises(ValueError, match="has no output_bias; expected it, of shape"):
+    with pytest.raises(ValueError, match="has no head for hidden words, no weights named cls.predictions: its archi"):
         load_bert(tmp_path, masked=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'drop'"):
         load_bert(tmp_path, drop=0.5)

@@ -260,6 +260,13 @@ def load_bert(
     config = dataclasses.replace(bert_config(checkpoint.config), **{"pooler": has_pooler, **changes})
     if masked:
         check_settings(checkpoint.config, needed=[], only={"tie_word_embeddings": True})
+        if "output_bias" not in weights:
+            raise ValueError(f"{checkpoint.folder} has no head for hidden words, no weights named cls.predictions: its "
+                             f"architectures are {checkpoint.config.get('architectures')}; leave out masked=True")
+        apart = checkpoint.weights.get("cls.predictions.decoder.weight")
+        if apart is not None and not torch.equal(apart, weights["encoder.embedding.weight"]):
+            raise ValueError(f"{checkpoint.folder} scores hidden words by a matrix of its own, cls.predictions.decoder."
+                             "weight; ours takes the word vectors, so it would compute something else")
         model = MaskedLanguageModel(config)
     else:
         model = BertEncoder(config)

@@ -43,7 +43,7 @@ def longest_pieces(word: str, vocabulary) -> list[str] | None:
 
 @dataclasses.dataclass(frozen=True)
 class TextCleaning:
-    """What BERT's tokenizer does to a text before it looks into its vocabulary (Devlin et al. 2019, their `BasicTokenizer`).
+    """What BERT's tokenizer does to a text before it looks into its vocabulary, as Hugging Face's `tokenizers` has it.
 
     Control characters go; punctuation and Chinese characters become words of their own; `lower_case` and `strip_accents`
     do what their names say. `strip_accents=None` follows `lower_case`.
@@ -131,10 +131,10 @@ def _pieces_of(letters: list[tuple[str, int]], vocabulary: set[str]) -> Iterator
 class WordPieceTokenizer:
     """BERT's tokenizer (Devlin et al. 2019): words and punctuation, cut into the longest pieces that the vocabulary has.
 
-    Word pieces are from Wu et al. (2016, section 4.1). `vocabulary` lists the tokens in the order of their ids, the special
-    ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among them. A special token in a text is itself, and so is one of `added`:
-    {token: True if it's looked for in the cleaned text, False for the text as it's written}. An added token that isn't in
-    the vocabulary gets the next id. `cleaning` are the options of `TextCleaning`.
+    Word pieces are from Schuster and Nakajima (2012), as in Wu et al. (2016, section 4.1). `vocabulary` lists the tokens in
+    the order of their ids, the special ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among them. A special token in a text is
+    itself, and so is one of `added`: {token: True if it's looked for in the cleaned text, False for the text as it's
+    written}. An added token that isn't in the vocabulary gets the next id. `cleaning` are the options of `TextCleaning`.
 
     Taught in 14_pretraining, '2. Pieces of words'.
     """

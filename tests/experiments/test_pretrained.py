@@ -130,6 +130,7 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     seen, whole = Counter(read), len(read) + small_encoder.tokenizer().vocab_size
     expected = -sum(math.log((seen[i] + 1) / whole) for i in asked) / len(asked)
     assert counted["validation_loss"] == pytest.approx(expected, abs=1e-4) and counted["tokens"] == len(read)
+    assert 0.8 * expected < counted["validation_loss_with_copying"] < expected
     assert small_encoder.line([counted]) == f"loss {expected:.3f}"
 
 
