@@ -26,7 +26,7 @@ from course_utils.experiments.trained_models import trained_model
 from course_utils.files import sha256
 
 METHODS = ["pooling weights", "rollout", "integrated gradients, absolute", "occlusion", "rarity", "random"]
-ROWS = {"reviews": 5, "imdb": 1, "student": 1}          # classifiers, and how many seeds of each there are
+ROWS = {"reviews": 5, "imdb": 1, "student": 1, "reader": 1}         # classifiers, and how many seeds of each there are
 
 
 @functools.cache
