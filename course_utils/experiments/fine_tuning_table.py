@@ -62,7 +62,8 @@ accuracy on the same 5,000 reviews as above; the number of seeds is in brackets.
 ENCODER = """\
 The **small encoder** has the architecture of notebook [14](14_pretraining.ipynb) and begins with random numbers,
 or pretrained on hidden words in IMDb's texts, labels unseen: once in two passes, once in six, so the seeds are those of the
-fine-tuning alone. Its rates differ: {random:g} from random numbers, {pretrained:g} after pretraining. """
+fine-tuning alone. """
+ITS_RATES = "Its rates differ: {random:g} from random numbers, {pretrained:g} after pretraining. "
 STARTS = {                                              # by set, and by what its rows start from
     ("static_vectors", "learned"): "bag, learned vectors",
     ("static_vectors", "frozen"): "bag, MiniLM's vectors, frozen",
@@ -77,8 +78,9 @@ STARTS = {                                              # by set, and by what it
 def labels_words(sets: dict[str, list[dict]]) -> str:
     """What stands before `labels_table` of the same runs."""
     changes = [run["change"] for run in sets.get("small_encoder", [])]
-    rates = {change["start"]: change["learning_rate"] for change in changes if "start" in change}
-    return LABELS.format(encoder=ENCODER.format_map(rates) if rates else "")
+    rates = {change["start"]: change["learning_rate"] for change in changes if {"start", "learning_rate"} <= change.keys()}
+    encoder = (ENCODER if changes else "") + (ITS_RATES.format_map(rates) if len(rates) > 1 else "")
+    return LABELS.format(encoder=encoder)
 
 
 def labels_table(sets: dict[str, list[dict]]) -> str:
