@@ -1,6 +1,7 @@
 """Does the course's reader read better after more sentences? A set of runs for course_utils/experiments/command.py.
 
-Writes data/results/reader_more.json, which notebook 15 shows. The readers of the set `reader` (three seeds) go on learning
+Writes data/results/reader_more.json, which notebook 15 shows. The readers of the set `reader` (the file has two of its
+three seeds) go on learning
 from labels alone, for equally many steps, and from equally many whole reviews and sentences: "more sentences" above all from
 those of data/written_more, "older sentences again" from the generated ones and those of data/written instead. The part of
 the training whose weights are kept is chosen on validation texts. What is scored is rounded to 8 bits a weight.
