@@ -97,9 +97,10 @@ IGNORE = -100                                                              # wha
 def token_row(tokenizer: WordPieceTokenizer, words: Sequence[str], labels: Sequence[str]) -> tuple[list[int], list[int]]:
     """Ids of [CLS], the pieces of every word, [SEP]; and their targets: a label at each word's first piece, else IGNORE.
 
-    Raises ValueError for a number of labels that isn't that of the words, or a word without a piece, such as a space.
+    Raises ValueError for a number of labels that isn't that of the words, a label that isn't in `LABELS`, or a word without
+    a piece, such as a space.
 
-    Taught in extras/other_heads, '3. One label a word, several pieces a word'.
+    Taught in extras/other_heads, '3. One label per word, several pieces per word'.
     """
     ids, targets = [tokenizer.cls_id], [IGNORE]
     for word, label in zip(words, labels, strict=True):
@@ -107,6 +108,8 @@ def token_row(tokenizer: WordPieceTokenizer, words: Sequence[str], labels: Seque
         if not pieces:
             raise ValueError(f"the word {word!r} has no word piece, so nothing could carry its label; leave it out")
         ids += pieces
+        if label not in LABELS:
+            raise ValueError(f"the word {word!r} has the label {label!r}; expected one of {', '.join(LABELS)}")
         targets += [LABELS.index(label)] + [IGNORE] * (len(pieces) - 1)
     return ids + [tokenizer.sep_id], targets + [IGNORE]
 
@@ -193,18 +196,22 @@ class Rows:
 
 
 @torch.no_grad()
-def predicted_labels(model: TokenTagger, tokenizer: WordPieceTokenizer, rows: Sequence, size: int = 50) -> list[list[str]]:
-    """The label of each word, read at its first piece, for rows of (words, labels).
+def predicted_labels(
+    model: TokenTagger, tokenizer: WordPieceTokenizer, texts: Sequence[Sequence[str]], size: int = 50
+) -> list[list[str]]:
+    """The label of each word, read at its first piece, for texts as lists of words; dropout is off.
 
     Taught in extras/other_heads, '4. Two heads'.
     """
-    found = []
-    for i in range(0, len(rows), size):
-        parts = [token_row(tokenizer, *row) for row in rows[i : i + size]]
+    found, was_training = [], model.training
+    model.eval()
+    for i in range(0, len(texts), size):
+        parts = [token_row(tokenizer, words, ["O"] * len(words)) for words in texts[i : i + size]]
         ids, _ = pad_batch([ids for ids, _ in parts], tokenizer.pad_id)                    # (rows, seq_len)
         best = model(ids).argmax(dim=-1).tolist()
         found += [[LABELS[k] for k, target in zip(row, targets) if target != IGNORE]
                   for row, (_, targets) in zip(best, parts)]
+    model.train(was_training)
     return found
 
 
@@ -212,14 +219,18 @@ def best_spans(start: Tensor, end: Tensor, allowed: Tensor, longest: int = 8) ->
     """First and last position of the best span: scores, and allowed (bool), all (batch, seq_len) -> (batch, 2).
 
     The span with the highest start score + end score that doesn't end before its start, has `longest` positions at most,
-    and begins and ends where it's allowed (Devlin et al. 2019, section 4.2). Raises ValueError for shapes that differ, or a
-    row in which nothing is allowed.
+    and begins and ends where it's allowed (Devlin et al. 2019, section 4.2; `longest` isn't theirs). Raises ValueError for
+    shapes that differ, `allowed` that isn't bool, or a row in which nothing is allowed.
 
     Taught in extras/other_heads, '5. A span: where it starts, where it ends'.
     """
+    if longest < 1:
+        raise ValueError(f"longest is {longest}; a span has at least 1 position")
     if not start.shape == end.shape == allowed.shape or start.dim() != 2:
         raise ValueError(f"start, end and allowed have shapes {tuple(start.shape)}, {tuple(end.shape)} and "
                          f"{tuple(allowed.shape)}; expected (batch, seq_len) for all three")
+    if allowed.dtype != torch.bool:
+        raise ValueError(f"allowed is {allowed.dtype}; expected torch.bool, such as allowed == 1")
     if not allowed.any(dim=1).all():
         raise ValueError(f"in row {allowed.any(dim=1).tolist().index(False)} no position is allowed; allow the text's")
     length = start.shape[1]

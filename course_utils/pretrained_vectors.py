@@ -33,18 +33,24 @@ def same_sense(vectors: Tensor, senses: Sequence[int], judged: Sequence[bool] | 
 
     vectors (sentences, d_model), one sense for each. Every vector is compared with all pairs of others, one of its own sense
     and one of another, by cosine; a tie counts one half. With `judged`, only these vectors are scored, and compared
-    with those that aren't. It's the area under the ROC curve, averaged over the vectors. Raises
-    ValueError for shapes that don't fit, or a vector without others of both kinds to be compared with.
+    with those that aren't. It's the area under the ROC curve, averaged over the vectors. Raises ValueError
+    for shapes that don't fit, vectors that aren't finite, or one without others of both kinds to be compared with.
 
     Taught in extras/pretrained_vectors, '1. One word, two senses'.
     """
-    senses = torch.as_tensor(senses)
+    names = sorted(set(senses)) if isinstance(senses, Sequence) else None
+    senses = torch.as_tensor([names.index(one) for one in senses] if names else senses)
+    judged = torch.ones_like(senses, dtype=torch.bool) if judged is None else torch.as_tensor(judged)
     if vectors.dim() != 2 or senses.shape != vectors.shape[:1]:
         raise ValueError(f"vectors have shape {tuple(vectors.shape)}, senses {tuple(senses.shape)}; expected "
                          "(sentences, d_model) and (sentences,)")
+    if judged.shape != senses.shape or not judged.any():
+        raise ValueError(f"judged has {int(judged.sum())} of {judged.numel()} vectors; expected {len(senses)} truth values, "
+                         "at least one of them True")
+    if not vectors.isfinite().all():
+        raise ValueError("a vector holds a number that isn't finite, and would be closer to none; check the encoder")
     x = F.normalize(vectors.double(), dim=-1)
     cosines = (x @ x.T).round(decimals=6)                                  # (sentences, sentences); rounded: ties are ties
-    judged = torch.ones_like(senses, dtype=torch.bool) if judged is None else torch.as_tensor(judged)
     others = torch.ones_like(judged) if judged.all() else ~judged
     scores = []
     for i in judged.nonzero()[:, 0].tolist():
@@ -70,10 +76,12 @@ def position_of(tokenizer: WordPieceTokenizer, text: str, word: str) -> int:
 
 @torch.no_grad()
 def read_texts(encoder: BertEncoder, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> BertResult:
-    """The encoder's result for some texts, padded to one length, with all attention weights.
+    """The encoder's result for some texts, padded to one length, with all attention weights. ValueError for a string.
 
     Taught in extras/pretrained_vectors, "2. What is 'it'?".
     """
+    if isinstance(texts, str):
+        raise ValueError(f"texts is the string {texts!r:.40}; expected a list of texts, [text] for one")
     token_ids, attention_mask = pad_batch([tokenizer.encode(text) for text in texts], tokenizer.pad_id)
     return encoder(token_ids, attention_mask, need_weights=True)
 

@@ -42,16 +42,19 @@ class Quantized(NamedTuple):
 def quantize(weight: Tensor, bits: int = 8, scales: str = "row") -> Quantized:
     """Round a matrix (rows, columns) to whole numbers of `bits` bits, symmetric around 0, with a scale by "row" or "matrix".
 
-    No weight moves by more than half its scale. A row of zeros stays one. Raises ValueError for a weight that's no matrix or
-    isn't finite, and for bits other than 2 to 8.
+    No weight moves by more than half its scale, which is float32. A row of zeros stays one, and so does a row of numbers so
+    small (about 1e-43) that their scale would be 0. Raises ValueError for a weight that's no matrix or isn't finite, and for
+    bits other than 2 to 8.
 
     Taught in extras/quantization_and_pruning, '1. Six weights in eight bits'.
     """
     check_options({"bits": bits, "scales": scales}, {"bits": whole(2, 8), "scales": one_of("row", "matrix")})
     _check_matrix(weight)
+    weight = weight.detach().float()
     largest = weight.abs().amax(dim=1, keepdim=True) if scales == "row" else weight.abs().amax().view(1, 1)
     top = 2 ** (bits - 1) - 1
-    step = torch.where(largest > 0, largest / top, torch.ones_like(largest))
+    step = largest / top
+    step = torch.where(step > 0, step, torch.ones_like(step))
     return Quantized((weight / step).round().clamp(-top, top).to(torch.int8), step)
 
 

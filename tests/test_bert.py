@@ -282,7 +282,7 @@ def test_a_name_is_looked_up_where_course_models_says(tmp_path, monkeypatch):
     assert len(str(caught.value).splitlines()) == 3
 
 
-def test_inputs_of_the_wrong_shape_are_refused():
+def test_inputs_of_the_wrong_shape_or_range_are_refused():
     model = BertEncoder(BertConfig(20, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=6))
     ids = torch.ones(2, 5, dtype=torch.long)
     for given, words in (((ids[0],), r"\(5,\)"), ((ids, torch.ones(5, dtype=torch.bool)), "attention_mask"),
@@ -291,6 +291,9 @@ def test_inputs_of_the_wrong_shape_are_refused():
             model(*given)
     with pytest.raises(TypeError, match="must be torch.bool"):
         model(ids, ids)
+    for wrong, words in ((20, "from 3 to 20, and this encoder knows 0 to 19"), (-100, "from -100 to 3, and")):
+        with pytest.raises(ValueError, match=words):    # the ids of another vocabulary, and labels in place of ids
+            model(torch.tensor([[3, 3, wrong]]))
     with pytest.raises(ValueError, match="positions for max_len=6"):
         model(torch.ones(1, 7, dtype=torch.long))
     for wrong in (dict(num_token_types=0), dict(pooler=1), dict(dropout=1.0), dict(activation="silu"), dict(num_heads=3)):

@@ -82,16 +82,19 @@ def test_each_word_is_asked_for_once_at_its_first_piece(tokenizer):
         heads.token_row(tokenizer, words, labels[:-1])
     with pytest.raises(ValueError, match="the word ' ' has no word piece, so nothing could carry its label; leave it out"):
         heads.token_row(tokenizer, ["the", " "], ["O", "O"])
+    with pytest.raises(ValueError, match="the word 'the' has the label 'B-place'; expected one of O, B-person"):
+        heads.token_row(tokenizer, ["the"], ["B-place"])
 
 
 def test_predicted_labels_are_one_a_word_whatever_else_is_in_the_batch(tokenizer):
     rows = [heads.words_and_labels(review) for review in make_named_reviews(9, seed=3)]
-    tagger = heads.TokenTagger(small_encoder(tokenizer.vocab_size), len(heads.LABELS)).eval()
+    texts = [words for words, _ in rows]
+    tagger = heads.TokenTagger(small_encoder(tokenizer.vocab_size), len(heads.LABELS)).train()
     with torch.no_grad():
         tagger.output.weight.mul_(5)
-    alone = [heads.predicted_labels(tagger, tokenizer, [row])[0] for row in rows]
-    assert heads.predicted_labels(tagger, tokenizer, rows, size=4) == alone
-    assert [len(labels) for labels in alone] == [len(words) for words, _ in rows]
+    alone = [heads.predicted_labels(tagger, tokenizer, [words])[0] for words in texts]
+    assert heads.predicted_labels(tagger, tokenizer, texts, size=4) == alone and tagger.training
+    assert [len(labels) for labels in alone] == [len(words) for words in texts]
     assert len({label for labels in alone for label in labels}) > 1
 
 
@@ -170,6 +173,10 @@ def test_scores_that_don_t_fit_and_rows_without_a_place_are_refused():
     scores = torch.zeros(2, 5)
     with pytest.raises(ValueError, match=r"shapes \(2, 5\), \(2, 4\) and \(2, 5\); expected \(batch, seq_len\) for all"):
         heads.best_spans(scores, scores[:, 1:], scores > 0)
+    with pytest.raises(ValueError, match="allowed is torch.float32; expected torch.bool"):
+        heads.best_spans(scores, scores, scores)
+    with pytest.raises(ValueError, match="longest is 0; a span has at least 1 position"):
+        heads.best_spans(scores, scores, scores > 0, longest=0)
     with pytest.raises(ValueError, match=r"expected \(batch, seq_len\)"):
         heads.best_spans(scores[0], scores[0], scores[0] == 0)
     allowed = torch.tensor([[True] * 5, [False] * 5])

@@ -67,6 +67,13 @@ def test_judged_vectors_are_compared_with_the_others_only():
         same_sense(x[:2], [0, 1])
     with pytest.raises(ValueError, match=r"vectors have shape \(6, 2\), senses \(2,\)"):
         same_sense(x, [0, 1])
+    with pytest.raises(ValueError, match="judged has 1 of 1 vectors; expected 4 truth values, at least one"):
+        same_sense(x[:4], [0, 0, 1, 1], [True])
+    with pytest.raises(ValueError, match="judged has 0 of 4 vectors"):
+        same_sense(x[:4], [0, 0, 1, 1], [False] * 4)
+    with pytest.raises(ValueError, match="isn't finite"):
+        same_sense(x[:4] * torch.nan, [0, 0, 1, 1])
+    assert same_sense(x[:4], ["river", "river", "money", "money"]) == same_sense(x[:4], [0, 0, 1, 1])
 
 
 # vectors of words

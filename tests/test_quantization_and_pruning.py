@@ -37,6 +37,15 @@ def test_one_scale_for_a_matrix_is_that_of_its_largest_weight(bits):
     assert few.integers.tolist() == (W / 0.5 * top).round().int().tolist()
 
 
+def test_half_precision_and_trained_weights_are_rounded_to_within_half_a_scale():
+    torch.manual_seed(0)
+    for weight in (torch.randn(50, 64).half(), torch.randn(3, 5, requires_grad=True), torch.full((1, 2), 1e-6).half(),
+                   torch.tensor([[1e-45, 0.0]])):
+        found = quantize(weight)
+        assert found.scales.dtype == torch.float32 and not found.scales.requires_grad and found.scales.min() > 0
+        assert ((weight.detach().float() - found.weights()).abs() <= found.scales / 2 + 1e-7).all()
+
+
 def test_by_hand():
     assert quantize(W).integers.tolist() == [[127, -61, 25], [51, -127, 102]]
     assert quantize(W, 2).integers.tolist() == [[1, 0, 0], [0, -1, 1]]

@@ -69,6 +69,7 @@ STARTS = {                                              # by set, and by what it
     ("static_vectors", "frozen"): "bag, MiniLM's vectors, frozen",
     ("static_vectors", "trained on"): "bag, MiniLM's vectors, trained on",
     ("small_encoder", "random"): "small encoder, from random numbers",
+    ("small_encoder", "random at 0.0003"): "small encoder, from random numbers, rate 0.0003",
     ("small_encoder", "pretrained in two passes"): "small encoder, pretrained on IMDb's texts in two passes",
     ("small_encoder", "pretrained"): "small encoder, pretrained in six passes",
     ("pretrained", "all layers"): "MiniLM, all layers trained",

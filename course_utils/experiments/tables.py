@@ -116,7 +116,8 @@ def context_table(runs: list[dict], kind: str | None = None, count: str = "accur
     return "\n".join([*lines, f"| guessing among the candidates | | {' | '.join(chance)} |"])
 
 
-COUNTED = "Accuracy is in per cent, with a 95 % interval that covers the choice of reviews and of random seeds."
+COUNTED = ("Accuracy is in per cent, with a 95 % interval that covers the choice of reviews and of random seeds. Where "
+           "three seeds differ a lot, it should be about twice as wide: notebook 12's comparisons allow for that.")
 
 
 def _seconds(*runs: list[dict]) -> str:

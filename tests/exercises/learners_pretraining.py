@@ -40,6 +40,12 @@ def by_bucket(token_ids, chosen, fate, others, mask_id):
     return table.gather(0, torch.where(chosen, which, 2)[None])[0]
 
 
+def row_by_row(token_ids, chosen, fate, others, mask_id):
+    """A list of tensors, one for each text."""
+    return [torch.where(asked, torch.where(f < 0.8, mask_id, torch.where(f < 0.9, other, ids)), ids)
+            for ids, asked, f, other in zip(token_ids, chosen, fate, others)]
+
+
 class WithACall:
     def __call__(self, token_ids, chosen, fate, others, mask_id):
         stays = ~chosen | (fate >= 0.9)
@@ -251,6 +257,56 @@ def rest_as_a_new_word(word, vocabulary):
 def at_most_two(word, vocabulary):
     pairs = [[word], *([word[:n], "##" + word[n:]] for n in range(len(word) - 1, 0, -1))]
     return next((pair for pair in pairs if set(pair) <= vocabulary), ["[UNK]"])
+
+
+def shortened(how):
+    """The word gets shorter by `how(rest, part)`."""
+    def answer(word, vocabulary):
+        pieces, rest = [], word
+        while rest:
+            ends = range(len(rest), 0, -1)
+            part = next((rest[:end] for end in ends if "##" * (pieces != []) + rest[:end] in vocabulary), None)
+            if part is None:
+                return ["[UNK]"]
+            pieces.append("##" * (pieces != []) + part)
+            rest = how(rest, part)
+        return pieces
+    return answer
+
+
+def of_at_most(begin, go_on):
+    """Pieces of no more than so many letters, the first one and those after it."""
+    def answer(word, vocabulary):
+        pieces, start = [], 0
+        while start < len(word):
+            ends = range(min(len(word), start + (go_on if start else begin)), start, -1)
+            end = next((end for end in ends if "##" * (start > 0) + word[start:end] in vocabulary), None)
+            if end is None:
+                return ["[UNK]"]
+            pieces, start = [*pieces, "##" * (start > 0) + word[start:end]], end
+        return pieces
+    return answer
+
+
+def strung_together(word, vocabulary):
+    return [" ".join(right("14.2")(word, vocabulary))]
+
+
+def with_an_empty_one(word, vocabulary):
+    return [*right("14.2")(word, vocabulary), ""]
+
+
+def as_a_set(word, vocabulary):
+    return set(right("14.2")(word, vocabulary))
+
+
+def letters_added(word, vocabulary):
+    pieces = []
+    for piece in right("14.2")(word, vocabulary):
+        if piece == "[UNK]":
+            return [piece]
+        pieces += piece
+    return pieces
 
 
 def used_up(word, vocabulary):

@@ -77,6 +77,12 @@ def normed_before_both(x, expand, expand_bias, contract, contract_bias, gain, sh
     return x + F.linear(F.gelu(F.linear(x, expand, expand_bias)), contract, contract_bias)
 
 
+def for_three_dimensions(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
+    batch, seq_len, d_model = x.shape
+    y = x + F.linear(F.gelu(F.linear(x, expand, expand_bias)), contract, contract_bias)
+    return F.layer_norm(y.view(batch, seq_len, d_model), (d_model,), gain, shift, eps)
+
+
 def added_in_place(x, expand, expand_bias, contract, contract_bias, gain, shift, eps):
     x += F.linear(F.gelu(F.linear(x, expand, expand_bias)), contract, contract_bias)
     return normed(x, gain, shift, eps)
@@ -156,6 +162,12 @@ def words_alone(encoder, token_ids, attention_mask, weight, bias):
     return torch.stack(means) @ weight.T + bias
 
 
+def cut_to_the_longest(encoder, token_ids, attention_mask, weight, bias):
+    """As if padding were always behind the words."""
+    longest = int(attention_mask.sum(1).max())
+    return right("14.5")(encoder, token_ids[:, :longest], attention_mask[:, :longest], weight, bias)
+
+
 def no_mask_anywhere(encoder, token_ids, attention_mask, weight, bias):
     return F.linear(encoder(token_ids).mean(1), weight, bias)
 
@@ -193,6 +205,11 @@ def padding_set_to_zero(x, attention_mask, weight, bias):
 
 def start(down=torch.randn, up=torch.zeros):
     return lambda weight, rank: (down(rank, weight.shape[1]), up(weight.shape[0], rank))
+
+
+def named(*names):
+    """A dictionary of the two, which may have other names."""
+    return lambda weight, rank: dict(zip(names, right("14.6")(weight, rank)))
 
 
 def row_after_row(weight, rank):

@@ -68,6 +68,24 @@ def labels_mixed_into_the_targets(student, teacher, labels, temperature, alpha):
     return temperature**2 * (torch.xlogy(targets, targets) - targets * log_p).sum(-1).mean()
 
 
+def softened_in_place(student, teacher, temperature):
+    return temperature**2 * usual(student.div_(temperature), teacher / temperature, 1.0)
+
+
+def teacher_softened_in_place(student, teacher, temperature):
+    return temperature**2 * usual(student / temperature, teacher.div_(temperature), 1.0)   # detached: the same numbers
+
+
+def of_positive_labels(student, labels):
+    return F.cross_entropy(student[labels > 0], labels[labels > 0]) if (labels > 0).any() else 0.0
+
+
+def without_labelled_ones(student, teacher, labels, temperature, alpha):
+    rows = labels < 0
+    soft = usual(student[rows], teacher.detach()[rows], temperature) if rows.any() else 0.0
+    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels, ignore_index=-100).nan_to_num(0.0)
+
+
 def frozen_in_place(student, teacher, labels, temperature, alpha):
     teacher.requires_grad_(False)
     return right("15.2")(student, teacher, labels, temperature, alpha)
@@ -129,6 +147,18 @@ def usual_gap(confidence, right, proportion):
     return proportion * (confidence.mean() - right.mean()).abs()
 
 
+def in_numpy_bins(confidence, right, bins):
+    """np.digitize without right=True: an edge belongs to the bin above it, and 1 to one above the last."""
+    place = np.digitize(confidence.numpy(), np.linspace(0, 1, bins + 1))
+    return abs(np.bincount(place, (confidence - right.float()).numpy())).sum() / len(place)
+
+
+def in_equal_parts(confidence, right, bins):
+    order = confidence.argsort()
+    gaps = np.array_split((confidence - right.float())[order].numpy(), bins)
+    return sum(abs(part.sum()) for part in gaps) / len(order)
+
+
 def from_the_lowest_confidence(confidence, right, bins):
     """As np.histogram does it without a range."""
     confidence, gaps = confidence.numpy(), (confidence - right.float()).numpy()
@@ -174,6 +204,14 @@ def strictly_above(validation_confidence, validation_right, test_confidence, tes
     return threshold, (test_confidence > threshold).double().mean(), wrong(test_confidence, test_right, threshold)
 
 
+def chosen_strictly_above(results=lambda *three: three):
+    def answer(validation_confidence, validation_right, test_confidence, test_right, risk):
+        threshold = strictly_above(validation_confidence, validation_right, test_confidence, test_right, risk)[0]
+        kept = test_confidence >= threshold
+        return results(threshold, kept.double().mean(), (kept & ~test_right).sum() / kept.sum().clamp(min=1))
+    return answer
+
+
 def by_gradient(validation_logits, validation_labels, test_logits, test_labels, candidates):
     temperature = distillation.fit_temperature(validation_logits, validation_labels)
     return temperature, F.cross_entropy(test_logits / temperature, test_labels)
@@ -181,6 +219,30 @@ def by_gradient(validation_logits, validation_labels, test_logits, test_labels, 
 
 def temperature_alone(*inputs):
     return right("15.4")(*inputs)[0]
+
+
+def from_a_loss_of_one(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    """As if no loss could be above 1."""
+    best, lowest = candidates[0], 1.0
+    for t in candidates:
+        loss = F.cross_entropy(validation_logits / t, validation_labels)
+        if loss < lowest:
+            best, lowest = t, loss
+    return best, F.cross_entropy(test_logits / best, test_labels)
+
+
+def divided_again(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    losses = []
+    for t in candidates:
+        validation_logits = validation_logits / t
+        losses.append(F.cross_entropy(validation_logits, validation_labels))
+    best = candidates[int(torch.stack(losses).argmin())]
+    return best, F.cross_entropy(test_logits / best, test_labels)
+
+
+def with_the_last_one(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    best = right("15.4")(validation_logits, validation_labels, test_logits, test_labels, candidates)[0]
+    return best, F.cross_entropy(test_logits / candidates[-1], test_labels)
 
 
 def summed_loss(validation_logits, validation_labels, test_logits, test_labels, candidates):
@@ -250,11 +312,19 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.1", [0.98, 0.018, 0.002], "not-softened", "Divide each logit by 2"),
     ("15.1", [0.042, 0.114, 0.844], "", "in another order"), ("15.1", [0.8, 0.15, 0.05], "", "must be e² times"),
     ("15.1", [0.844, 0.114, 0.1], "", "sum to one"), ("15.1", [3, 1, 0], "divided-only", "Now the softmax"),
+    ("15.1", [1, 0, 0], "multiplied", "or you gave the largest logit all of the probability"),
+    ("15.1", [0.849, 0.109, 0.042], "", "must be e² times"), ("15.1", [0.844, 0.114, 0.05], "", "e⁰ = 1"),
     ("15.2", mixed(with_arguments_exchanged), "two-logarithms", "Are the two arguments exchanged?"),
     ("15.2", mixed(down_the_batch), "over-the-batch", "dim=-1"),
     ("15.2", mixed(added_over_the_batch_and_divided_by_classes), "", "a sum over classes and a mean over reviews"),
     ("15.2", mixed(usual, cross_entropy_of_probabilities), "two-softmaxes", "wants logits"),
     ("15.2", labels_mixed_into_the_targets, "labels-in-targets", "Take two losses and mix those"),
+    ("15.2", mixed(softened_in_place), "", "Your function changes `student_logits`"),
+    ("15.2", mixed(teacher_softened_in_place), "", "Your function changes `teacher_logits`"),
+    ("15.2", mixed(usual, of_positive_labels), "class-zero-left-out", "0 is a class like any other"),
+    ("15.2", without_labelled_ones, "unlabelled-rows-only", "the mean over all of them"),
+    ("15.2", lambda *inputs: right("15.2")(*inputs).round(decimals=3), "", "no gradient reaches the student's logits"),
+    ("15.2", lambda *inputs: round(right("15.2")(*inputs).item(), 2), "", "It's rounded, or turned into"),
     ("15.2", frozen_in_place, "", "detach()"), ("15.2", lambda *inputs: "the loss", "", "expected one tensor as the loss"),
     ("15.2", lambda *inputs: {"loss": right("15.2")(*inputs)}, "", "got a dictionary with 'loss' in it"),
     ("15.2", mixed(by_mean_squares), "", "Is it KL(teacher ‖ student)"), ("15.2", mixed(of_symmetric_kl), "", "Is it KL"),
@@ -278,6 +348,10 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.3", by_masks(lambda c, low, high: (c > low) & (c < high)), "edges-lost", "3 confidences lie exactly on"),
     ("15.3", by_masks(lambda c, low, high: (c >= low) & (c <= high)), "edges-counted-twice", "into two of your bins"),
     ("15.3", lambda *inputs: distillation.expected_calibration_error(*inputs), "", "written out"),
+    ("15.3", in_numpy_bins, "sure-ones-alone", "2 predictions are sure"),
+    ("15.4", from_a_loss_of_one, "", "Which candidate gives the lowest"),
+    ("15.4", divided_again, "softened-again", "as they were given"),
+    ("15.4", with_the_last_one, "test-loss-of-the-last", "the last candidate in the list"),
     ("15.4", by_gradient, "", "written out"), ("15.4", temperature_alone, "", "temperature and test_loss"),
     ("15.4", summed_loss, "", "The temperature is right"),
     ("15.4", lambda *inputs: right("15.4")(*inputs)[::-1], "loss-first", "exchanged"),
@@ -287,6 +361,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("15.4", with_criterion(lambda logits, labels: -(logits.argmax(-1) == labels).double().mean()), "by-accuracy", "or you"),
     ("15.4", sorted_in_place, "", "changes `candidates`"),
     ("15.5", strictly_above, "strictly-above-on-both", "write >= in both places"),
+    ("15.5", chosen_strictly_above(), "strictly-above-in-the-choice", "Write >= in the choice"),
+    ("15.5", chosen_strictly_above(lambda t, coverage, wrong: (t, wrong, coverage)), "", "Try each validation confidence"),
     ("15.5", lambda *inputs: tuple(right("15.5")(*inputs)[i] for i in (0, 2, 1)), "coverage-last", "exchanged"),
     ("15.5", lambda *inputs: tuple(right("15.5")(*inputs)[i] for i in (1, 0, 2)), "coverage-first", "threshold first"),
     ("15.5", one_by_one(downwards), "ties-split", "3 validation examples share your threshold of 0.8, and 2 of"),
@@ -313,7 +389,7 @@ def test_a_wrong_answer_is_told_what_is_wrong_with_it(number, answer, name, said
 
 @answers("number, answer, name", [
     ("15.1", [84.4, 11.4, 4.2], "in-per-cent"), ("15.3", half_open, "closed-below"),
-    ("15.3", by_masks(from_the_lower_edge), "closed-below"),
+    ("15.3", by_masks(from_the_lower_edge), "closed-below"), ("15.3", in_equal_parts, "equally-full-by-tensor-split"),
 ])
 def test_another_convention_is_called_that(number, answer, name, seed):
     assert_other(number, answer, seed, name)

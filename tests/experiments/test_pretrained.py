@@ -114,7 +114,7 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     losses = [epoch["validation_loss"] for epoch in first["history"]]
     assert losses[-1] < 3.0 < math.log(len(small_encoder.tokenizer().vocabulary))          # of ten words that occur, ln 10
     assert first["tokens"] > 1000
-    for name in list(small_encoder.ROWS)[:3]:
+    for name in [*list(small_encoder.ROWS)[:3], "random at 0.0003, 1,000 reviews"]:
         run = small_encoder.run(name, 0, small / "state")
         (small / "state").unlink()
         assert run["steps"] == 8 and run["test"]["reviews"] == 30 and len(run["history"]) == small_encoder.CHECKS
@@ -122,7 +122,9 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
         if before:
             lowest = min(epoch["validation_loss"] for epoch in before["history"])
             assert run["hidden_words"]["before"] == pytest.approx(lowest, abs=1e-5) != run["hidden_words"]["after"]
-    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 3 + 2 * 9
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 3 + 2 * 10
+    rates = {row: each.learning_rate for row, each in small_encoder.ROWS.items() if "1,000" in row}
+    assert rates["random at 0.0003, 1,000 reviews"] == rates["pretrained, 1,000 reviews"]
     counted = small_encoder.run(small_encoder.COUNTED, 0, small / "state")
     special = {small_encoder.tokenizer().ids[token] for token in ("[PAD]", "[CLS]", "[SEP]")}
     read, asked = ([i for split in splits for ids in small_encoder.encoded(None)[split].ids for i in ids if i not in special]

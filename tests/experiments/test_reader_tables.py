@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from course_utils.data import load_reviews
+from course_utils.distillation import CautiousClassifier
 from course_utils.experiments.reader_tables import (
     by_kind_table,
     hard_words,
@@ -119,3 +121,7 @@ def test_what_went_on_learning_stands_beside_the_readers_of_its_seeds():
         assert found[name][7].startswith(f"{100 * mean:.1f} ± ")
     parts = reader_parts(read_runs("which_data"), read_runs("student"), halves=halves, more=more)
     assert more_table(halves, more) in parts and "6,098 different" in more_words(more).replace("\n", " ")
+    best = CautiousClassifier.load("reader").classifier.predict(list(load_reviews("ordinary_third")["test"]["text"]))[0]
+    labels = load_reviews("ordinary_third")["test"]["label"]
+    third = sum((label == "positive") == bool(truth) for label, truth in zip(best, labels, strict=True)) / 3
+    assert f"and {third:.0f} % of the three sets" in more_words(more).replace("\n", " ")      # the committed weights'

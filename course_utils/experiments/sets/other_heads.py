@@ -105,7 +105,7 @@ def run(model: str, seed: int, state) -> dict:
     cpu_seconds = time.process_time() - begun
     scored, ways = {}, {}
     for split in list(data)[2:]:
-        found = predicted_labels(tagger.eval(), tokenizer, rows[split])
+        found = predicted_labels(tagger, tokenizer, [words for words, _ in rows[split]])
         scored[" names, ".join(split) + " sentences"] = round(
             name_f1([names_in(labels) for labels in found], [names_in(labels) for _, labels in rows[split]]), 4)
         ways[split] = both_ways(data[split], found)

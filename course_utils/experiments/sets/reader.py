@@ -34,6 +34,7 @@ from course_utils.data import LABEL_NAMES, load_reviews
 from course_utils.distillation import NO_LABEL, DistillationLoss
 from course_utils.experiments import student_texts
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
+from course_utils.experiments.reader_notes import reader_note
 from course_utils.experiments.results import fingerprint, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
@@ -59,7 +60,6 @@ from course_utils.training import (
     BatchOptions,
     EncodedReviews,
     classification_loss,
-    device_name,
     fastest_device,
     fit,
     seed_everything,
@@ -267,21 +267,18 @@ def learn(model: str, seed: int, state) -> dict:
     made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
             "texts": len(texts.ids), "before_rounding": {name: whole[name]["accuracy"] for name in whole},
             **scored(net, OPTIONS, "student")}
-    folder = kept(f"{model.replace(' ', '-')}-{seed}")
-    write_model(folder, net, reader_pieces(), {"label_names": LABEL_NAMES}, SelfAttentionClassifier, eight_bits=True)
-    accompany(folder, model, seed, made, device_name(fastest_device()))
+    keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, made)
     return made
 
 
-def accompany(folder, model: str, seed: int, made: dict, device: str) -> None:
-    """Put beside a student its temperature and threshold, a note on where it comes from, and its teacher's licence."""
+def keep(name: str, net, model: str, seed: int, made: dict) -> None:
+    """Write a student to outputs/reader, 8 bits a weight, with its temperature, a note and its teacher's licence."""
+    folder = kept(name)
+    write_model(folder, net, reader_pieces(), {"label_names": LABEL_NAMES}, SelfAttentionClassifier, eight_bits=True)
     found = cautious(ReviewClassifier.load(folder), RISK)
     write_numbers(folder, "caution.json", {"temperature": found.temperature, "threshold": found.threshold})
     write_text(folder / LICENCE.name, LICENCE.read_text(encoding="utf-8"))
-    write_text(folder / "README.md", NOTE.format(
-        row=model, seed=seed, parameters=made["parameters"], pieces=reader_pieces().vocab_size, device=device,
-        minutes=made["seconds"] / 60, unlabelled=UNLABELLED,
-        **{source: 100 * made[source]["accuracy"] for source in TESTED}))
+    write_text(folder / "README.md", reader_note(model, seed, made, reader_pieces().vocab_size))
 
 
 def untrained(row: Row) -> SelfAttentionClassifier:
@@ -327,43 +324,6 @@ def first_vectors(encoder: BertEncoder, pieces: SavedWordPieces) -> tuple[torch.
     words = centred / spread * norm.weight + norm.bias
     words[pieces.pad_id] = 0
     return words, (places - places.mean(dim=-1, keepdim=True)) / spread.mean() * norm.weight
-
-
-NOTE = """\
-# A reader of reviews and sentences
-
-A `ReviewClassifier` of notebook 08 with {parameters:,} parameters and {pieces:,} word pieces, stored in 8 bits a weight: the
-row "{row}" of `python -m course_utils results reader`, seed {seed}, trained in {minutes:.0f} minutes on {device}. Notebook
-15 tells how, and what it can't do. Where this folder is among the models that come with the course, its name is enough:
-
-    ReviewClassifier.load("reader").predict(["Nobody could call it dull."])
-    CautiousClassifier.load("reader").predict(["Nobody could call it dull."])       # may say "don't know"
-
-Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
-{reviews:.1f}, its test sentences {sentences:.1f}, test sentences written one by one {written:.1f}, the hand-written reviews
-{handwritten:.1f}, the first 300 ordinary sentences {ordinary:.1f}, the second 300 {ordinary_second:.1f}. (One in ten of the
-test sentences written one by one has a near relative among those for training.) Earlier students had been scored on the
-ordinary sentences and the hand-written reviews before, and we wrote both the tests and a part of what it learned from, so
-expect less on sentences of your own. `caution.json` has a temperature for its confidence, and the threshold below which it
-says "don't know": both fitted to the first 300, so that one in ten of the answers to these is wrong. On others, expect more.
-
-## What it was trained on
-
-- IMDb's training reviews and {unlabelled:,} of its unlabelled ones (Maas et al. 2011,
-  https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of
-  frequent word pieces.
-- The course's synthetic reviews and sentences, and its sentences written one by one (data/written).
-- For each of these texts, unless the row is "labels alone", the mean answer of three teachers. These are all-MiniLM-L6-v2
-  (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
-  is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
-- Its layers and word pieces began as MiniLM's.
-
-## Licences
-
-MiniLM's weights come under the Apache License 2.0, a copy of which lies beside this file (`LICENSE-Apache-2.0.txt`).
-These weights are changed: three of six layers, fewer word pieces, trained on, rounded. The course's own licence covers its
-code and its texts. IMDb's reviews belong to those who wrote them; the data set is there for research.
-"""
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

@@ -69,15 +69,22 @@ def run(model: str, seed: int, state) -> dict:
     if classifier.tokenizer.vocabulary != reader.reader_pieces().vocabulary:
         raise ValueError(f"the reader of seed {seed} has other word pieces than `reader.reader_pieces()`: make it again")
     net = classifier.model.to(fastest_device())
-    weights = fingerprint([sha256(tensor.cpu().numpy().tobytes()) for tensor in net.state_dict().values()])
-    reads = READS[model]
+    begun_as, reads = weights_of(net), READS[model]
     texts = joined([reader.chosen(source, "train", "student", rows_in(len(reader.texts_of(source)), number))
                     for source, number in reads.items()])
     result = fit(net, FixedSteps(texts, reader.OPTIONS, STEPS // PARTS), to_validate(), loss_of=classification_loss,
                  options=reader.OPTIONS, checkpoint=state, seed=seed, progress=False, precision=pretrained.precision(),
                  epochs=PARTS, **FIT)
     net.load_state_dict(in_eight_bits(net.state_dict()))
-    return {"begun": weights, **facts(net, result, STEPS, tokens_in(texts)), "texts": len(texts.ids), **scored(net)}
+    made = {"begun": begun_as, "ended": weights_of(net), **facts(net, result, STEPS, tokens_in(texts)),
+            "texts": len(texts.ids), **scored(net)}
+    reader.keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, {**made, "learned_on": f"reader, seed {seed}"})
+    return made
+
+
+def weights_of(net) -> str:
+    """A fingerprint of the weights."""
+    return fingerprint([sha256(tensor.cpu().numpy().tobytes()) for tensor in net.state_dict().values()])
 
 
 def to_validate():

@@ -3,9 +3,10 @@
 Writes data/results/static_vectors.json, which the page of results shows. A bag of embeddings (notebook 03) reads IMDb in
 MiniLM's word pieces, with 100 to 22,500 labelled reviews, other ones for each seed. Its 384 numbers for a piece are learned
 from random ones, or they're the checkpoint's own, frozen, or the checkpoint's own and trained on. Every row makes equally
-many steps. Each run trains with three learning rates and keeps the rate and the part of the training that are best on 1,000
-validation reviews: more than somebody with 100 labels would have, but the same for every row. IMDb comes from the hub, or
-from the folder that COURSE_DATA names; MiniLM from the hub, or from the folder that COURSE_MODELS names.
+many steps. Each run trains with three learning rates (frozen vectors, with five) and keeps the rate and the part of the
+training that are best on 1,000 validation reviews: more than somebody with 100 labels would have, but the same for every
+row. IMDb comes from the hub, or from the folder that COURSE_DATA names; MiniLM from the hub, or from the folder that
+COURSE_MODELS names.
 
     python -m course_utils results static_vectors [--only "100 reviews"] [--seeds 0 1 2]
 """
@@ -24,7 +25,7 @@ from course_utils.training import evaluate, fit, seed_everything
 
 STEPS, CHECKS = 1408, 8                                 # two passes over 22,500 reviews; validation after each eighth
 NUMBERS = (100, 1000, 5000, 22500)
-RATES = {"learned": (1e-3, 3e-3, 1e-2), "frozen": (3e-2, 1e-1, 3e-1), "trained on": (3e-4, 1e-3, 3e-3)}
+RATES = {"learned": (1e-3, 3e-3, 1e-2), "frozen": (3e-2, 1e-1, 3e-1, 1.0, 3.0), "trained on": (3e-4, 1e-3, 3e-3)}
 
 
 class Row(NamedTuple):

@@ -134,7 +134,9 @@ def _start_by_init(weight, rank):
 
 
 VARIANTS = {
-    "14.1": {"loops": _hidden_by_loops, "in a copy": _hidden_in_a_copy, "where": _hidden_by_where},
+    "14.1": {"loops": _hidden_by_loops, "rows": lambda *inputs: [
+                 _hidden_by_where(*parts, inputs[-1]) for parts in zip(*inputs[:-1])],
+             "in a copy": _hidden_in_a_copy, "where": _hidden_by_where},
     "14.2": {"recursion": _cut_by_recursion, "by sorting": _cut_by_sorting, "the original": _cut_as_in_the_original},
     "14.3": {"marked": _loss_by_marks, "gather": _loss_by_gather, "loops": _loss_by_loops},
     "14.4": {"library's norm": _half_by_modules, "by hand": _half_by_hand, "a module": _half_by_norm_module},
@@ -143,6 +145,7 @@ VARIANTS = {
                  bias, (mask.float()[:, None] @ encoder(ids, mask))[:, 0] / mask.sum(1, keepdim=True), weight.T)},
     "14.6": {"as the paper's code": _start_by_init,
              "the other one": lambda weight, rank: (torch.zeros(rank, weight.shape[1]), torch.randn(weight.shape[0], rank)),
+             "by name": lambda weight, rank: dict(zip(("down", "up"), _start_by_init(weight, rank))),
              "numpy": lambda weight, rank: (np.random.default_rng(0).normal(size=(rank, weight.shape[1])),
                                             np.zeros((weight.shape[0], rank)))},
 }

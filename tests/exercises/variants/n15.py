@@ -39,6 +39,16 @@ def _loss_by_layers(student_logits, teacher_logits, labels, temperature, alpha):
     return alpha * temperature**2 * soft / len(labels) + (1 - alpha) * each.sum() / known.sum().clamp(min=1)
 
 
+def _loss_on_copies(student_logits, teacher_logits, labels, temperature, alpha):
+    """What is changed in place is a copy."""
+    student, teacher = student_logits.clone(), teacher_logits.detach().clone()
+    student /= temperature
+    teacher /= temperature
+    soft = F.kl_div(student.log_softmax(-1), teacher.softmax(-1), reduction="batchmean")
+    hard = F.cross_entropy(student_logits, labels, reduction="sum") / (labels != -100).sum().clamp(min=1)
+    return alpha * temperature**2 * soft + (1 - alpha) * hard
+
+
 def _error_by_lists(confidence, right, bins):
     inside = [[] for _ in range(bins)]
     for c, hit in zip(confidence.tolist(), right.tolist()):
@@ -115,7 +125,8 @@ def _silent_in_numpy(validation_confidence, validation_right, test_confidence, t
 VARIANTS = {
     "15.1": {"exact": lambda: (torch.tensor([6.0, 2.0, 0.0]) / 2).softmax(dim=0), "two decimals": lambda: [0.84, 0.11, 0.04],
              "a tuple": lambda: (0.8438, 0.1142, 0.042), "a text": lambda: "0.844, 0.114, 0.042"},
-    "15.2": {"loops": _loss_by_loops, "entropies": _loss_by_entropies, "layers": _loss_by_layers},
+    "15.2": {"loops": _loss_by_loops, "entropies": _loss_by_entropies, "layers": _loss_by_layers,
+             "on copies": _loss_on_copies},
     "15.3": {"lists": _error_by_lists, "numpy": _error_in_numpy, "sums": _error_by_sums},
     "15.4": {"by hand": _fitted_by_hand, "at once": _fitted_at_once, "by key": _fitted_by_key},
     "15.5": {"sorting": _silent_by_sorting, "loops": _silent_by_loops, "numpy": _silent_in_numpy},

@@ -135,6 +135,8 @@ PIECES = Answers(
         "from-the-right": _from_the_right,
         "longest-anywhere": _longest_anywhere,
         "signs-counted": _signs_counted,
+        "letters-appended": lambda word, vocabulary: [
+            part for piece in cut_into_pieces(word, vocabulary) for part in ([piece] if piece == "[UNK]" else piece)],
         "last-letter-left-out": _cut(order=lambda start, size: range(size - 1 if size - start > 1 else size, start, -1)),
     },
 )
@@ -268,6 +270,7 @@ HALF = Answers(
     mutants={
         "pre-norm": _half(before=lambda x, norm: norm(x), after=lambda x, made, norm: x + made),
         "norm-twice": _half(before=lambda x, norm: norm(x)),
+        "final-norm-twice": _half(after=lambda x, made, norm: norm(norm(x + made))),
         "norm-inside-the-sum": _half(after=lambda x, made, norm: x + norm(made)),
         "no-norm": _half(after=lambda x, made, norm: x + made),
         "no-residual": _half(after=lambda x, made, norm: norm(made)),
@@ -280,6 +283,7 @@ HALF = Answers(
         "eps-of-the-course": _half(eps_is=1e-5),
         "eps-of-the-paper": _half(eps_is=1e-12),
         "gain-and-shift-exchanged": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, shift, gain, eps)),
+        "shift-before-gain": _half(norm_of=lambda y, gain, shift, eps: (layer_norm(y, None, None, eps) + shift) * gain),
         "gain-and-shift-left-out": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, None, None, eps)),
         "one-more-than-gain": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, 1 + gain, shift, eps)),
         "first-bias-left-out": lambda x, expand, expand_bias, *rest: second_half(

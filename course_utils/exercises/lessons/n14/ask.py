@@ -129,6 +129,19 @@ def _not_there(case: Case) -> list[str]:
     return [piece for piece in case.pieces.split() if piece not in {"[UNK]", *case.inputs[1]}]
 
 
+def _unknown_by_another_name(case: Case) -> list[str]:
+    """What was meant as '[UNK]' and isn't in the vocabulary: 'UNK', '<unk>'."""
+    return [piece for piece in _not_there(case) if piece.strip("[]<>").lower() == "unk"]
+
+
+def _joined(case: Case) -> str:
+    return "".join(piece.removeprefix("##") for piece in case.pieces.split())
+
+
+def _another_word(case: Case) -> bool:
+    return "[UNK]" not in case.pieces and _joined(case) != case.inputs[0]
+
+
 def _misplaced(case: Case) -> list[str]:
     """The pieces that begin the word with '##' or continue it without."""
     return [piece for i, piece in enumerate(case.pieces.split()) if piece != "[UNK]" and piece.startswith("##") != (i > 0)]
@@ -137,8 +150,7 @@ def _misplaced(case: Case) -> list[str]:
 def _fits_with_fewer(case: Case) -> bool:
     """Whether the answer's pieces are all there and make up the word, but are fewer than the right ones."""
     pieces, right = case.pieces.split(), case.right["pieces"].split()
-    return (len(pieces) < len(right) and set(pieces) <= set(case.inputs[1])
-            and "".join(piece.removeprefix("##") for piece in pieces) == case.inputs[0])
+    return len(pieces) < len(right) and set(pieces) <= set(case.inputs[1]) and not _another_word(case)
 
 
 PIECES = Exercise(
@@ -167,10 +179,15 @@ PIECES = Exercise(
                 "begins the rest is asked for, from the left."),
         Mistake("signs-counted", _cut_up, "Letters are missing. '##' is part of the piece, but not of the word: go on by "
                 "the length of the piece without it."),
+        Mistake("letters-appended", _cut_up, "Your list holds single letters. pieces += piece takes a text apart and "
+                "appends each of its letters: write pieces.append(piece), or pieces += [piece]."),
         Mistake("last-letter-left-out", _cut_up, "The longest candidate is one letter short: the last letter is never in a "
                 "longer piece. range() ends before its second number, or a slice before its end."),
     ),
     properties=(
+        Property(_unknown_by_another_name, lambda case: f"{_cut_up(case)} You write {_unknown_by_another_name(case)[0]!r}.",
+                 "BERT writes '[UNK]' for an unknown word, in capitals, and the brackets belong to it. Its vocabulary holds "
+                 "no other text for that."),
         Property(_not_there, lambda case: f"{_cut_up(case)} Your {_not_there(case)[0]!r} isn't in the vocabulary.", "Look "
                  "up each piece just as you return it: 'film' begins a word, '##film' continues one, and the vocabulary may "
                  "have only one of the two."),
@@ -183,6 +200,10 @@ PIECES = Exercise(
         Property(lambda case: case.pieces == "[UNK]" != case.right["pieces"], _cut_up, "You give up, though there are "
                  "pieces that fit. Do you try every candidate, from the whole rest of the word down to a single letter? "
                  "From the second piece on, do you look it up with '##'? range() leaves out its last number."),
+        Property(_another_word, lambda case: f"{_cut_up(case)} Without '##' your pieces read {_joined(case)!r}.", "They "
+                 "should give the word. Did you shorten the rest with lstrip() or replace()? lstrip(part) takes off each "
+                 "letter that's in the part, and replace(part, '') takes the part out wherever it is. Cut by length: "
+                 "rest[len(part):]."),
         Property(_first_piece, _cut_up, "Look at the first piece: the longest beginning of the word that's in the "
                  "vocabulary, without '##'."),
         Property(lambda case: case.pieces != case.right["pieces"], _cut_up, "The first piece is right. Each one after it is "
@@ -211,6 +232,12 @@ def _gradient_seen(case: Case) -> str:
     return f"the loss is right, but the largest number of its gradient for the logits is {got:.3f}, expected {right:.3f}."
 
 
+def _nearly_without_gradient(case: Case) -> bool:
+    """Whether the loss is right to two decimals, and no gradient at all reaches the logits, where some should."""
+    got, right = (named["gradient for the logits"].abs().max() for named in (case.got, case.right))
+    return bool(got == 0) and bool(right > 1e-3) and gap(case, "loss") < 6e-3
+
+
 LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
@@ -228,10 +255,10 @@ LOSS = Exercise(
                 "other way round: keep the positions where `chosen` is True, or mark the others with -100."),
         Mistake("divided-by-all", _of_positions, "The sum is over the chosen positions, and you divide it by all of them. "
                 "Divide by how many are chosen."),
-        Mistake("visible-as-zero-logits", _of_positions, "Setting the other logits to 0 doesn't take them out: each then "
-                "costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
-        Mistake("visible-as-zero-logits-but-none", _of_positions, "The positions whose logits you set to 0 still count: "
-                "each costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
+        Mistake("visible-as-zero-logits", _of_positions, "Logits that are set to one and the same number don't take a "
+                "position out: it then costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
+        Mistake("visible-as-zero-logits-but-none", _of_positions, "The positions whose logits you set to one and the same "
+                "number still count: each costs the logarithm of the vocabulary's size. Pick the chosen positions instead."),
         Mistake("row-means", _of_positions, "You average each text first, and then the texts. Each chosen position counts "
                 "the same, whichever text it's in."),
         Mistake("row-means-with-zeros", _of_positions, "You average each text first, and then the texts; a text without "
@@ -269,6 +296,9 @@ LOSS = Exercise(
                 "couldn't be trained. Return a tensor."),
     ),
     properties=(
+        Property(_nearly_without_gradient, lambda case: f"your loss, {case.loss.item():.4f}, is about right, but no "
+                 "gradient reaches the logits.", "It's rounded, or turned into a plain number; both cut off the gradient. "
+                 "Return it as it is."),
         Property(lambda case: not case.inputs[2].any() and case.loss != 0, _loss_seen, "Nothing is chosen here, so the "
                  "loss is 0."),
         Property(lambda case: case.inputs[0].unique().numel() == 1 and abs(case.loss - case.right["loss"].exp()) < 1e-2,

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.exercises.compare import NotNumbers, named_tensors, plain_data
-from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_loss, two_results, what
+from course_utils.exercises.compare import plain_data
+from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_loss, one_tensor, two_results, what
 
 
 def _copies(inputs: tuple) -> tuple:
@@ -21,7 +21,7 @@ def _once_more(function, *inputs) -> torch.Tensor | None:
     """What the function gives in a further call, as one tensor; None if that can't be read. What it prints isn't shown."""
     try:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-            return named_tensors(plain_data(function(*_copies(inputs)))).get("")
+            return one_tensor(plain_data(function(*_copies(inputs))), "the result").double()
     except Exception:
         return None
 
@@ -59,10 +59,10 @@ def observe_hidden(function, token_ids, chosen, fate, others, mask_id):
     before = _copies((token_ids, chosen, fate, others, mask_id))
     output = function(token_ids, chosen, fate, others, mask_id)
     try:
-        ids = named_tensors(plain_data(output)).get("")
-    except NotNumbers:
+        ids = one_tensor(plain_data(output), "the ids").double()
+    except TypeError:
         return output
-    if not isinstance(ids, torch.Tensor) or ids.shape != token_ids.shape:
+    if ids.shape != token_ids.shape:
         return output
     if _kind(output) == "fractions":
         raise TypeError(f"expected ids, which are whole numbers, got a tensor of {output.dtype}: an embedding can't look "
@@ -87,13 +87,15 @@ LETTERS = [*"abcdeflmnorsuv", *("##" + letter for letter in "abdefilmnorsuv")]
 def piece_probes(generator: torch.Generator) -> list[tuple]:
     """(word, vocabulary): one piece; several; a dead end late in the word, and at once; a piece that's there only as a
     beginning, or only as a continuation; a word of single letters; fewer pieces than the longest ones give, and longer ones
-    in the middle of the word."""
+    in the middle of the word; long pieces, one at the start and one that goes on."""
     small, letters = set(SMALL), set(LETTERS) | set(SMALL)
     fewer = set("un unmo unmova ##m ##ovable ##vable ##b ##le".split())
+    long = set("anti ##dis ##establish ##ment ##arian ##ism antidisestablish ##mentarianism".split())
     return [("films", small), ("film", small), ("moved", small), ("unmoved", small), ("moving", small), ("movable", small),
             ("xfilm", small), ("filmx", small), ("dullest", small), ("sun", small | {"##un", "s"}), ("edfilm", small),
             ("unmovable", letters), ("refilmed", letters), ("d", small), ("duller", small - {"dull", "##ll"}),
-            ("unmovable", fewer), ("remoted", set("re rem ##moted ##oted".split()))]
+            ("unmovable", fewer), ("remoted", set("re rem ##moted ##oted".split())),
+            ("antidisestablishmentarianism", long)]
 
 
 def observe_pieces(function, word, vocabulary):
@@ -109,9 +111,17 @@ def observe_pieces(function, word, vocabulary):
                         f"{[output] if output == '[UNK]' else output.split()}")
     if isinstance(output, dict) or not hasattr(output, "__iter__"):
         raise TypeError(f"expected a list of pieces, got {what(output)}")
+    if isinstance(output, (set, frozenset)):
+        raise TypeError(f"expected a list of pieces for {word!r}, got a set. A set has no order and holds each piece only "
+                        "once. Begin with pieces = [] and append to it")
     pieces = list(output)
     if wrong := [piece for piece in pieces if not isinstance(piece, str)]:
         raise TypeError(f"expected pieces as texts, got {what(wrong[0])}")
+    if any(not piece for piece in pieces):
+        raise TypeError(f"expected at least one letter in each piece, got an empty text among those for {word!r}")
+    if wrong := [piece for piece in pieces if piece.split() != [piece]]:
+        raise TypeError(f"expected pieces without spaces, got {wrong[0]!r}. Each piece has its own place in the list: "
+                        f"{' '.join(pieces).split()}")
     return {"pieces": " ".join(pieces)}
 
 # ---------------------------------------------------------------- 14.3 the loss on hidden words
@@ -162,13 +172,13 @@ def observe_loss(function, logits, token_ids, chosen):
 # ---------------------------------------------------------------- 14.4 the second half of a block
 
 def half_probes(generator: torch.Generator) -> list[tuple]:
-    """(x, expand, expand_bias, contract, contract_bias, gain, shift, eps): large and small numbers, one width of 2, an eps
-    that matters."""
+    """(x, expand, expand_bias, contract, contract_bias, gain, shift, eps): large and small numbers, a single text without a
+    batch, one width of 2, an eps that matters."""
     def draw(*shape, size=1.0):
         return size * torch.randn(*shape, generator=generator)
 
     probes = []
-    for shape, d_ff, eps, size in (((2, 3, 6), 11, 1e-12, 2.0), ((1, 4, 8), 5, 1e-5, 1.0), ((3, 1, 2), 4, 0.5, 1.0),
+    for shape, d_ff, eps, size in (((2, 3, 6), 11, 1e-12, 2.0), ((4, 8), 5, 1e-5, 1.0), ((3, 1, 2), 4, 0.5, 1.0),
                                    ((1, 2, 5), 9, 1e-12, 1e-4)):
         d = shape[-1]
         probes.append((draw(*shape, size=size), draw(d_ff, d), draw(d_ff, size=min(size, 1.0)), draw(d, d_ff, size=2.0),
@@ -213,7 +223,7 @@ class ReadingEncoder:
 
 def pooling_probes(generator: torch.Generator) -> list[tuple]:
     """(encoder, token_ids, attention_mask, weight, bias): ragged texts; one text without padding; a text of one token;
-    padding in front. Padding has the id 0 or another one, and 0 is a word, too."""
+    padding in front of every text. Padding has the id 0 or another one, and 0 is a word, too."""
     def draw(mask, classes, d_model, size=1.0, vocab_size=9, pad_id=0):
         table, weight, bias = (torch.randn(shape, generator=generator) for shape in (
             (vocab_size, d_model), (classes, d_model), (classes,)))
@@ -221,22 +231,43 @@ def pooling_probes(generator: torch.Generator) -> list[tuple]:
         return ReadingEncoder(size * table + 1), ids, mask, weight, bias
 
     ragged = torch.arange(5) < torch.tensor([[5], [2], [3], [1]])
-    in_front = torch.tensor([[False, False, True, True], [True, True, True, True]])
+    in_front = torch.tensor([[False, False, True, True], [False, True, True, True]])
     return [draw(ragged, 3, 6), draw(torch.ones(1, 4, dtype=torch.bool), 2, 2, size=3.0),
             draw(torch.arange(3) < torch.tensor([[1], [3]]), 2, 4, pad_id=3), draw(in_front, 2, 3)]
 
 # ---------------------------------------------------------------- 14.6 how an adapter starts
+
+OVERFLOWN, TOO_SMALL = -1, -2                           # in place of a rank: infinite numbers, or next to nothing
+
 
 def adapter_probes(generator: torch.Generator) -> list[tuple]:
     """(weight, rank): wide, tall, rank 1."""
     return [(torch.randn(*shape, generator=generator), rank) for shape, rank in (((5, 7), 3), ((8, 4), 2), ((6, 9), 1))]
 
 
+@contextlib.contextmanager
+def _empty_is_nan():
+    """torch.empty gives NaN instead of whatever was in memory, which may happen to be 0."""
+    filler = torch.utils.deterministic
+    before = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(),
+              filler.fill_uninitialized_memory)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    filler.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        filler.fill_uninitialized_memory = before[2]
+
+
 def observe_adapter(function, weight, rank):
     """The shapes; how many numbers of up · down aren't 0; the rank of up · down after some training."""
-    output = function(weight, rank)
+    with _empty_is_nan():
+        output = function(weight, rank)
     if output is None:
         return None
+    if isinstance(output, dict) and output.keys() == {"down", "up"}:
+        output = output["down"], output["up"]
     for given, name in zip(output if isinstance(output, (tuple, list)) else (), ("down", "up")):
         if isinstance(given, nn.Module):
             raise TypeError(f"expected a tensor as {name}, got a layer ({type(given).__name__}): return its weight")
@@ -271,7 +302,7 @@ def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def _rank_after_training(down: torch.Tensor, up: torch.Tensor, steps: int = 3) -> int:
-    """The rank of up · down after a few steps of gradient descent towards random targets."""
+    """The rank of up · down after a few steps of gradient descent towards random targets, OVERFLOWN, or TOO_SMALL."""
     generator = torch.Generator().manual_seed(0)
     x, target = (torch.randn(40, size, generator=generator).double() for size in (down.shape[1], up.shape[0]))
     down, up = down.clone().requires_grad_(), up.clone().requires_grad_()
@@ -281,5 +312,9 @@ def _rank_after_training(down: torch.Tensor, up: torch.Tensor, steps: int = 3) -
         with torch.no_grad():
             for part, gradient in zip((down, up), gradients):
                 part -= 0.1 * gradient
-    sizes = torch.linalg.svdvals((up @ down).detach())
-    return int((sizes > max(1e-14, 1e-9 * sizes.max().item())).sum())
+    product = (up @ down).detach()
+    if not product.isfinite().all():
+        return OVERFLOWN
+    sizes = torch.linalg.svdvals(product)
+    rank = int((sizes > max(1e-14, 1e-9 * sizes.max().item())).sum())
+    return TOO_SMALL if rank == 0 and product.any() else rank

@@ -38,6 +38,8 @@ HALF = Exercise(
                 "is older: where does its block normalise?"),
         Mistake("norm-twice", _vector, "The norm at the end is right, but there's another before the feed-forward layer. A "
                 "post-norm block has one in each half."),
+        Mistake("final-norm-twice", _vector, "The sum is normalised twice. layer_norm has `gain` and `shift` in it already, "
+                "so a second time multiplies and adds them again."),
         Mistake("norm-inside-the-sum", _spread, "You normalise what the layer made and add x afterwards. Post-norm means "
                 "after the sum."),
         Mistake("no-norm", _spread, "There's no norm any more. It has moved, but it isn't gone."),
@@ -59,6 +61,8 @@ HALF = Exercise(
                 "function is given one, which can be another."),
         Mistake("gain-and-shift-exchanged", _vector, "`gain` and `shift` have changed places: the normalised vector is "
                 "multiplied by gain, and shift is added."),
+        Mistake("shift-before-gain", _vector, "`shift` is added before `gain` is multiplied, so it's multiplied, too. The "
+                "other order: normalised · gain + shift."),
         Mistake("gain-and-shift-left-out", _vector, "The vector is normalised and then returned as it is. Multiply it by "
                 "`gain` and add `shift`."),
         Mistake("one-more-than-gain", _vector, "You multiply by 1 + gain, as some other models do. BERT multiplies by "
@@ -165,8 +169,11 @@ POOL = Exercise(
     properties=(
         Property(lambda case: case.inputs[2].all() and gap(case) > 1e-4, _logit, "There's no padding here: a mean over the "
                  "positions, times `weight` transposed, plus `bias`, and nothing else."),
-        Property(lambda case: gap(case) > 1e-4, _logit, "Without padding your numbers are right. Give the encoder the mask, "
-                 "sum the vectors where it's True, and divide by how many there are in that text."),
+        Property(lambda case: case.inputs[2][:, 0].all() and gap(case) > 1e-4, _logit, "Without padding your "
+                 "numbers are right. Give the encoder the mask, sum the vectors where it's True, and divide by how many "
+                 "there are in that text."),
+        Property(lambda case: gap(case) > 1e-4, _in_front, "With padding behind the words your numbers are right. Here it's "
+                 "in front: let the mask say which tokens count, not where they are."),
     ),
     hints=(
         "The mask is needed twice: x = encoder(token_ids, attention_mask) is the first time. What must not be in the mean?",
@@ -184,8 +191,10 @@ def _changed(case: Case) -> str:
 
 
 def _learned(case: Case) -> str:
-    return (f"with rank {case.inputs[1]}, up · down is 0 at first, as it should be; after some training it has rank "
-            f"{case.got['learned']:.0f}, expected {case.right['learned']:.0f}.")
+    rank, expected = int(case.learned), int(case.right["learned"])
+    becomes = {probes.OVERFLOWN: "its numbers are infinite", probes.TOO_SMALL: "its numbers are still below 1e-14"}
+    return (f"with rank {case.inputs[1]}, up · down is 0 at first, as it should be; after some training "
+            f"{becomes.get(rank, f'it has rank {rank}, expected {expected}')}.")
 
 
 def _shapes(case: Case) -> str:
@@ -225,7 +234,7 @@ ADAPTER = Exercise(
         Property(lambda case: case.changed != 0, _changed, "The layer must compute at first what it did before: up @ down "
                  "is all zeros."),
         Property(lambda case: case.learned < case.right["learned"], _learned, "So the adapter would learn less than its "
-                 "rank allows. Fill the whole of one matrix with random numbers, and not too small ones."),
+                 "rank allows. Fill the whole of one matrix with random numbers that are neither too small nor too large."),
     ),
     hints=(
         "For up @ down to be 0, what's the simplest choice for one of them? May the other be 0, too?",

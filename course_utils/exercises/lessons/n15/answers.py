@@ -49,10 +49,10 @@ def _hard(student, labels):
     return F.cross_entropy(student[labels != -100], labels[labels != -100]) if (labels != -100).any() else student.sum() * 0
 
 
-def _rows_with_labels(student, teacher, labels):
-    """The mean over the labelled rows of KL; 0 without any."""
-    kept = labels != -100
-    return _kl(student[kept], teacher[kept]) if kept.any() else student.sum() * 0
+def _rows_where(kept):
+    """The mean of KL over the rows that `kept(labels)` keeps; 0 without any."""
+    return lambda student, teacher, labels: (
+        _kl(student[kept(labels)], teacher[kept(labels)]) if kept(labels).any() else student.sum() * 0)
 
 
 def _loss(teacher_at=lambda t: t, student_at=lambda t: t, hard_at=lambda t: 1, factor=lambda t: t**2,
@@ -102,7 +102,9 @@ LOSS = Answers(
         "divided-by-all": _loss(
             hard=lambda student, labels: F.cross_entropy(student, labels, reduction="sum") / len(labels)),
         "two-softmaxes": _loss(hard=lambda student, labels: _hard(student.softmax(dim=-1), labels)),
-        "labelled-rows-only": _loss(divergence=_rows_with_labels),
+        "class-zero-left-out": _loss(hard=lambda student, labels: _hard(student, labels.masked_fill(labels == 0, -100))),
+        "labelled-rows-only": _loss(divergence=_rows_where(lambda labels: labels != -100)),
+        "unlabelled-rows-only": _loss(divergence=_rows_where(lambda labels: labels == -100)),
         "teachers-first-choice": _loss(divergence=lambda student, teacher, labels: F.nll_loss(student, teacher.argmax(-1))),
         "entropy-not-taken-off": _loss(divergence=lambda student, teacher, labels: -(teacher * student).sum(-1).mean()),
     },
@@ -143,10 +145,24 @@ def _with_empty_bins(confidence, right, bins):
     return (counts / counts.sum() * (confidence - accuracy).abs()).sum()   # 0 / 0 where a bin is empty
 
 
-def _equally_full(confidence, right, bins):
-    order = confidence.argsort()
-    parts = zip(confidence[order].chunk(bins), right[order].float().chunk(bins))
-    return sum(len(c) / len(confidence) * (c.mean() - r.mean()).abs() for c, r in parts)
+def _equally_full(cut):
+    """Bins that `cut(sorted values, bins)` makes, torch.chunk or torch.tensor_split; some may be empty."""
+    def answer(confidence, right, bins):
+        order = confidence.argsort()
+        return sum(part.sum().abs() for part in cut((confidence - right.float())[order], bins)) / len(order)
+    return answer
+
+
+def _put_into(place):
+    """Bins by the number that `place(confidence, bins)` gives each prediction."""
+    def answer(confidence, right, bins):
+        gaps = torch.zeros(bins + 2).index_add_(0, place(confidence, bins), confidence - right.float())
+        return gaps.abs().sum() / len(right)
+    return answer
+
+
+def _between_quantiles(confidence, bins):
+    return torch.bucketize(confidence, confidence.quantile(torch.linspace(0, 1, bins + 1))[1:-1])
 
 
 def _in_masks(inside, first=0.0):
@@ -183,13 +199,16 @@ ECE = Answers(
         "middle-of-the-bin": _error(lambda n, c, a, m: (n / n.sum() * (m - a).abs()).sum()),
         "each-for-itself": lambda confidence, right, bins: (confidence - right.float()).abs().mean(),
         "not-divided": _error(lambda n, c, a, m: (n * (c - a).abs()).sum()),
-        "equally-full-bins": _equally_full,
+        "equally-full-bins": _equally_full(torch.chunk),
+        "equally-full-by-tensor-split": _equally_full(torch.tensor_split),
+        "between-quantiles": _put_into(_between_quantiles),
         "one-bin-too-few": lambda confidence, right, bins: calibration_error(confidence, right, bins - 1),
         "from-the-lowest": _in_range(min, max),             # what np.histogram does if it isn't told otherwise
         "from-a-half": _in_range(lambda confidence: 0.5, lambda confidence: 1.0),
         "low-ones-lost": _in_masks(lambda c, low, high: (c > low) & (c <= high), first=0.5),
         "closed-below": _in_masks(lambda c, low, high: (c >= low) & ((c < high) | (high == 1))),
         "sure-ones-lost": _in_masks(lambda c, low, high: (c >= low) & (c < high)),
+        "sure-ones-alone": _put_into(lambda c, bins: torch.bucketize(c, torch.linspace(0, 1, bins + 1), right=True)),
         "edges-counted-twice": _in_masks(lambda c, low, high: (c >= low) & (c <= high)),
         "edges-lost": _in_masks(lambda c, low, high: (c > low) & (c < high)),
         "always-ten-bins": lambda confidence, right, bins: calibration_error(confidence, right, 10),
@@ -231,6 +250,15 @@ def _together(validation, test):
     return torch.cat([validation[0], test[0]]), torch.cat([validation[1], test[1]])
 
 
+def _softened_again(validation_logits, validation_labels, test_logits, test_labels, candidates):
+    losses = []
+    for t in candidates:
+        validation_logits = validation_logits / t       # which have been divided by the candidates before
+        losses.append(F.cross_entropy(validation_logits, validation_labels).item())
+    best = candidates[losses.index(min(losses))]
+    return best, F.cross_entropy(test_logits / best, test_labels)
+
+
 FIT = Answers(
     temperature_and_loss,
     mutants={
@@ -242,6 +270,8 @@ FIT = Answers(
         "divided-afterwards": _fitted(apply=lambda logits, t: logits.softmax(-1) / t),
         "probabilities-as-logits": _fitted(apply=lambda logits, t: (logits / t).softmax(-1)),
         "not-used": _fitted(used=lambda best, candidates: 1.0),
+        "softened-again": _softened_again,
+        "test-loss-of-the-last": _fitted(used=lambda best, candidates: candidates[-1]),
         "loss-of-validation": _fitted(score=lambda validation, test: validation),
         "place-for-temperature": _fitted(told=lambda best, candidates: candidates.index(best)),
         "loss-first": _fitted(order=lambda temperature, loss: (loss, temperature)),
@@ -302,6 +332,12 @@ def _strictly_above(validation_confidence, validation_right, test_confidence, te
     return threshold, (test_confidence > threshold).double().mean(), errors(test_confidence, test_right, threshold)
 
 
+def _strictly_above_in_the_choice(validation_confidence, validation_right, test_confidence, test_right, risk):
+    threshold = _strictly_above(validation_confidence, validation_right, test_confidence, test_right, risk)[0]
+    answered = test_confidence >= threshold
+    return threshold, answered.double().mean(), (~test_right[answered]).double().mean() if answered.any() else 0.0
+
+
 ABSTAIN = Answers(
     answer_or_not,
     mutants={
@@ -312,6 +348,7 @@ ABSTAIN = Answers(
         "highest-threshold": _with_threshold(pick=max),
         "least-sure-answered": _with_threshold(answers=lambda confidence, t: confidence <= t),
         "strictly-above-on-both": _strictly_above,
+        "strictly-above-in-the-choice": _strictly_above_in_the_choice,
         "coverage-last": _with_threshold(told=lambda t, coverage, wrong: (t, wrong, coverage)),
         "coverage-first": _with_threshold(told=lambda t, coverage, wrong: (coverage, t, wrong)),
         "strictly-above": _with_threshold(answers=lambda confidence, t: confidence > t),

@@ -9,16 +9,17 @@ from course_utils.exercises.lessons.common import gradients_of, one_loss, what
 
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
-    """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; two
-    classes to five, never as many as reviews; one review; temperatures below and above 1."""
+    """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; labels of
+    class 0; two classes to five, never as many as reviews; one review; temperatures below and above 1."""
     def draw(batch, classes, missing, temperature, alpha):
         student, teacher = (2 * torch.randn(batch, classes, generator=generator) for _ in range(2))
-        labels = torch.randint(1, classes, (batch,), generator=generator)      # never class 0, which -100 must not become
+        labels = torch.randint(1, classes, (batch,), generator=generator)
         labels[torch.rand(batch, generator=generator) < missing] = -100
         return student, teacher, labels, temperature, alpha
 
     some = draw(6, 3, 0.0, 3.0, 0.7)
-    some[2][1:3] = -100                                 # whatever was drawn: four of six have a label
+    some[2][1:3] = -100                                 # whatever was drawn: four of six have a label,
+    some[2][0] = some[2][5] = 0                         # two of them 0, which is a class and doesn't mean "no label"
     return [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4)]
 
 
@@ -26,7 +27,10 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
     """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
     given = (student_logits, teacher_logits)
     student_logits, teacher_logits = (logits.detach().clone().requires_grad_() for logits in given)
-    output = function(student_logits.clone(), teacher_logits.clone(), labels, temperature, alpha)  # as a model gives them
+    handed = student_logits.clone(), teacher_logits.clone()                # as a model gives them
+    output = function(*handed, labels, temperature, alpha)
+    for logits, now in zip(given, handed):
+        logits.copy_(now.detach())                      # so that `run_once` finds what was changed in place
     if output is None:
         return None
     loss = one_loss(output, "the loss")
@@ -81,9 +85,9 @@ def _by_name(output, names: tuple[str, ...]):
 def fit_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_logits, validation_labels, test_logits, test_labels, candidates): the validation logits are two and a half
     times too large, or half as large as they should be, or far too large in a tenth of the examples, which tells loss from
-    calibration error; the test split wants another temperature."""
-    def draw(count, classes, too_large):
-        logits = 1.5 * torch.randn(count, classes, generator=generator)
+    calibration error; the test split wants another temperature. A weak model of five classes has no loss below 1."""
+    def draw(count, classes, too_large, size=1.5):
+        logits = size * torch.randn(count, classes, generator=generator)
         labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
         return too_large * logits, labels
 
@@ -93,7 +97,8 @@ def fit_probes(generator: torch.Generator) -> list[tuple]:
     mixed = torch.randperm(100, generator=generator)
     two_kinds = torch.stack([margin / 2, -margin / 2], dim=1)[mixed], wrong[mixed]
     return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1]),
-            (*two_kinds, *draw(60, 2, 0.8), [0.5, 1.0, 2.0, 3.0, 6.0])]
+            (*two_kinds, *draw(60, 2, 0.8), [0.5, 1.0, 2.0, 3.0, 6.0]),
+            (*draw(600, 5, 3.0, size=0.4), *draw(50, 5, 1.0, size=0.4), [0.5, 1.0, 3.0, 9.0])]
 
 
 def observe_fitted(function, validation_logits, validation_labels, test_logits, test_labels, candidates):

@@ -40,6 +40,10 @@ def _on_edges(case: Case) -> str:
     return f"{_error(case)} {count} confidences lie exactly on an edge of a bin."
 
 
+def _sure(case: Case) -> str:
+    return f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, with a confidence of exactly 1."
+
+
 def _on_an_edge(case: Case) -> str:
     confidence, _, bins = case.inputs
     inner = confidence[(confidence < 1) & (confidence * bins == (confidence * bins).round())]
@@ -82,14 +86,19 @@ ECE = Exercise(
                 "are the counts. Divide by the number of all predictions."),
         Mistake("equally-full-bins", _counts, "Your bins hold equally many predictions. That's done, too; here they're "
                 "equally wide, from 0 to 1.", convention=True),
+        Mistake("equally-full-by-tensor-split", _counts, "You sort the predictions and cut them into bins of equal size. "
+                "That's done, too; here the bins are equally wide, from 0 to 1.", convention=True),
+        Mistake("between-quantiles", _counts, "Your edges are quantiles of the confidences, so that the bins hold about "
+                "equally many. That's done, too; here they're equally wide, from 0 to 1.", convention=True),
         Mistake("one-bin-too-few", _edges, "`linspace(0, 1, bins)` has that many edges, and so one bin fewer. It takes bins "
                 "+ 1 edges."),
         Mistake("from-the-lowest", _range, "Your bins begin at the lowest confidence and end at the highest, as "
                 "np.histogram and torch.histc do by themselves. They are to cover 0 to 1."),
         Mistake("from-a-half", _range, "Your bins begin at 0.5. With two classes no confidence is lower, with three it can "
                 "be. They are to cover 0 to 1."),
-        Mistake("sure-ones-lost", lambda case: f"{_error(case)} {int((case.inputs[0] == 1).sum())} predictions are sure, "
-                "with a confidence of exactly 1.", "They fall out of your last bin, since your bins "
+        Mistake("sure-ones-alone", _sure, "They get a bin of their own behind the last one, since your bins stop short of "
+                "their upper edges. A bin reaches up to its upper edge, included."),
+        Mistake("sure-ones-lost", _sure, "They fall out of your last bin, since your bins "
                 "stop short of their upper edges. A bin reaches up to its upper edge, included."),
         Mistake("edges-counted-twice", _on_edges, "They fall into two of your bins, and count twice. A bin reaches up to "
                 "its upper edge, included, and begins just above its lower one."),
@@ -154,6 +163,10 @@ FIT = Exercise(
                 "probabilities."),
         Mistake("not-used", _both, "The temperature is right, but the test loss is that of T = 1. Divide the test logits, "
                 "too."),
+        Mistake("softened-again", _both, "Each candidate divides logits that the ones before it have divided already, as in "
+                "logits = logits / t. Begin each time with the logits as they were given."),
+        Mistake("test-loss-of-the-last", _both, "The temperature is right, but the test loss is that of the last candidate "
+                "in the list. Divide the test logits by the best one."),
         Mistake("loss-of-validation", _both, "That's the validation loss. It chose the temperature, so it's a little too "
                 "good; the test loss is asked for."),
         Mistake("place-for-temperature", _both, "You return where the temperature stands in the list. Return the "
@@ -181,6 +194,9 @@ FIT = Exercise(
 
 # ---------------------------------------------------------------- 15.5 don't know
 
+EACH_AS_THRESHOLD = ("Try each validation confidence as the threshold: among the validation examples at or above it, at "
+                     "most `risk` may be wrong. The lowest such is asked for.")
+
 
 def _three(case: Case) -> str:
     def shown(named):
@@ -197,6 +213,11 @@ def _at_threshold(case: Case) -> list[bool]:
 def _splits_ties(case: Case) -> bool:
     """Whether the learner's threshold is a confidence that several share, and too low."""
     return float(case.threshold) < float(case.right["threshold"]) - 1e-4 and len(_at_threshold(case)) > 1
+
+
+def _off_without_ties(case: Case) -> bool:
+    """Whether the threshold is wrong where no two validation examples share a confidence."""
+    return len(case.inputs[0].unique()) == len(case.inputs[0]) and gap(case, "threshold") > 1e-4
 
 
 def _tied(case: Case) -> str:
@@ -226,6 +247,8 @@ ABSTAIN = Exercise(
         Mistake("strictly-above", _three, "An example exactly at the threshold is answered, too: >=, on both splits."),
         Mistake("strictly-above-on-both", _three, "You answer strictly above the threshold, so on validation yours is the "
                 "next confidence down. An example at the threshold is answered, too: write >= in both places."),
+        Mistake("strictly-above-in-the-choice", _three, "You choose with >, so an example exactly at the threshold isn't "
+                "counted on validation, though you answer it on test. Write >= in the choice, too."),
         Mistake("coverage-first", _three, "The first two are exchanged: return the threshold first."),
         Mistake("coverage-last", _three, "Your last two numbers are exchanged. Return the threshold, the coverage, and then "
                 "the risk."),
@@ -240,10 +263,10 @@ ABSTAIN = Exercise(
                 "accuracy. That's what has to be tested: count the errors on validation."),
     ),
     properties=(
+        Property(_off_without_ties, _three, EACH_AS_THRESHOLD),
         Property(_splits_ties, _tied, "A threshold lets in all or none of them, and with all of them the risk is above its "
                  "limit. Count it once all of them are in."),
-        Property(lambda case: gap(case, "threshold") > 1e-4, _three, "Try each validation confidence as the threshold: "
-                 "among the validation examples at or above it, at most `risk` may be wrong. The lowest such is asked for."),
+        Property(lambda case: gap(case, "threshold") > 1e-4, _three, EACH_AS_THRESHOLD),
         Property(lambda case: gap(case, "coverage") > 1e-4, _three, "The threshold is right. Coverage is the proportion of "
                  "test examples at or above it."),
         Property(lambda case: gap(case, "test_risk") > 1e-4, _three, "The last number is the proportion of wrong ones among "
