@@ -55,8 +55,14 @@ def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
     assert run["occlusion"]["comprehensiveness_right"][0] == pytest.approx(np.mean(read), abs=1e-3)
 
 
-def test_each_classifier_is_known_by_its_weights():
+def test_each_classifier_is_known_by_its_weights(monkeypatch, tmp_path):
     assert reader_maps.describe("reviews") != reader_maps.describe("imdb")
+    monkeypatch.setattr(reader_maps.reader, "kept", lambda name: tmp_path / name)
+    assert ("earlier reader", 0) not in reader_maps.wanted([0])
+    with pytest.raises(FileNotFoundError, match="results reader --only reader"):
+        reader_maps.classifier_of("earlier reader", 0)
+    (tmp_path / "reader-1").mkdir()
+    assert ("earlier reader", 0) in reader_maps.wanted([0])
     assert ("reviews", 4) in reader_maps.wanted([0, 1, 2, 3, 4]) and ("imdb", 1) not in reader_maps.wanted([0, 1])
 
 

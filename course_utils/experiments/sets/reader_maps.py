@@ -1,11 +1,13 @@
 """Does a better reader have more faithful maps? A set of runs for course_utils/experiments/command.py.
 
 Writes data/results/reader_maps.json, which the extra of that name shows: the measures of notebook 11 for classifiers that
-read better and worse, all of notebook 08's architecture. "reviews" is 08's own, five seeds; "imdb" and "student" come with
-the course, one seed each. Each scores the words of the same texts by some methods: 100 of each kind of the course's test
-reviews (those of notebook 11), the hand-written reviews, the first 300 ordinary sentences. A run has, for each corpus, the
-accuracy; for each method the agreement with the evidence (average precision) and comprehensiveness, and the latter on the
-texts that were read correctly alone, each with a bootstrap interval over texts.
+read better and worse, all of notebook 08's architecture. "reviews" is 08's own, five seeds; "imdb", "student" and "reader"
+come with the course, one seed each. "earlier reader" is one that hasn't learned on from data/written_more: seed 1 of the
+set `reader`, which leaves it in outputs/reader; without that it isn't measured. Each scores the words of the same texts by
+some methods: 100 of each kind of the course's test reviews (those of notebook 11), the hand-written reviews, the first 300
+ordinary sentences. A run has, for each corpus, the accuracy; for each method the agreement with the evidence (average
+precision) and comprehensiveness, and the latter on the texts that were read correctly alone, each with a bootstrap interval
+over texts.
 
     python -m course_utils results reader_maps --seeds 0 1 2 3 4
 """
@@ -21,12 +23,13 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.experiments.results import fingerprint, split_fingerprints
 from course_utils.experiments.runner import ResultSet
+from course_utils.experiments.sets import reader, reader_more
 from course_utils.experiments.sets.explanations import EACH, STEPS, Scored, chosen, rounded
 from course_utils.experiments.trained_models import trained_model
 from course_utils.files import sha256
 
 METHODS = ["pooling weights", "rollout", "integrated gradients, absolute", "occlusion", "rarity", "random"]
-ROWS = {"reviews": 5, "imdb": 1, "student": 1, "reader": 1}         # classifiers, and how many seeds of each there are
+ROWS = {"reviews": 5, "imdb": 1, "student": 1, "earlier reader": 1, "reader": 1}    # classifiers, and how many seeds of each
 
 
 @functools.cache
@@ -39,6 +42,8 @@ def corpora() -> dict:
 
 def classifier_of(model: str, seed: int) -> ReviewClassifier:
     """The trained classifier of a row."""
+    if model == "earlier reader":
+        return reader_more.begun(1)
     return trained_model(seed=seed) if model == "reviews" else ReviewClassifier.load(model)
 
 
@@ -50,8 +55,9 @@ def settings() -> str:
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every seed that a classifier has."""
-    return [(model, seed) for model, there in ROWS.items() for seed in seeds if seed < there]
+    """Every seed that a classifier has; the earlier reader's where it has been made."""
+    made = [model for model in ROWS if model != "earlier reader" or reader.kept("reader-1").exists()]
+    return [(model, seed) for model in made for seed in seeds if seed < ROWS[model]]
 
 
 def describe(model: str) -> dict:
