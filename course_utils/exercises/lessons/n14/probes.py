@@ -237,7 +237,7 @@ def pooling_probes(generator: torch.Generator) -> list[tuple]:
 
 # ---------------------------------------------------------------- 14.6 how an adapter starts
 
-OVERFLOWN, TOO_SMALL = -1, -2                           # in place of a rank: infinite numbers, or next to nothing
+OVERFLOWED, TOO_SMALL = -1, -2                           # in place of a rank: infinite numbers, or next to nothing
 
 
 def adapter_probes(generator: torch.Generator) -> list[tuple]:
@@ -302,7 +302,7 @@ def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def _rank_after_training(down: torch.Tensor, up: torch.Tensor, steps: int = 3) -> int:
-    """The rank of up · down after a few steps of gradient descent towards random targets, OVERFLOWN, or TOO_SMALL."""
+    """The rank of up · down after a few steps of gradient descent towards random targets, OVERFLOWED, or TOO_SMALL."""
     generator = torch.Generator().manual_seed(0)
     x, target = (torch.randn(40, size, generator=generator).double() for size in (down.shape[1], up.shape[0]))
     down, up = down.clone().requires_grad_(), up.clone().requires_grad_()
@@ -314,7 +314,7 @@ def _rank_after_training(down: torch.Tensor, up: torch.Tensor, steps: int = 3) -
                 part -= 0.1 * gradient
     product = (up @ down).detach()
     if not product.isfinite().all():
-        return OVERFLOWN
+        return OVERFLOWED
     sizes = torch.linalg.svdvals(product)
     rank = int((sizes > max(1e-14, 1e-9 * sizes.max().item())).sum())
     return TOO_SMALL if rank == 0 and product.any() else rank

@@ -192,7 +192,7 @@ def _changed(case: Case) -> str:
 
 def _learned(case: Case) -> str:
     rank, expected = int(case.learned), int(case.right["learned"])
-    becomes = {probes.OVERFLOWN: "its numbers are infinite", probes.TOO_SMALL: "its numbers are still below 1e-14"}
+    becomes = {probes.OVERFLOWED: "its numbers are infinite", probes.TOO_SMALL: "its numbers are still below 1e-14"}
     return (f"with rank {case.inputs[1]}, up · down is 0 at first, as it should be; after some training "
             f"{becomes.get(rank, f'it has rank {rank}, expected {expected}')}.")
 
