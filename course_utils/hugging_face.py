@@ -162,10 +162,8 @@ def _classifier_config(model: BertClassifier, label_names: list[str] | None) -> 
         raise ValueError(f"the classifier has pooling={model.pooling!r}, and the library's BertForSequenceClassification "
                          "reads the first token through the pooler, so its answers would differ; train "
                          "BertClassifier(encoder, pooling='pooler'), or save the encoder alone: model.encoder")
-    if isinstance(label_names, str):
-        raise ValueError(f"label_names is the string {label_names!r}; expected a list of names, such as ['no', 'yes']")
     number = model.output.out_features
-    names = [f"LABEL_{i}" for i in range(number)] if label_names is None else list(label_names)
+    names = [f"LABEL_{i}" for i in range(number)] if label_names is None else label_names
     check_label_names(names, number)
     return {"id2label": dict(enumerate(names)), "label2id": {name: i for i, name in enumerate(names)},
             "classifier_dropout": model.dropout.p, "problem_type": "single_label_classification"}

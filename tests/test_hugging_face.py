@@ -220,7 +220,7 @@ def test_other_models_tokenizers_and_names_are_refused(tmp_path):
         (TypeError, "the model is a Linear; save_bert takes", (torch.nn.Linear(2, 2), None)),
         (TypeError, "the tokenizer is a WordTokenizer; use a WordPiece", (encoder, WordTokenizer(["<pad>", "<unk>"]))),
         (ValueError, "label_names are for a BertClassifier", (encoder, tokenizer, tmp_path / "it", ["a", "b"])),
-        (ValueError, "label_names is the string 'ab'; expected a list of names", (model, tokenizer, tmp_path / "it", "ab")),
+        (ValueError, "label_names is 'ab'; use a list of names", (model, tokenizer, tmp_path / "it", "ab")),
         (ValueError, "has 2 classes, but label_names are", (model, tokenizer, tmp_path / "it", ["a", "b", "c"])),
         (ValueError, "two of them equal", (model, tokenizer, tmp_path / "it", ["a", "a"])),
         (ValueError, r"pad_id=0, the model .*pad_id=3", (BertEncoder(drawn_config(6, pad_id=3)), tokenizer)),

@@ -17,20 +17,20 @@ def reader_note(row: str, seed: int, made: dict, pieces: int) -> str:
     """What to write beside a student.
 
     Args:
-        row: its row in the set `reader`, or in `reader_more` when `made` says on which reader it "learned_on".
+        row: its row in the set `reader`, or in `reader_more` when `made` says from which weights it has "begun".
         seed: its seed.
         made: what its run found: "parameters", "seconds", and "accuracy" for sources of test texts.
         pieces: how many word pieces it knows.
     """
     on, minutes = f"on {device_name(fastest_device())}", f"{max(1, made['seconds'] / 60):.0f} minutes"
     trained = f'the\nrow "{row}" of `python -m course_utils results reader`, seed {seed}, trained in {minutes} {on}'
-    if "learned_on" in made:
+    if "begun" in made:
         trained = (f"the\nreader of seed {seed} (`python -m course_utils results reader`), which learned on for {minutes} "
                    f'{on}: the row\n"{row}" of `python -m course_utils results reader_more`')
     right = ", ".join(f"{name} {100 * made[source]['accuracy']:.1f}" for source, name in TESTED.items() if source in made)
     right = textwrap.fill(f"Right in per cent, of texts that it has never seen: {right}.", 120, break_on_hyphens=False)
     return NOTE.format(parameters=made["parameters"], pieces=pieces, trained=trained, right=right, unlabelled=UNLABELLED,
-                       more=MORE if "learned_on" in made else "")
+                       more=MORE if "begun" in made else "")
 
 
 MORE = """\

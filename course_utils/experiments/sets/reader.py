@@ -8,8 +8,8 @@ the 16,000 word pieces that its texts need most, and equal weights in pooling (`
 sources, those of labels alone the ones with labels, and rows without the written sentences more of the rest; all make
 equally many steps. Rows "from random numbers" have nothing of MiniLM but its word pieces, and train at the same rate; the
 teachers of one of them are the same trio, trained again. What is kept and scored is rounded to 8 bits a weight. The part of
-the training whose weights are kept is chosen on validation texts, and so is the seed that comes with the course; the hand-
-written reviews and the ordinary sentences are for testing alone.
+the training whose weights are kept is chosen on validation texts; the hand-written reviews and the ordinary sentences are
+for testing alone. What comes with the course learned on from a row "reader": see `reader_more`.
 
     COURSE_MODELS=folder python -m course_utils results reader --jobs 1 [--only teacher] [--seeds 0 1 2]
 

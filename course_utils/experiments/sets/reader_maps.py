@@ -26,7 +26,6 @@ from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import reader, reader_more
 from course_utils.experiments.sets.explanations import EACH, STEPS, Scored, chosen, rounded
 from course_utils.experiments.trained_models import trained_model
-from course_utils.files import sha256
 
 METHODS = ["pooling weights", "rollout", "integrated gradients, absolute", "occlusion", "rarity", "random"]
 ROWS = {"reviews": 5, "imdb": 1, "student": 1, "earlier reader": 1, "reader": 1}    # classifiers, and how many seeds of each
@@ -62,8 +61,7 @@ def wanted(seeds: list[int]) -> list[tuple[str, int]]:
 
 def describe(model: str) -> dict:
     """The classifier's weights, as a fingerprint."""
-    weights = classifier_of(model, 0).model.state_dict()
-    return {"weights": fingerprint([sha256(tensor.numpy().tobytes()) for tensor in weights.values()])}
+    return {"weights": reader_more.weights_of(classifier_of(model, 0).model)}
 
 
 def run(model: str, seed: int, state) -> dict:

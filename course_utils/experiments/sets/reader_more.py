@@ -1,12 +1,11 @@
 """Does the course's reader read better after more sentences? A set of runs for course_utils/experiments/command.py.
 
-Writes data/results/reader_more.json, which notebook 15 shows. The readers of the set `reader` (the file has two of its
-three seeds) go on learning
-from labels alone, for equally many steps, and from equally many whole reviews and sentences: "more sentences" above all from
-those of data/written_more, "older sentences again" from the generated ones and those of data/written instead. The part of
-the training whose weights are kept is chosen on validation texts. What is scored is rounded to 8 bits a weight.
-The ordinary sentences and the hand-written reviews are for testing alone; the third 300 ordinary sentences had been scored
-by no model when these rows were made.
+Writes data/results/reader_more.json, which notebook 15 shows. The readers of the set `reader` go on learning from labels
+alone, for equally many steps, and from equally many whole reviews and sentences: "more sentences" above all from those of
+data/written_more, "older sentences again" from the generated ones and those of data/written instead. The part of the
+training whose weights are kept is chosen on validation texts, and so is the seed of "more sentences" that comes with the
+course. What is kept and scored is rounded to 8 bits a weight. The ordinary sentences and the hand-written reviews are for
+testing alone; the third 300 ordinary sentences had been scored by no model before these.
 
     COURSE_MODELS=folder COURSE_PRECISION=bf16 python -m course_utils results reader_more --jobs 2 --seeds 0 1 2
 
@@ -78,7 +77,7 @@ def run(model: str, seed: int, state) -> dict:
     net.load_state_dict(in_eight_bits(net.state_dict()))
     made = {"begun": begun_as, "ended": weights_of(net), **facts(net, result, STEPS, tokens_in(texts)),
             "texts": len(texts.ids), **scored(net)}
-    reader.keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, {**made, "learned_on": f"reader, seed {seed}"})
+    reader.keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, made)
     return made
 
 
