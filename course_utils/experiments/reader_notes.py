@@ -25,14 +25,19 @@ def reader_note(row: str, seed: int, made: dict, pieces: int) -> str:
     on, minutes = f"on {device_name(fastest_device())}", f"{max(1, made['seconds'] / 60):.0f} minutes"
     trained = f'the\nrow "{row}" of `python -m course_utils results reader`, seed {seed}, trained in {minutes} {on}'
     if "begun" in made:
-        trained = (f"the\nreader of seed {seed} (`python -m course_utils results reader`), which learned on for {minutes} "
+        trained = (f"the\nreader of seed {seed} (`python -m course_utils results reader`), trained for {minutes} more "
                    f'{on}: the row\n"{row}" of `python -m course_utils results reader_more`')
     right = ", ".join(f"{name} {100 * made[source]['accuracy']:.1f}" for source, name in TESTED.items() if source in made)
     right = textwrap.fill(f"Right in per cent, of texts that it has never seen: {right}.", 120, break_on_hyphens=False)
     return NOTE.format(parameters=made["parameters"], pieces=pieces, trained=trained, right=right, unlabelled=UNLABELLED,
-                       more=MORE if "begun" in made else "")
+                       taught="" if row.startswith("labels alone") else TAUGHT, more=MORE if "begun" in made else "")
 
 
+TAUGHT = """\
+- For each of these texts, the mean answer of three teachers. These are all-MiniLM-L6-v2
+  (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
+  is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
+"""
 MORE = """\
 - Then again some of these with their labels alone, and, above all, the sentences and short reviews of data/written_more.
 """
@@ -49,10 +54,10 @@ enough:
 
 {right}
 (One in ten of the test sentences of data/written has a near relative among those for training.) Earlier students had been
-scored on the first two sets of ordinary sentences and on the hand-written reviews before, and we wrote these tests and a
-part of what it learned from, so expect less on sentences of your own. `caution.json` has a temperature for its confidence,
-and the threshold below which it says "don't know": both fitted to the first 300, so that one in ten of the answers to these
-is wrong. On others, expect more.
+scored on the first two sets of ordinary sentences and on the hand-written reviews before. We wrote these tests and a part
+of what it learned from, and another writer the third set, so expect less on sentences of your own. `caution.json` has a
+temperature for its confidence, and the threshold below which it says "don't know": both fitted to the first 300, so that
+one in ten of the answers to these is wrong. On others, expect more.
 
 ## What it was trained on
 
@@ -60,10 +65,7 @@ is wrong. On others, expect more.
   https://aclanthology.org/P11-1015), and sentences cut out of them. Nothing of their text is here but the list of
   frequent word pieces.
 - The course's synthetic reviews and sentences, and its sentences written one by one (data/written).
-- For each of these texts, unless the row is "labels alone", the mean answer of three teachers. These are all-MiniLM-L6-v2
-  (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labelled texts of the same kinds. Its base
-  is MiniLM (Wang et al. 2020, https://arxiv.org/abs/2002.10957).
-{more}- Its layers and word pieces began as MiniLM's.
+{taught}{more}- Its layers and word pieces began as MiniLM's.
 
 ## Licences
 

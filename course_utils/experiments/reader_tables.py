@@ -20,7 +20,7 @@ WORDS = """\
 Which texts teach what, and how much of it a small student learns: MiniLM and notebook [08](08_classifier.ipynb)'s
 architecture, as notebook [15](15_distillation.ipynb) trains them. In the upper rows MiniLM's weights, or random ones of the
 same shape, are trained for {steps:,} steps on IMDb, the course's reviews, both, or both and generated sentences. The lower
-rows are a teacher, trained for longer on all three, and students with a tenth of its parameters, all of them for equally
+rows are a teacher, trained for longer on all three, and students with a ninth of its parameters, all of them for equally
 many steps ({student_steps:,}), on the teacher's answers or on labels alone. In per cent, with 95 % intervals for the choice
 of texts and of seeds; four in ten of the hand-written and ordinary texts have a twin in almost the same words and weren't
 drawn independently, so there they're rough. Those texts were for testing alone. On the second {second} sentences only the
@@ -39,14 +39,15 @@ none of the texts without labels. Students *from random numbers* are as large, a
 suit them best; their three teachers are the same trainings, run again. All students made equally many steps. The ordinary
 sentences and the hand-written reviews were for testing alone. But these numbers aren't a first look: earlier students had
 been scored on both sets, and their weak kinds were known when the new sentences were written, by the same authors as the
-tests though without reading them. So a stranger's sentences may well be harder."""
+tests though without reading them. So another writer's sentences may well be harder."""
 MORE = """\
-Would more sentences written one by one help? Here readers go on learning, from labels alone, for {steps} steps.
-Of the {texts:,} texts that they read, {read:,} are sentences and short reviews that were written later ({later:,} different
-ones); the control reads the older sentences again instead, and equally many whole reviews. The last column belongs to the
-later ones, from the same writers; the third 300 ordinary sentences, a stranger's, were scored here for the first time. The
-best on validation texts among those with more sentences comes with the course: seed {seed}, which gets {first:.0f},
-{second:.0f} and {third:.0f} % of the three sets of ordinary sentences."""
+Would more sentences written one by one help? Here readers are trained further, from labels alone, for {steps} steps. Of
+the {texts:,} texts that they read, {read:,} are sentences and short reviews that were written later ({later:,} different
+ones). The control reads the older sentences again instead, those written one by one about ten times, and equally many
+whole reviews. The last column belongs to the later ones, from the same writers, which the readers before weren't asked
+about; the third 300 ordinary sentences, another writer's, were scored here for the first time. The best on validation
+texts among those with more sentences comes with the course: seed {seed}, which gets {first:.0f}, {second:.0f} and
+{third:.0f} % of the three sets of ordinary sentences."""
 BY_KIND = "By what makes a sentence hard, as above:"
 WRITTEN_BY_HAND = "The same for the hand-written reviews, whose kinds are those of the course's reviews:"
 PARTS = """\
