@@ -8,17 +8,18 @@ from pathlib import Path
 from course_utils.experiments.results import FOLDER, by_model, read_runs
 
 __all__ = [
-    "code_parts", "code_table", "code_words", "completing_parts", "completing_table", "completing_words", "elsewhere_names",
-    "elsewhere_table", "elsewhere_words", "language_models_table", "names_table", "networks_words",
+    "after_elsewhere_words", "code_parts", "code_table", "code_words", "completing_parts", "completing_table",
+    "completing_words", "elsewhere_names", "elsewhere_table", "elsewhere_words", "language_models_table", "names_table",
+    "networks_words",
 ]
 
 CODE = """\
-Bits for each byte of source code that nothing was counted on: the {modules} test modules of Python {python}'s standard
-library ({size:.2f} MB), and this repository's `course_utils` as it was at the commit `{commit}` ({files} files,
+Bits per byte of source code that no method was trained on: the {modules} test modules of Python {python}'s standard library
+({size:.2f} MB), and this repository's `course_utils` as it was at the commit `{commit}` ({files} files,
 {repository:.2f} MB). Fewer are better. In brackets: 95 % intervals from resampling modules.
 
-- **xz** compresses all modules in one row. *Primed*, it has seen the training modules (7.8 MB), and what they cost isn't
-  counted.
+- **xz** compresses all modules joined into one text, unless the row says otherwise. *Primed*, it has seen the training
+  modules (7.8 MB), and what they cost isn't counted.
 - **n-grams** predict a token from the ones before it, with modified Kneser–Ney smoothing, counted on the training modules,
   with the 4,096 byte pairs of the course's language model. The counts don't change while they read a module, whereas xz
   learns from what it has just read."""
@@ -34,9 +35,10 @@ minutes have room for{timed}. *nanoGPT's recipe* follows [its settings for small
 models](https://github.com/karpathy/nanoGPT/blob/master/config/train_shakespeare_char.py): GPT-2's initial numbers, decay on
 matrices alone, a rate of 0.001; and no dropout, as its README has it for a processor. Batch, window, steps and feed-forward
 width are ours, its biases are kept, and its rate falls to zero. The row below it takes our rate, three times as high. The
-LSTM's rate is attention's, too; nobody tried another. Its state goes through a whole module; attention sees at most 512
-tokens. A seed moves attention's row by {attention:.2f} bits, more than many a published table calls an improvement, and the
-others' by {others[0]:.2f} to {others[1]:.2f}. The minutes are the steps times what one takes on one core, where that was
+LSTM's rate is attention's, too; nobody tried another. (In its longer training the validation loss was lowest at epoch
+{epoch} of {epochs}, and the weights of that epoch are scored, after {scored} of {read:.1f} million tokens.) Its state goes
+through a whole module; attention sees at most 512 tokens. A seed moves attention's row by {attention:.2f} bits, and
+the others' by {others[0]:.2f} to {others[1]:.2f}. The minutes are the steps times what one takes on one core, where that was
 timed."""
 TIMED = """\
  (on one core a step of attention takes as long as {lstm:.2f} of the LSTM's and {plain:.2f} of the plain GPT's, which make
@@ -47,12 +49,16 @@ repository's `course_utils` at the commit `{commit}`, {files} files with {size:.
 seed by seed."""
 AFTER_ELSEWHERE = """\
 On the library's held-out modules the model needs the fewest bits, on every seed. On this repository it needs fewer than the
-n-grams and than xz on each file by itself, but more than xz on all files joined, which has read the other files of the same
-package. So what it learned from one library carries over in part only.
+n-grams and than xz on each file by itself, but more than xz on all files joined. xz on each file by itself needs more here,
+too ({alone[0]:.3f} bits there, {alone[1]:.3f} here), and the model's lead over it is about the same: {leads[0]:.2f} bits
+there and {leads[1]:.2f} here, averaged over the seeds; only as a proportion it's smaller. Joined xz wins because the files
+of this repository repeat one another: joining them saves {saves[1]:.2f} bits, on the library {saves[0]:.2f}.
 
 And the names, by the first seed: in per cent, with intervals over modules. Merged with the words of the file, the model is
-ahead of these words alone in three of four columns on the library's modules, and on this repository in one of four. Names
-that a file doesn't contain yet are where it helps on both."""
+ahead of these words alone in three of four columns on the library's modules, and on this repository in one of four. There,
+merged minus words, seed by seed and in points: first, one typed, {first}; in five, two typed, {five}.
+Names that a file doesn't contain yet are where it helps on both. But there merging costs: on the library's modules, first,
+two typed, the model alone has {new[0]} per cent of them, seed by seed, and merged {new[1]}."""
 COMPLETING = """\
 The language model of notebook [13](13_language_model.ipynb), 1.3 million parameters, on one core ({processor}), one text at
 a time. With the key/value cache it writes 511 tokens after the first {ratio:.1f} times as fast as without it (middle half
@@ -74,7 +80,8 @@ def code_parts(folder: Path = FOLDER) -> list[str]:
     elsewhere = read_runs("code_elsewhere", folder)
     if code and networks and elsewhere:
         parts += ["## Code that isn't the library's", elsewhere_words(elsewhere), elsewhere_table(code, networks, elsewhere),
-                  AFTER_ELSEWHERE, names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
+                  after_elsewhere_words(code, networks, read_runs("code_completion", folder), elsewhere),
+                  names_table(elsewhere_names(code, read_runs("code_completion", folder), elsewhere))]
     return parts
 
 
@@ -118,7 +125,12 @@ def networks_words(networks: list[dict], timed: list[dict]) -> str:
     lstm, plain = "LSTM, as many minutes", "nanoGPT's recipe, as many minutes"
     attention = spreads.pop("attention")
     others = min(spreads.values()), max(spreads.values())
-    return NETWORKS.format(attention=attention, others=others, timed="" if not took else TIMED.format(
+    longer = by_model(networks)[lstm]
+    epochs, read = len(longer[0]["history"]), longer[0]["tokens"] / 1e6
+    best = sorted({run["best_epoch"] for run in longer})                   # of the seeds: one, where they agree
+    epoch, scored = ", ".join(map(str, best)), ", ".join(f"{read * one / epochs:.1f}" for one in best)
+    return NETWORKS.format(attention=attention, others=others, epoch=epoch, epochs=epochs, read=read, scored=scored,
+                           timed="" if not took else TIMED.format(
         lstm=took["LSTM"]["ratio"], plain=took[plain]["ratio"], lstm_made=made[lstm], plain_made=made[plain]))
 
 
@@ -172,6 +184,24 @@ def elsewhere_words(runs: list[dict]) -> str:
     """What stands before the tables of code elsewhere, with the commit and the size that their file names."""
     repository = runs[0]["repository"]
     return ELSEWHERE.format(commit=runs[0]["commit"][:12], files=repository["files"], size=repository["bytes"] / 1e6)
+
+
+def after_elsewhere_words(baselines: list[dict], networks: list[dict], completion: list[dict], elsewhere: list[dict]) -> str:
+    """What stands between the tables of code elsewhere, with xz, the model's lead over it, and names by seed."""
+    [alone], [joined] = (by_model(baselines)[row] for row in ("xz, each file by itself", "xz"))
+    splits = ("test", "repository")
+    [model] = by_model(elsewhere)
+    made = {"test": by_model(networks)[model], "repository": elsewhere}
+    means = [sum(run[split]["overall"] for run in made[split]) / len(made[split]) for split in splits]
+    bits = [alone[split]["overall"] for split in splits]
+    *_, both = elsewhere[0]["repository"]["names"]
+    first, five = (", ".join(f"{100 * run['repository']['names'][both][typed]['ahead'][top][0]:+.1f}" for run in elsewhere)
+                   for typed, top in (("1", "top 1"), ("2", "top 5")))
+    new = [", ".join(f"{100 * run['test']['names'][part]['2']['new']['top 1'][0]:.0f}" for run in completion)
+           for part in completion[0]["test"]["names"]]
+    return AFTER_ELSEWHERE.format(
+        alone=bits, leads=[one - mean for one, mean in zip(bits, means, strict=True)], first=first, five=five, new=new,
+        saves=[one - joined[split]["overall"] for one, split in zip(bits, splits, strict=True)])
 
 
 def elsewhere_table(baselines: list[dict], networks: list[dict], elsewhere: list[dict]) -> str:

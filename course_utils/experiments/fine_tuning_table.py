@@ -25,14 +25,19 @@ all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded int
 {test:,} of IMDb's test reviews. The part of the training whose weights are kept was chosen on 1,000 of {validation:,}
 validation reviews, and no setting was searched for. Rows with equally many reviews made equally many steps. Minutes are
 those of the fastest run on a graphics card ({device}) with several runs at a time, validation included, if nothing else is
-said; a processor core needs more than an hour for the longest.
+said. Don't compare them between rows: the same work took {low:.0f} to {high:.0f} seconds, depending on what else ran. A
+processor core needs more than an hour for the longest.
 The last rows are what others report for other models, splits and lengths: a frame for these figures, not a comparison."""
 
 
 def fine_tuning_words(runs: list[dict]) -> str:
     """What stands before the table, with the sizes that the file names."""
-    data = runs[0]["data"]
-    return WORDS.format(test=data["test"], validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
+    data, same_work = runs[0]["data"], defaultdict(list)
+    for run in runs:
+        same_work[run["trained"], run["change"]["number"], run["change"]["passes"], run["device"]].append(run["seconds"])
+    seconds = max(same_work.values(), key=lambda each: max(each) / min(each))
+    return WORDS.format(low=min(seconds), high=max(seconds), test=data["test"],
+                        validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
                         precision=runs[0]["precision"],
                         device=runs[0]["device"].partition("(")[2].rstrip(")"))
 
@@ -54,11 +59,12 @@ def fine_tuning_table(runs: list[dict]) -> str:
 
 
 LABELS = """\
-What do a few labels come to, with pretraining and without? A **bag** is the mean of its pieces' vectors, and a linear layer
-(notebook [03](03_embeddings.ipynb)), here with MiniLM's word pieces: its vectors are learned, or the checkpoint's own,
-either frozen or trained on. {encoder}Each seed draws other reviews. The part of the training whose weights are kept, and
-for the bags the learning rate, are chosen on 1,000 validation reviews: more than somebody with 100 labels has. Test
-accuracy on the same 5,000 reviews as above; the number of seeds is in brackets. Compare rows with equally many steps."""
+What do a few labels come to, with pretraining and without? A **bag** is the mean of its pieces' vectors, and a linear
+layer (notebook [03](03_embeddings.ipynb)), here with MiniLM's word pieces: its vectors are learned, or the checkpoint's
+own, either frozen or trained further. {encoder}Each seed draws other reviews. The part of the training whose weights are
+kept, and for the bags the learning rate, are chosen on 1,000 validation reviews: more than somebody with 100 labels has.
+Test accuracy on the same 5,000 reviews as above; the number of seeds is in brackets. Compare rows with equally many
+steps."""
 ENCODER = """\
 The **small encoder** has the architecture of notebook [14](14_pretraining.ipynb) and begins with random numbers,
 or pretrained on hidden words in IMDb's texts, labels unseen: once in two passes, once in six, so the seeds are those of the
@@ -67,7 +73,7 @@ ITS_RATES = "Its rates differ: {random:g} from random numbers, {pretrained:g} af
 STARTS = {                                              # by set, and by what its rows start from
     ("static_vectors", "learned"): "bag, learned vectors",
     ("static_vectors", "frozen"): "bag, MiniLM's vectors, frozen",
-    ("static_vectors", "trained on"): "bag, MiniLM's vectors, trained on",
+    ("static_vectors", "trained on"): "bag, MiniLM's vectors, trained further",
     ("small_encoder", "random"): "small encoder, from random numbers",
     ("small_encoder", "random at 0.0003"): "small encoder, from random numbers, rate 0.0003",
     ("small_encoder", "pretrained in two passes"): "small encoder, pretrained on IMDb's texts in two passes",

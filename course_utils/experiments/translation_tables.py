@@ -14,12 +14,15 @@ PUBLISHED = [                                           # what, BLEU, BLEU of lo
 ]
 WORDS = """\
 English to French on Multi30k, captions of photographs: trained on 29,000 pairs, scored on the {sentences:,} of the test set
-of 2016. Transformers as in notebook [17](17_encoder_decoder.ipynb), recurrent networks with attention as in
-[16](16_recurrent_attention.ipynb), of equally many parameters to 5 %. With beam 5, unless it says greedy; the mean over
+of 2016. Transformers as in notebook [17](17_encoder_decoder.ipynb). The recurrent networks are *general, after, GRU* of
+[16](16_recurrent_attention.ipynb), the weakest of its attentions on the course's corpus. Here they were trained with label
+smoothing and the Transformer's learning rate, as they weren't there. All have equally many parameters to 5 %, except the row
+with published settings, which has 11 % more than the other Transformers. With beam 5, unless it says greedy; the mean over
 seeds, with a 95 % interval for the choice of sentences (1,000 bootstrap samples) and of seeds. Minutes are those of a row's
 quickest run on one core of a shared processor, or on a graphics card where it says so, validation included; they leave the
 scoring out. An hour, twenty minutes and "as many minutes" count a processor core's time: there, eleven passes of the
-recurrent network take about as long as seven of the Transformer. A graphics card took these steps in {cards} of the {runs}
+recurrent network take about as long as seven of the Transformer. The two recurrent rows' minutes were taken while other work
+shared the processor, so they aren't in proportion to the steps. A graphics card took these steps in {cards} of the {runs}
 runs.
 
 - **BLEU** and **chrF** are sacrebleu's: `{bleu}` and `{chrf}`.

@@ -27,7 +27,8 @@ __all__ = [
 
 class DecoderState(NamedTuple):
     """Where a decoder is: the `memory` of its sources, the `keys` made from it (None without attention), its own `hidden`
-    (batch, d_hidden), for an LSTM the `cell` as well, and the `weights` (batch, source) of its last step.
+    (batch, d_hidden), for an LSTM the `cell` as well, and the `weights` of what it read last: (batch, source) after
+    `step`, (batch, words, source) after `advance`.
 
     Taught in 16_recurrent_attention, '6. Before or after the update'.
     """

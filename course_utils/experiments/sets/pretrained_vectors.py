@@ -1,9 +1,9 @@
 """What pretrained vectors know: word senses and pronouns in MiniLM, a set of runs for course_utils/experiments/command.py.
 
 Writes data/results/pretrained_vectors.json, which the extra of the same name shows. The encoder is all-MiniLM-L6-v2 (Wang
-et al. 2020: distilled from BERT; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or the
-hub's. Its controls are encoders of the same configuration: with new random weights, and with its own weights shuffled within
-each matrix. Nothing is trained. The sentences are those of data/meanings.
+et al. 2020: distilled from a larger model; then trained on pairs of sentences): the folder `minilm` in that of
+COURSE_MODELS, or the hub's. Its controls are encoders of the same configuration: with new random weights, and with its own
+weights shuffled within each matrix. Nothing is trained. The sentences are those of data/meanings.
 
     COURSE_MODELS=folder python -m course_utils results pretrained_vectors --jobs 1 [--seeds 0 1 2]
 

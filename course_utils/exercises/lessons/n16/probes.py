@@ -52,6 +52,17 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
 
     return [draw([5, 2, 3]), draw([3, 3]), draw([4, 0])]
 
+
+def observe_loss(function, model, source_ids, source_mask, target_ids):
+    """The loss; an answer that reads `.logits`, which the notebook's own models have, is told that it's not needed here."""
+    try:
+        return function(model, source_ids, source_mask, target_ids)
+    except AttributeError as error:
+        if "'logits'" not in str(error):
+            raise
+        raise TypeError("expected no `.logits`: this model returns the logits themselves, a tensor (batch, words, "
+                        "vocab). The notebook's models return a result with that part") from None
+
 # ---------------------------------------------------------------- 16.4 write
 
 

@@ -16,7 +16,8 @@ def _counted(case: Case) -> str:
 
 
 LOSS = Exercise(
-    probes=probes.loss_probes, forbidden=("course_utils.recurrent_attention.teacher_forcing_loss",),
+    probes=probes.loss_probes, observe=probes.observe_loss,
+    forbidden=("course_utils.recurrent_attention.teacher_forcing_loss",),
     signature="translation_loss(model, source_ids (batch, source), source_mask (batch, source), target_ids (batch, "
     "target + 1)) -> mean loss ()",
     not_finite="A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, or "
