@@ -185,8 +185,9 @@ def of_shape(exercise: Exercise, output, case: Case, part: str) -> str:
 def of_not_finite(exercise: Exercise, case: Case) -> str | None:
     """What to say about numbers that are infinite or NaN where the right ones aren't; infinite ones come first."""
     for kind, found, advice in (
-        ("infinite", torch.isinf, "Look for a division by zero, or a number too large to store."),
-        ("NaN", torch.isnan, "Look for 0 / 0, the root of a negative number, or inf - inf."),
+        ("infinite", torch.isinf, exercise.not_finite or "Look for a division by zero, or a number too large to store."),
+        ("NaN", torch.isnan, exercise.undefined or exercise.not_finite
+         or "Look for 0 / 0, the root of a negative number, or inf - inf."),
     ):
         parts = list(case.right.items())[::-1]                    # weights come after the context computed from them
         for part, right in sorted(parts, key=lambda item: getattr(item[1], "ndim", 0) == 0):          # lone numbers last
@@ -197,9 +198,9 @@ def of_not_finite(exercise: Exercise, case: Case) -> str | None:
             if count:
                 name = name_of_part(exercise, case.right, part)
                 if got.numel() == 1:
-                    return f"Your {name} is {kind}. {exercise.not_finite or advice}"
+                    return f"Your {name} is {kind}. {advice}"
                 are = "is" if count == 1 else "are"
-                return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {exercise.not_finite or advice}"
+                return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {advice}"
     return None
 
 

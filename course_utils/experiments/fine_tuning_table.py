@@ -35,7 +35,7 @@ def fine_tuning_words(runs: list[dict]) -> str:
     data, same_work = runs[0]["data"], defaultdict(list)
     for run in runs:
         same_work[run["trained"], run["change"]["number"], run["change"]["passes"], run["device"]].append(run["seconds"])
-    seconds = max(same_work.values(), key=lambda each: max(each) / max(min(each), 0.1))
+    seconds = max(same_work.values(), key=lambda each: max(each) - min(each))
     return WORDS.format(low=min(seconds), high=max(seconds), test=data["test"],
                         validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
                         precision=runs[0]["precision"],

@@ -43,7 +43,7 @@ tests though without reading them. So another writer's sentences may well be har
 MORE = """\
 Would more sentences written one by one help? Here readers are trained further, from labels alone, for {steps} steps. Of
 the {texts:,} texts that they read, {read:,} are sentences and short reviews that were written later ({later:,} different
-ones). The control reads the older sentences again instead, those written one by one about ten times, and equally many
+ones). The control reads the older sentences again instead, those written one by one about {times} times, and equally many
 whole reviews. The last column belongs to the later ones, from the same writers, which the readers before weren't asked
 about; the third 300 ordinary sentences, another writer's, were scored here for the first time. The best on validation
 texts among those with more sentences comes with the course: seed {seed}, which gets {first:.0f}, {second:.0f} and
@@ -106,11 +106,13 @@ def halves_words(halves: list[dict]) -> str:
 def more_words(more: Sequence[dict]) -> str:
     """What stands before the table of the set `reader_more`."""
     later = [run for run in more if "written_more" in run["change"]["reads"]]
+    again = next(run["change"]["reads"]["written"] for run in more if run not in later)
     best = max(later, key=lambda run: max(part["validation_accuracy"] for part in run["history"]))
     first, second, third = (100 * best[f"ordinary{which}"]["accuracy"] for which in ("", "_second", "_third"))
     return MORE.format(steps=best["steps"], texts=best["texts"], read=best["change"]["reads"]["written_more"],
-                       later=load_reviews("written_more")["train"].num_rows, seed=best["seed"], first=first, second=second,
-                       third=third)
+                       later=load_reviews("written_more")["train"].num_rows,
+                       times=round(again / load_reviews("written")["train"].num_rows), seed=best["seed"],
+                       first=first, second=second, third=third)
 
 
 def more_table(halves: list[dict], more: Sequence[dict]) -> str:

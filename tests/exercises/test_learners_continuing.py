@@ -121,7 +121,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("13.2", sum_for_each_text, "divided-by-texts", "by the number of texts"),
     ("13.2", one_softmax_for_all, "", "over the vocabulary?"),
     ("13.2", both_real, "", "as a separator"), ("13.2", up_to_its_length, "", "as a separator"),
-    ("13.2", log_of_probability(), "", "is infinite. If it's infinite, a very small probability"),
+    ("13.2", log_of_probability(), "", "is infinite. A very small probability"),
     ("13.2", log_of_probability(dim=1), "", "or your softmax runs over the positions (dim=1)"),
     ("13.2", log_of_probability(1e-9), "", "puts an upper limit on the loss"),
     ("13.2", text_by_text, "row-means", "You average each text first, and then the texts"),
