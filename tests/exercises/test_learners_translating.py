@@ -77,13 +77,17 @@ def aer_of(links):
     return answer
 
 
+def asking_for_logits(model, source_ids, source_mask, target_ids):
+    result = model(source_ids, source_mask, target_ids[:, :-1])
+    return F.cross_entropy(result.logits.transpose(1, 2), target_ids[:, 1:], ignore_index=0)
+
+
 WRONG = [
     ("16.1", lambda: torch.tensor([2.28, 1.52, 2.68]).softmax(0), "sign-lost", "tanh(−1) is −0.76"),
     ("16.1", lambda: ((QUERY - KEYS).tanh() @ V).softmax(0), "query-subtracted", "takes their sum"),
     ("16.1", lambda: ((QUERY + KEYS).tanh() @ torch.tensor([2.0, 1.0])).softmax(0), "v-turned-round", "it's the second"),
     ("16.1", lambda: ((QUERY + KEYS) @ V).tanh().softmax(0), "tanh-last", "belongs inside"),
-    ("16.3", lambda model, ids, mask, target: F.cross_entropy(
-        model(ids, mask, target[:, :-1]).logits.transpose(1, 2), target[:, 1:], ignore_index=0), "", "xpected no `.logits`"),
+    ("16.3", asking_for_logits, "", "Expected no `.logits`: this model returns the logits themselves"),
     ("16.3", loss(but_last, but_last), "asked-unshifted", "BEGIN among them"),
     ("16.3", loss(but_last, but_first, ignored=3), "end-for-padding", "END is left out and padding is asked for"),
     ("16.3", loss(but_last, but_first, arrange=viewed), "viewed", "doesn't exchange two dimensions"),
