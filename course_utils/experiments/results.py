@@ -97,6 +97,12 @@ def scores(predictions, labels, **groups) -> dict:
     return result
 
 
+def scores_one_by_one(predictions, labels, **groups) -> dict:
+    """`scores`, and in `right` which reviews were judged right, so that `difference` can compare models review by review."""
+    right = (int(predicted) == int(label) for predicted, label in zip(predictions, labels, strict=True))
+    return {**scores(predictions, labels, **groups), "right": right_bits(right)}
+
+
 def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
     """Mean accuracy over seeds and half the width of its 95 % interval, for `reviews` scored reviews.
 
@@ -127,6 +133,11 @@ def summarise(runs: list[dict], *path: str) -> tuple[float, float]:
     scored = runs[0][path[0]]
     grouped = len(path) > 1 and path[1].startswith("by_")
     return interval(values, scored[f"reviews_{path[1]}"][path[-1]] if grouped else scored["reviews"])
+
+
+def right_bits(right: Iterable[bool]) -> str:
+    """Whether each review was judged right, four to a hexadecimal digit: what `right_of` reads."""
+    return f"{int('1' + ''.join(str(int(hit)) for hit in right), 2):x}"                 # a leading one keeps leading zeros
 
 
 def right_of(run: dict, split: str = "test") -> np.ndarray:

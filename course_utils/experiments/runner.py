@@ -18,7 +18,16 @@ from pathlib import Path
 import torch
 
 from course_utils.data import load_reviews, pairs
-from course_utils.experiments.results import FOLDER, add_run, environment, read_runs, remove_runs, scores, set_order
+from course_utils.experiments.results import (
+    FOLDER,
+    add_run,
+    environment,
+    read_runs,
+    remove_runs,
+    scores,
+    scores_one_by_one,
+    set_order,
+)
 from course_utils.files import bars, locked
 from course_utils.files.paths import output_folder
 from course_utils.training import evaluate, fastest_device, fit
@@ -146,13 +155,11 @@ def scored_split(dataset, predictions) -> dict:
 
     `right` says of every review whether it was right, four to a hexadecimal digit (see `right_of`).
     """
-    result = scores(predictions, dataset["label"], kind=dataset["kind"])
+    result = scores_one_by_one(predictions, dataset["label"], kind=dataset["kind"])
     if "unseen_frame" in dataset.column_names:
         rows = [i for i, unseen in enumerate(dataset["unseen_frame"]) if unseen]
         if rows:
             result["unseen_frames"] = scores([predictions[i] for i in rows], [dataset["label"][i] for i in rows])
-    bits = "".join(str(int(int(said) == int(label))) for said, label in zip(predictions, dataset["label"], strict=True))
-    result["right"] = f"{int('1' + bits, 2):x}"         # a leading one keeps leading zeros
     return result
 
 

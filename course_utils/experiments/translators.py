@@ -21,6 +21,7 @@ from datasets import DatasetDict
 from torch import nn
 
 from course_utils.data.translations import load_translations
+from course_utils.experiments.results import right_bits
 from course_utils.files import fingerprint, write_bytes
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, alignment_error_rate, greedy, links_of
@@ -89,7 +90,7 @@ def translation_scores(model: nn.Module, pairs: EncodedPairs, groups: dict[str, 
             group: round(sum(hit for hit, member in zip(hits, members, strict=True) if member == group) / count, 4)
             for group, count in counts.items()}
         result[f"reviews_by_{name}"] = counts
-    result["right"] = f"{int('1' + ''.join(str(int(hit)) for hit in hits), 2):x}"
+    result["right"] = right_bits(hits)
     result["after_first_mistake"] = {"sentences": sentences, "words": words, "right_own": own, "right_forced": forced}
     return result
 

@@ -24,7 +24,7 @@ from course_utils.experiments.results import read_runs
 from course_utils.experiments.sets import pretrained, small_encoder, static_vectors
 from course_utils.experiments.tables import results_page
 from course_utils.pretraining import LowRankAdapter
-from course_utils.training import BatchOptions, EncodedReviews, batches
+from course_utils.training import BatchOptions, EncodedReviews, batches, evaluate
 from course_utils.training.text_windows import TextWindows
 from course_utils.training.word_piece_files import SPECIAL
 
@@ -45,7 +45,7 @@ def small(monkeypatch, tmp_path):
     vocabulary = [*SPECIAL, *WORDS[:-1], "<", "br", "/", ">"]
     torch.manual_seed(0)
     BertModel(BertConfig(vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=6, num_attention_heads=2,
-                         intermediate_size=24, max_position_embeddings=192)).save_pretrained(tmp_path / "models" / "minilm")
+                         intermediate_size=24, max_position_embeddings=512)).save_pretrained(tmp_path / "models" / "minilm")
     BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(vocabulary)}).save(
         str(tmp_path / "models" / "minilm" / "tokenizer.json"))
     splits = DatasetDict(train=made(70, 0), validation=made(20, 1), test=made(30, 2))
@@ -79,7 +79,22 @@ def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
     assert head < adapters < upper < everything
     assert rates == everything == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
     assert trained["head only"] == 2 * 17
-    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 9 + 2
+    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 11 + 2
+
+
+def test_a_row_may_cut_reviews_at_another_length_and_its_batches_keep_it(small, monkeypatch):
+    """One row reads 320 word pieces; here 5 and 8 stand for 192 and 320."""
+    short, long = (pretrained.encoded(length)["train"].ids for length in (5, 8))
+    assert {len(ids) for ids in short} == {5} and {len(ids) for ids in long} == {8}
+    assert pretrained.ROWS["all layers, 320 word pieces"]._replace(max_len=192) == pretrained.ROWS["all layers"]
+    assert "max_len" not in pretrained.describe("all layers")
+    assert pretrained.describe("all layers, 320 word pieces")["max_len"] == 320
+    seen = []
+    monkeypatch.setattr(pretrained, "evaluate", lambda net, split, options: seen.append(
+        (options.max_len, {len(ids) for ids in split.ids})) or evaluate(net, split, options))
+    monkeypatch.setitem(pretrained.ROWS, "short", pretrained.Row(1e-4, number=32, passes=1, parts=1, max_len=5))
+    pretrained.run("short", 0, small / "state")
+    assert seen == [(5, {5})] * 2
 
 
 def test_the_failure_row_reads_padding_like_words(small):
@@ -96,8 +111,9 @@ def test_the_failure_row_reads_padding_like_words(small):
 
 def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     monkeypatch.setattr(small_encoder, "VOCAB_SIZE", 60)
-    monkeypatch.setattr(small_encoder, "LENGTH", 19)
-    monkeypatch.setattr(small_encoder, "BATCH_SIZE", 4)
+    kinds = dict(zip(small_encoder.PRETRAININGS, ((6, 19, 4), (2, 19, 4), (6, 29, 3)), strict=True))
+    smaller = {name: small_encoder.Pretraining(*how) for name, how in kinds.items()}
+    monkeypatch.setattr(small_encoder, "PRETRAININGS", smaller)
     monkeypatch.setattr(small_encoder, "STEPS", 8)
     monkeypatch.setattr(small_encoder, "PARTS", 2)
     monkeypatch.setattr(small_encoder, "MODEL", small_encoder.MODEL | dict(d_model=16, num_heads=2, d_ff=16, num_layers=2))
@@ -111,18 +127,25 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     first = small_encoder.run(small_encoder.FIRST, 0, small / "state")
     (small / "state").unlink()
     assert len(first["history"]) == 3 * len(short["history"]) and first["tokens"] == 3 * short["tokens"]
+    longer = small_encoder.run("pretraining, windows of 192", 0, small / "state")
+    (small / "state").unlink()
+    assert len(longer["history"]) == len(first["history"]) and longer["tokens"] % (6 * 2 * 3 * 30) == 0
     losses = [epoch["validation_loss"] for epoch in first["history"]]
     assert losses[-1] < 3.0 < math.log(len(small_encoder.tokenizer().vocabulary))          # of ten words that occur, ln 10
     assert first["tokens"] > 1000
-    for name in [*list(small_encoder.ROWS)[:3], "random at 0.0003, 1,000 reviews"]:
+    for name in list(small_encoder.ROWS)[:5]:           # each start once
         run = small_encoder.run(name, 0, small / "state")
         (small / "state").unlink()
         assert run["steps"] == 8 and run["test"]["reviews"] == 30 and len(run["history"]) == small_encoder.CHECKS
-        before = {"pretrained": first, "pretrained in two passes": short}.get(name.partition(",")[0])
+        before = {"pretrained": first, "pretrained in two passes": short, "pretrained in windows of 192": longer}.get(
+            name.partition(",")[0])
         if before:
             lowest = min(epoch["validation_loss"] for epoch in before["history"])
             assert run["hidden_words"]["before"] == pytest.approx(lowest, abs=1e-5) != run["hidden_words"]["after"]
-    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 3 + 2 * 10
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 4 + 2 * 15
+    assert small_encoder.describe("pretraining") == {"passes": 6, **small_encoder.PRETRAINING}
+    assert small_encoder.describe("pretraining, windows of 192") == {
+        "passes": 6, "length": 29, "batch_size": 3, **small_encoder.PRETRAINING}
     rates = {row: each.learning_rate for row, each in small_encoder.ROWS.items() if "1,000" in row}
     assert rates["random at 0.0003, 1,000 reviews"] == rates["pretrained, 1,000 reviews"]
     counted = small_encoder.run(small_encoder.COUNTED, 0, small / "state")
@@ -196,9 +219,11 @@ def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
 def test_the_table_of_fine_tuning_has_every_row_and_what_others_report(small):
     runs = [pretrained.run(name, 0, small / "state")
             | {"model": name, "seed": 0, "change": pretrained.describe(name), "device": "cuda (Some Card)"}
-            for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews")]
+            for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews",
+                         "all layers, 320 word pieces")]
     table = fine_tuning_table(runs).splitlines()
-    assert len(table) == 2 + 2 + len(PUBLISHED) and all(line.count("|") == 8 for line in table)
+    assert len(table) == 2 + 3 + len(PUBLISHED) and table[4].startswith("| all layers, 320 word pieces | 22,500 | 1 | ")
+    assert all(line.count("|") == 8 for line in table)
     assert table[2].startswith("| head only | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
     assert table[3].startswith("| failure: no attention mask | 1,000 | 1 | ")
     words = fine_tuning_words(runs).replace("\n", " ")
@@ -214,7 +239,7 @@ def test_the_table_by_labels_has_a_row_for_each_start_and_a_column_for_each_numb
             for start in ("frozen", "learned") for number in (100, 22500) for seed in (0, 1)]
     small_ones = [made("pretraining", 0, {"epochs": 2}, 0.0),
                   made("pretrained, 1,000 reviews", 0, {"start": "pretrained", "number": 1000}, 0.8, steps=1408)]
-    tuned = [made(name, 0, pretrained.describe(name), 0.9) for name in pretrained.ROWS]
+    tuned = [made(name, 0, pretrained.describe(name), 0.5 if "pieces" in name else 0.9) for name in pretrained.ROWS]
     lines = labels_table({"static_vectors": bags, "small_encoder": small_ones, "pretrained": tuned}).splitlines()
     assert lines[0] == "| labelled reviews | 100 | 1,000 | 5,000 | 22,500 | steps |"
     cells = {line.split(" | ")[0].removeprefix("| "): line.removesuffix(" |").split(" | ")[1:] for line in lines[2:]}

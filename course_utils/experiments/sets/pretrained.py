@@ -1,17 +1,18 @@
 """A pretrained encoder, fine-tuned on IMDb in five ways: a set of runs for course_utils/experiments/command.py.
 
 Writes data/results/pretrained.json, which notebook 14 shows. The encoder is all-MiniLM-L6-v2, with 6 layers and 23 million
-parameters (Wang et al. 2020; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or
-the hub's. IMDb comes from the hub, or from the folder that COURSE_DATA names. Reviews are cut to 192 word pieces, head and
-tail. The rates are common ones; none was searched for on these reviews. The part of a pass whose weights are kept is chosen
-on 1,000 validation reviews, and each run looks at the test reviews once. `tokens` are those read in training, `seconds` the
-time for them with the validation.
+parameters (Wang et al. 2020; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or the
+hub's. IMDb comes from the hub, or from the folder that COURSE_DATA names. Reviews are cut to 192 word pieces, head and
+tail, in two rows to 320 or 512. The rates are common ones; none was searched for on these reviews. The part of a pass
+whose weights are kept is chosen on 1,000 validation reviews, and each run looks at the test reviews once. `tokens` are
+those read in training, `seconds` the time for them with the validation.
 
     COURSE_MODELS=folder python -m course_utils results pretrained --jobs 1 [--only adapters] [--seeds 0 1 2]
 
 A run writes its state after every part (half a pass, in most rows) and goes on from there when it's started again. The
-longest row takes an hour and a half on one processor core, most others a third of an hour. COURSE_PRECISION=bf16 trains in
-bf16, which is faster where the processor has instructions for it; a run says which precision it was made with.
+longest row takes two and a half hours on one processor core, most with fewer reviews a third of an hour.
+COURSE_PRECISION=bf16 trains in bf16, which is faster where the processor has instructions for it; a run says which
+precision it was made with.
 """
 
 import functools
@@ -27,7 +28,7 @@ from course_utils.experiments.pretrained_reviews import (
     steps_in,
     tokens_in,
 )
-from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.files import sha256
 from course_utils.pretraining import BertClassifier, WordPieceTokenizer, add_adapters, freeze, layer_rates, load_bert
@@ -60,11 +61,14 @@ class Row(NamedTuple):
     passes: int = 2
     parts: float = 2                                    # 0.2: a validation after every fifth pass
     masked: bool = True                                 # False: padding is read like words
+    max_len: int = MAX_LEN                              # word pieces of a review, head and tail
 
 
 ROWS = {
     "head only": Row(2e-3, frozen=None),
     "all layers": Row(5e-5),
+    "all layers, 320 word pieces": Row(5e-5, max_len=320),
+    "all layers, 512 word pieces": Row(5e-5, max_len=512),
     "head only, 5,000 reviews": Row(2e-3, frozen=None, number=5000),
     "adapters, 5,000 reviews": Row(5e-4, rank=8, number=5000),
     "upper two layers, 5,000 reviews": Row(1e-4, frozen=4, number=5000),
@@ -92,11 +96,11 @@ def base() -> tuple[BertClassifier, WordPieceTokenizer]:
 
 
 @functools.cache
-def encoded() -> dict[str, EncodedReviews]:
-    """All splits in word pieces."""
+def encoded(max_len: int = MAX_LEN) -> dict[str, EncodedReviews]:
+    """All splits in word pieces, cut to `max_len`."""
     tokenizer = base()[1]
     name = f"{NAME}-{fingerprint(tokenizer.vocabulary)}"
-    return encoded_reviews(reviews(), lambda texts: map(tokenizer.encode, texts), name, MAX_LEN)
+    return encoded_reviews(reviews(), lambda texts: map(tokenizer.encode, texts), name, max_len)
 
 
 @functools.cache
@@ -113,8 +117,9 @@ def wanted(seeds: list[int]) -> list[tuple[str, int]]:
 
 
 def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]._asdict()
+    """What the row changes; `max_len` where it isn't the usual one."""
+    row = ROWS[model]._asdict()
+    return {name: value for name, value in row.items() if name != "max_len" or value != MAX_LEN}
 
 
 class Unmasked(BertClassifier):
@@ -133,21 +138,22 @@ def classifier(row: Row) -> BertClassifier:
 
 def run(model: str, seed: int, state) -> dict:
     """Fine-tune and score one row."""
-    row, data = ROWS[model], encoded()
+    row = ROWS[model]
+    data, options = encoded(row.max_len), OPTIONS._replace(max_len=row.max_len)
     seed_everything(seed)
     net = classifier(row).to(fastest_device())
     few = data["train"] if row.number >= len(data["train"].ids) else first_of(data["train"], row.number, seed)
-    train = FixedSteps(few, OPTIONS, int(steps_in(few, OPTIONS) / row.parts))
+    train = FixedSteps(few, options, int(steps_in(few, options) / row.parts))
     validation = first_of(data["validation"], 1000, 0)  # after each part; all of it is scored at the end
     groups = (lambda net: layer_rates(net, row.decay)) if row.decay < 1 else None
     begun = time.process_time()
     result = fit(
-        net, train, validation, loss_of=classification_loss, options=OPTIONS, groups=groups, seed=seed,
+        net, train, validation, loss_of=classification_loss, options=options, groups=groups, seed=seed,
         checkpoint=state, progress=False, precision=precision(), epochs=round(row.passes * row.parts),
         learning_rate=row.learning_rate, **FIT,
     )
     cpu_seconds = time.process_time() - begun           # of this start; the whole training's only if it wasn't interrupted
-    scored = {split: scores(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
+    scored = {split: scores_one_by_one(evaluate(net, data[split], options).predictions, data[split].labels)
               for split in ("validation", "test")}
     return {
         "data": {split: len(data[split].ids) for split in data}, "precision": precision(),

@@ -2,13 +2,14 @@
 
 Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words
 in the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts, in
-six passes; "pretraining, two passes" ends where the loss has hardly begun to fall. Both keep their model in
-outputs/pretrained. "word frequencies" is the loss of guessing each token by how often it occurs in these texts. The other
-rows train a classifier on one of the two, or on an encoder of the same sizes that starts from random numbers, with 1,000 to
-22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on hidden words in the validation
-texts, before and after. From random numbers the rate is higher; "random at 0.0003" has that of the pretrained ones. There is
-one pretraining of each length, so the seeds are those of the classifiers alone. IMDb comes from the hub, or from the folder
-that COURSE_DATA names.
+windows of 128 tokens and six passes; "pretraining, two passes" ends where the loss has hardly begun to fall;
+"pretraining, windows of 192" reads as many tokens a step, and all positions that a classifier reads. Each keeps its model
+in outputs/pretrained. "word frequencies" is the loss of guessing each token by how often it occurs in these texts. The
+other rows train a classifier on one of the three, or on an encoder of the same sizes that starts from random numbers, with
+1,000 to 22,500 labels and equal steps, and say what the pretrained model has forgotten: its loss on hidden words in the
+validation texts, before and after. From random numbers the rate is higher; "random at 0.0003" has that of the pretrained
+ones. There is one pretraining of each kind, so the seeds are those of the classifiers alone. IMDb comes from the hub, or
+from the folder that COURSE_DATA names.
 
     python -m course_utils results small_encoder --jobs 1 [--only pretraining] [--seeds 0 1 2]
 
@@ -37,7 +38,7 @@ from course_utils.experiments.pretrained_reviews import (
     reviews,
     tokens_in,
 )
-from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets.pretrained import precision
 from course_utils.files import locked, replacing, write_text
@@ -58,8 +59,21 @@ PRETRAINING = dict(learning_rate=1e-3, weight_decay=0.01, warmup=0.05)
 OPTIONS = BatchOptions(batch_size=32, max_len=MAX_LEN, multiple_of=32)
 STEPS, CHECKS = 1408, 4                                 # of every classifier: two passes over 22,500 reviews
 FIRST = "pretraining"
-PASSES = {FIRST: 6, f"{FIRST}, two passes": 2}
 COUNTED = "word frequencies"
+
+
+class Pretraining(NamedTuple):
+    """How often it reads the texts, in windows of how many answers (a token more, then), how many windows a step."""
+
+    passes: int
+    length: int = LENGTH
+    batch_size: int = BATCH_SIZE
+
+
+PRETRAININGS = {
+    FIRST: Pretraining(6), f"{FIRST}, two passes": Pretraining(2),
+    f"{FIRST}, windows of 192": Pretraining(6, 191, 43),
+}
 
 
 class Row(NamedTuple):
@@ -70,10 +84,9 @@ class Row(NamedTuple):
     learning_rate: float
 
 
-PRETRAINED = dict(zip(("pretrained", "pretrained in two passes"), PASSES))
-ROWS = {f"{start}, {number:,} reviews": Row(start, number, 3e-4 if start in PRETRAINED else 1e-3)
-        for number in (1000, 5000, 22500) for start in (*PRETRAINED, "random")}
-ROWS["random at 0.0003, 1,000 reviews"] = Row("random at 0.0003", 1000, 3e-4)           # the rate of the others
+PRETRAINED = dict(zip(("pretrained", "pretrained in two passes", "pretrained in windows of 192"), PRETRAININGS))
+ROWS = {f"{start}, {number:,} reviews": Row(start, number, 1e-3 if start == "random" else 3e-4)
+        for number in (1000, 5000, 22500) for start in (*PRETRAINED, "random", "random at 0.0003")}
 
 
 @functools.cache
@@ -108,15 +121,19 @@ def settings() -> str:
 
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Both pretrainings and the frequencies once; every classifier on every seed."""
-    return [*((name, seeds[0]) for name in (*PASSES, COUNTED)), *((name, seed) for name in ROWS for seed in seeds)]
+    """All pretrainings and the frequencies once; every classifier on every seed."""
+    return [*((name, seeds[0]) for name in (*PRETRAININGS, COUNTED)), *((name, seed) for name in ROWS for seed in seeds)]
 
 
 def describe(model: str) -> dict:
-    """What the row changes."""
+    """What the row changes; the windows where they aren't the usual ones."""
     if model == COUNTED:
         return {"passes": 0}
-    return {"passes": PASSES[model], **PRETRAINING} if model in PASSES else ROWS[model]._asdict()
+    if model in ROWS:
+        return ROWS[model]._asdict()
+    how = PRETRAININGS[model]
+    cut = {} if how.length == PRETRAININGS[FIRST].length else {"length": how.length, "batch_size": how.batch_size}
+    return {"passes": how.passes, **cut, **PRETRAINING}
 
 
 def config() -> BertConfig:
@@ -124,24 +141,24 @@ def config() -> BertConfig:
     return BertConfig(vocab_size=tokenizer().vocab_size, pad_id=tokenizer().pad_id, **MODEL)
 
 
-def hidden_words() -> tuple[MaskedTokenLoss, MeanLoss]:
-    """The loss on hidden words, and its mean over the texts of the validation reviews."""
+def hidden_words(how: Pretraining) -> tuple[MaskedTokenLoss, MeanLoss]:
+    """The loss on hidden words, and its mean over the texts of the validation reviews, in windows like pretraining's."""
     pieces = tokenizer()
     loss_of = MaskedTokenLoss(pieces.mask_id, (pieces.pad_id, pieces.cls_id, pieces.sep_id))
-    return loss_of, MeanLoss(windows(["validation"]), loss_of)
+    return loss_of, MeanLoss(windows(["validation"], how), loss_of)
 
 
-def windows(splits: list[str]) -> TextWindows:
-    """The texts of some splits in one row, [CLS] and [SEP] between them, cut into windows of 128 tokens."""
+def windows(splits: list[str], how: Pretraining) -> TextWindows:
+    """The texts of some splits in one row, [CLS] and [SEP] between them, cut into windows."""
     texts = [ids[1:] for split in splits for ids in encoded(None)[split].ids]           # each begins with its own [CLS]
-    return TextWindows(joined(texts, tokenizer().cls_id), LENGTH, BATCH_SIZE)
+    return TextWindows(joined(texts, tokenizer().cls_id), how.length, how.batch_size)
 
 
 def run(model: str, seed: int, state) -> dict:
     """Pretrain, count, or train and score one classifier."""
     if model == COUNTED:
         return count()
-    return pretrain(model, seed, state) if model in PASSES else classify(ROWS[model], seed, state)
+    return pretrain(model, seed, state) if model in PRETRAININGS else classify(ROWS[model], seed, state)
 
 
 def weights_file(model: str):
@@ -152,15 +169,16 @@ def weights_file(model: str):
 def pretrain(model: str, seed: int, state) -> dict:
     """Train on hidden words, and keep the model."""
     seed_everything(seed)
-    net, (loss_of, validation) = MaskedLanguageModel(config()), hidden_words()
-    train = PartsOfPasses(windows(["train", "unsupervised"]), PARTS)
+    how = PRETRAININGS[model]
+    net, (loss_of, validation) = MaskedLanguageModel(config()), hidden_words(how)
+    train = PartsOfPasses(windows(["train", "unsupervised"], how), PARTS)
     result = fit(net, train, validation, loss_of=loss_of, checkpoint=state, seed=seed, progress=False,
-                 precision=precision(), epochs=PASSES[model] * PARTS, **PRETRAINING)
+                 precision=precision(), epochs=how.passes * PARTS, **PRETRAINING)
     with replacing(weights_file(model)) as partial:
         save_file(net.state_dict(), partial)
     return {"parameters": sum(p.numel() for p in net.parameters()), "precision": precision(),
             "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch, "history": result.history,
-            "tokens": len(train) * BATCH_SIZE * (LENGTH + 1) * PASSES[model] * PARTS}
+            "tokens": len(train) * how.batch_size * (how.length + 1) * how.passes * PARTS}
 
 
 def count() -> dict:
@@ -169,9 +187,9 @@ def count() -> dict:
     Also that of a guess which trusts a visible token as far as it can: of the tokens asked for, a fifth are visible, and
     half of these are right.
     """
-    begun, pieces = time.perf_counter(), tokenizer()
+    begun, pieces, how = time.perf_counter(), tokenizer(), PRETRAININGS[FIRST]
     special = torch.tensor([pieces.pad_id, pieces.cls_id, pieces.sep_id])
-    seen, asked = (torch.bincount(windows(splits).ids, minlength=pieces.vocab_size).double().index_fill(0, special, 0)
+    seen, asked = (torch.bincount(windows(splits, how).ids, minlength=pieces.vocab_size).double().index_fill(0, special, 0)
                    for splits in (["train", "unsupervised"], ["validation"]))
     p, asked = (seen + 1) / (seen + 1).sum(), asked / asked.sum()                                  # (vocab)
     right = p / (p + 1 / len(p))                        # how often a visible token is right: kept or swapped, equally often
@@ -201,12 +219,13 @@ def classify(row: Row, seed: int, state) -> dict:
     whole = pretrained(PRETRAINED[row.start]) if row.start in PRETRAINED else MaskedLanguageModel(config())
     net = BertClassifier(whole.to(fastest_device()).encoder)
     few = first_of(data["train"], row.number, seed)
-    before = hidden_words()[1](whole)["validation_loss"] if row.start in PRETRAINED else None
+    hidden = hidden_words(PRETRAININGS[PRETRAINED[row.start]])[1] if row.start in PRETRAINED else None
+    before = hidden(whole)["validation_loss"] if hidden else None
     train = FixedSteps(few, OPTIONS, STEPS // CHECKS)
     result = fit(net, train, first_of(data["validation"], 1000, 0), options=OPTIONS, checkpoint=state, seed=seed,
                  progress=False, precision=precision(), epochs=CHECKS, learning_rate=row.learning_rate)
-    after = hidden_words()[1](whole)["validation_loss"] if row.start in PRETRAINED else None
-    scored = {split: scores(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
+    after = hidden(whole)["validation_loss"] if hidden else None
+    scored = {split: scores_one_by_one(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
               for split in ("validation", "test")}
     return {"data": {split: len(data[split].ids) for split in data}, "precision": precision(),
             "config": dataclasses.asdict(net.config), "parameters": sum(p.numel() for p in net.parameters()),

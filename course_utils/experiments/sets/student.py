@@ -44,7 +44,7 @@ from course_utils.distillation import (
 )
 from course_utils.experiments import student_texts
 from course_utils.experiments.pretrained_reviews import FixedSteps, tokens_in
-from course_utils.experiments.results import FOLDER, fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import FOLDER, fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
 from course_utils.experiments.student_texts import (
@@ -358,9 +358,8 @@ def score(net, options: BatchOptions, source: str, texts: EncodedReviews) -> dic
     """Accuracy on a source's test texts, by kind where there are kinds; which were judged right, and how surely."""
     answers = evaluate(net, texts, options)
     kinds = {} if source == "imdb" else {"kind": list(load_reviews(source)["test"]["kind"])}
-    right = "".join(str(int(guess == label)) for guess, label in zip(answers.predictions, texts.labels, strict=True))
     sure = answers.probabilities.max(dim=-1).values
-    return {**scores(answers.predictions, texts.labels, **kinds), "right": f"{int('1' + right, 2):x}",
+    return {**scores_one_by_one(answers.predictions, texts.labels, **kinds),
             "loss": round(answers.loss, 4), "confidence": round(float(sure.mean()), 4)}
 
 

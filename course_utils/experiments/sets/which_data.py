@@ -21,7 +21,7 @@ import torch
 
 from course_utils.data import load_reviews
 from course_utils.experiments.pretrained_reviews import LINE_BREAK, FixedSteps, first_of, tokens_in
-from course_utils.experiments.results import fingerprint, scores, split_fingerprints
+from course_utils.experiments.results import fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.experiments.sets import pretrained
 from course_utils.pretraining import BertClassifier, BertEncoder
@@ -119,8 +119,7 @@ def run(model: str, seed: int, state) -> dict:
 def scored(net: torch.nn.Module, texts: EncodedReviews, kinds: list[str] | None = None) -> dict:
     """Accuracy, by kind where there are kinds, and which texts were judged right."""
     predictions = evaluate(net, texts, pretrained.OPTIONS).predictions
-    right = "".join(str(int(guess == label)) for guess, label in zip(predictions, texts.labels, strict=True))
-    return {**scores(predictions, texts.labels, **({"kind": kinds} if kinds else {})), "right": f"{int('1' + right, 2):x}"}
+    return scores_one_by_one(predictions, texts.labels, **({"kind": kinds} if kinds else {}))
 
 
 def line(runs: list[dict]) -> str:
