@@ -21,8 +21,8 @@ PUBLISHED = [                                           # what, labelled reviews
 ]
 WORDS = """\
 all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded into the classes of notebook
-[14](14_pretraining.ipynb) and fine-tuned there in {precision}, each review cut to 192 word pieces, head and tail, if the
-row doesn't say otherwise. Scored on {test:,} of IMDb's test reviews. The part of the training whose weights are kept was
+[14](14_pretraining.ipynb) and fine-tuned with them in {precision}, each review cut to 192 word pieces, head and tail, if
+the row doesn't say otherwise. Scored on {test:,} of IMDb's test reviews. The part of the training whose weights are kept was
 chosen on 1,000 of {validation:,} validation reviews, and no setting was searched for. Rows with equally many reviews made
 equally many steps. Minutes are those of the fastest run on a graphics card ({device}) with several runs at a time,
 validation included, if nothing else is said. Don't compare them between rows: about the same work took {low:.0f} to
@@ -69,9 +69,9 @@ Test accuracy on the same 5,000 reviews as above; the number of seeds is in brac
 steps."""
 ENCODER = """\
 The **small encoder** has the architecture of notebook [14](14_pretraining.ipynb) and begins with random numbers,
-or pretrained on hidden words in IMDb's texts, labels unseen: once in two passes and once in six, in windows of 128 tokens,
-and once in six in windows of 192. So the seeds are those of the fine-tuning alone. """
-ITS_RATES = "Its rates differ: {random:g} from random numbers, {pretrained:g} after pretraining. "
+or is pretrained on hidden words in IMDb's texts, labels unseen: once in two passes and once in six, in windows of 128
+tokens, and once in six in windows of 192. So the seeds are those of the fine-tuning alone. """
+ITS_RATES = "Its rates differ: {random:g} from random numbers, if nothing else is said, {pretrained:g} after pretraining. "
 STARTS = {                                              # by set, and by what its rows start from
     ("static_vectors", "learned"): "bag, learned vectors",
     ("static_vectors", "frozen"): "bag, MiniLM's vectors, frozen",

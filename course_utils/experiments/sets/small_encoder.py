@@ -13,9 +13,9 @@ from the folder that COURSE_DATA names.
 
     python -m course_utils results small_encoder --jobs 1 [--only pretraining] [--seeds 0 1 2]
 
-The classifiers need the pretrainings (of the first seed) first; together these took eight minutes on a graphics card, and
-would take some ten hours on a processor core, by a trial of one part. A run writes its state after each part and goes on
-from there.
+The classifiers need the pretrainings (of the first seed) first; together these took a quarter of an hour on a graphics
+card. On a processor core the first two would take some ten hours, by a trial of one part. A run writes its state after each
+part and goes on from there.
 COURSE_PRECISION=bf16 trains in bf16.
 """
 
