@@ -198,6 +198,7 @@ def test_settings_that_the_class_does_not_compute_are_refused(setting, words):
     (lambda w: w.update(surprise=torch.ones(2)), "has surprise, and the model has no such weight"),
     (lambda w: w.update({"embeddings.position_embeddings.weight": torch.ones(41, 24)}), r"has shape \(41, 24\); expected"),
     (lambda w: w["encoder.layer.0.output.dense.bias"].fill_(torch.nan), "contract.bias holds numbers that aren't finite"),
+    (lambda w: w.update({"encoder.layer.0.output.dense.bias": torch.ones(24, dtype=torch.int8)}), "torch.int8; expected"),
 ])
 def test_weights_that_do_not_fit_are_named(tmp_path, change, words):
     library_model(tmp_path, **SHAPES[0])
@@ -205,6 +206,18 @@ def test_weights_that_do_not_fit_are_named(tmp_path, change, words):
     change(weights)
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=words):
+        load_bert(tmp_path)
+
+
+def test_another_kind_that_does_not_say_so_is_known_by_its_architecture(tmp_path):
+    library_model(tmp_path, **SHAPES[0])
+    settings = json.loads((tmp_path / "config.json").read_text())
+    del settings["model_type"]                          # as in files from before 2019
+    for classes in (["BertModel"], None):
+        (tmp_path / "config.json").write_text(json.dumps(settings | {"architectures": classes}))
+        load_bert(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"architectures": ["RobertaModel"]}))
+    with pytest.raises(ValueError, match=r"no 'model_type', and its architectures are \['RobertaModel'\]; expected"):
         load_bert(tmp_path)
 
 
@@ -294,6 +307,9 @@ def test_inputs_of_the_wrong_shape_or_range_are_refused():
     for wrong, words in ((20, "from 3 to 20, and this encoder knows 0 to 19"), (-100, "from -100 to 3, and")):
         with pytest.raises(ValueError, match=words):    # the ids of another vocabulary, and labels in place of ids
             model(torch.tensor([[3, 3, wrong]]))
+    for wrong, words in ((2, "token_types go from 2 to 2, and this encoder knows 0 to 1"), (-1, "token_types go from -1")):
+        with pytest.raises(ValueError, match=words):
+            model(ids, None, torch.full_like(ids, wrong))
     with pytest.raises(ValueError, match="positions for max_len=6"):
         model(torch.ones(1, 7, dtype=torch.long))
     for wrong in (dict(num_token_types=0), dict(pooler=1), dict(dropout=1.0), dict(activation="silu"), dict(num_heads=3)):

@@ -41,8 +41,8 @@ through a whole module; attention sees at most 512 tokens. A seed moves attentio
 the others' by {others[0]:.2f} to {others[1]:.2f}. The minutes are the steps times what one takes on one core, where that was
 timed."""
 TIMED = """\
- (on one core a step of attention takes as long as {lstm:.2f} of the LSTM's and {plain:.2f} of the plain GPT's, which make
-{lstm_made:.2f} and {plain_made:.2f} times as many)"""
+ (on one core, in {precision}, a step of attention takes as long as {lstm:.2f} of the LSTM's and {plain:.2f} of the plain
+GPT's, which make {lstm_made:.2f} and {plain_made:.2f} times as many)"""
 ELSEWHERE = """\
 The language model learned from one library. Here it reads code that it never saw and that other habits shaped: this
 repository's `course_utils` at the commit `{commit}`, {files} files with {size:.2f} MB. Again in bits per byte, the model's
@@ -131,7 +131,8 @@ def networks_words(networks: list[dict], timed: list[dict]) -> str:
     epoch, scored = ", ".join(map(str, best)), ", ".join(f"{read * one / epochs:.1f}" for one in best)
     return NETWORKS.format(attention=attention, others=others, epoch=epoch, epochs=epochs, read=read, scored=scored,
                            timed="" if not took else TIMED.format(
-        lstm=took["LSTM"]["ratio"], plain=took[plain]["ratio"], lstm_made=made[lstm], plain_made=made[plain]))
+        lstm=took["LSTM"]["ratio"], plain=took[plain]["ratio"], lstm_made=made[lstm], plain_made=made[plain],
+        precision=next(run["precision"] for run in timed if run["model"] == "a training step")))
 
 
 def _a_step(timed: list[dict]) -> dict[str, dict]:

@@ -76,11 +76,14 @@ class BertResult(NamedTuple):
     attentions: list[Tensor] | None
 
 
-def _check_inputs(token_ids: Tensor, vocab_size: int, **parts: Tensor | None) -> None:
-    least, most = token_ids.aminmax() if token_ids.numel() else (0, 0)
-    if least < 0 or most >= vocab_size:
-        raise ValueError(f"token_ids go from {least} to {most}, and this encoder knows 0 to {vocab_size - 1}; encode the "
-                         "text with the tokenizer that its weights were trained with")
+def _check_inputs(config: BertConfig, token_ids: Tensor, **parts: Tensor | None) -> None:
+    for name, ids, count, do in (
+        ("token_ids", token_ids, config.vocab_size, "encode the text with the tokenizer that its weights were trained with"),
+        ("token_types", parts.get("token_types"), config.num_token_types, "give each text a type that it was trained with"),
+    ):
+        least, most = ids.aminmax() if ids is not None and ids.numel() else (0, 0)
+        if least < 0 or most >= count:
+            raise ValueError(f"{name} go from {least} to {most}, and this encoder knows 0 to {count - 1}; {do}")
     for name, part in parts.items():
         if token_ids.dim() != 2 or (part is not None and part.shape != token_ids.shape):
             raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, {name} "
@@ -122,7 +125,7 @@ class BertEncoder(nn.Module):
         need_weights: bool = False,
     ) -> BertResult:
         attention_mask = token_ids != self.config.pad_id if attention_mask is None else attention_mask
-        _check_inputs(token_ids, self.config.vocab_size, attention_mask=attention_mask, token_types=token_types)
+        _check_inputs(self.config, token_ids, attention_mask=attention_mask, token_types=token_types)
         mask, attentions = padding_mask(attention_mask), []
         hidden_states = [self.embed(token_ids, token_types)]               # (batch, seq_len, d_model)
         for block in self.encoder.blocks:

@@ -3,6 +3,7 @@
 Does: choose, and say so in one line. Does not: move a model, or spread one over several devices.
 """
 
+import functools
 import os
 
 import torch
@@ -55,7 +56,26 @@ def say_device(device: torch.device) -> None:
 
 
 def training_precision(precision: str, model: nn.Module) -> str:
-    """What "auto" means for a model where it stands: "bf16" on CUDA, "fp32" elsewhere."""
+    """What "auto" means for a model where it stands: "bf16" on CUDA, "fp32" elsewhere.
+
+    Raises ValueError for "bf16", a model with an LSTM, and a processor that has none in bfloat16.
+    """
+    device = next(model.parameters()).device.type
+    recurrent = any(isinstance(part, nn.LSTM) for part in model.modules())
+    if precision == "bf16" and device == "cpu" and recurrent and not computes_lstm_in_bf16():
+        raise ValueError(f"precision='bf16': PyTorch has no LSTM in bfloat16 for this processor, and {type(model).__name__} "
+                         "has one; expected precision='fp32' here (a newer processor or a graphics card has both)")
     if precision != "auto":
         return precision
-    return "bf16" if next(model.parameters()).device.type == "cuda" else "fp32"
+    return "bf16" if device == "cuda" else "fp32"
+
+
+@functools.cache
+def computes_lstm_in_bf16() -> bool:
+    """Whether PyTorch computes an LSTM in bfloat16 on this processor: on those without AVX-512 it raises an error."""
+    with torch.random.fork_rng(devices=()), torch.enable_grad(), torch.autocast("cpu", torch.bfloat16):
+        try:
+            nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+        except RuntimeError:
+            return False
+    return True

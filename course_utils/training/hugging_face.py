@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import safetensors
 import safetensors.torch
+import torch
 from torch import Tensor, nn
 
 from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
@@ -31,6 +32,7 @@ TOKENIZERS = ["vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokeni
 # what a config.json from before `model_type` (2019) must have to be taken for a BERT's; ALBERT's has `embedding_size`, too
 EARLY = {"bert": {"vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size",
                   "max_position_embeddings", "type_vocab_size", "hidden_act"}}
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 # what the child process of `fetch` does
@@ -172,6 +174,10 @@ def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float 
     if found is None and (not known or "embedding_size" in config):
         raise ValueError(f"{folder / CONFIG} is not a model's configuration with a 'model_type', and its other settings "
                          f'don\'t say what kind it is; if it\'s a {model_type}, add "model_type": "{model_type}" to it')
+    classes = config.get("architectures")
+    if found is None and isinstance(classes, list) and not all(str(name).lower().startswith(model_type) for name in classes):
+        raise ValueError(f"{folder / CONFIG} has no 'model_type', and its architectures are {classes!r:.80}; expected "
+                         f"those of a {model_type}, since another kind computes something else from such weights")
     if found not in (None, model_type):
         raise ValueError(f"{folder} holds a model of the type {found!r}; expected {model_type!r}, since the weights of "
                          "another kind have other names and another meaning")
@@ -209,7 +215,8 @@ def check_settings(config: dict, needed: list[str], only: dict[str, object]) -> 
 def fill(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
     """Copy weights, under the model's own names, into its parameters and buffers; all must be there, and no others.
 
-    Raises ValueError that names the file `source` for a weight that is missing, unknown, of another shape, or not finite.
+    Raises ValueError that names the file `source` for a weight that is missing, unknown, of another shape or type, or not
+    finite.
     """
     own, where = model.state_dict(), f"{source / WEIGHTS}, renamed"
     for name in sorted(own.keys() | weights.keys()):
@@ -222,6 +229,9 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
         if own[name].shape != weights[name].shape:
             raise ValueError(f"{where}: {name} has shape {tuple(weights[name].shape)}; expected {tuple(own[name].shape)}, "
                              "by the configuration")
+        if weights[name].dtype not in FLOATS:
+            raise ValueError(f"{where}: {name} holds {weights[name].dtype}; expected one of "
+                             f"{', '.join(map(str, FLOATS))}: take weights that aren't quantized")
         if not weights[name].isfinite().all():
             raise ValueError(f"{where}: {name} holds numbers that aren't finite; download the file again")
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})

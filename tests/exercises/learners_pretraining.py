@@ -249,6 +249,35 @@ def longest_of_any_kind(word, vocabulary):
     return pieces
 
 
+def other_kind_where_none_fits(*starts):
+    """The longest piece of the kind that belongs there; at these starts, where none fits, the longest of the other kind."""
+    def answer(word, vocabulary):
+        pieces, start = [], 0
+        while start < len(word):
+            kinds = ["##", ""] if start else ["", "##"]
+            tried = kinds if "any" in starts or start in starts else kinds[:1]
+            found = next(((sign, end) for sign in tried for end in range(len(word), start, -1)
+                          if sign + word[start:end] in vocabulary), None)
+            if found is None:
+                return ["[UNK]"]
+            pieces.append(found[0] + word[start : found[1]])
+            start = found[1]
+        return pieces
+    return answer
+
+
+def shortest_from_the_second(word, vocabulary):
+    pieces, start = [], 0
+    while start < len(word):
+        ends = range(start + 1, len(word) + 1) if start else range(len(word), 0, -1)
+        end = next((end for end in ends if "##" * (start > 0) + word[start:end] in vocabulary), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append("##" * (start > 0) + word[start:end])
+        start = end
+    return pieces
+
+
 def rest_as_a_new_word(word, vocabulary):
     end = next((end for end in range(len(word), 0, -1) if word[:end] in vocabulary), 0)
     return [word[:end], *rest_as_a_new_word(word[end:], vocabulary)] if end else ["[UNK]"] if word else []

@@ -7,6 +7,7 @@ from small_code_models import transformer
 from course_utils.experiments.code_tables import completing_table, completing_words, language_models_table, networks_words
 from course_utils.experiments.results import by_model, read_runs
 from course_utils.experiments.sets import completion_speed as speed
+from course_utils.training.devices import computes_lstm_in_bf16
 
 
 def test_one_more_token_reads_one_with_the_cache_and_all_without_it(monkeypatch):
@@ -52,16 +53,35 @@ def test_a_training_step_is_timed_in_turn_and_against_attentions(monkeypatch):
         return net
 
     monkeypatch.setattr(sets, "network", watched)
-    measured = speed.run("a training step", 0, None)["measured"]
+    run = speed.run("a training step", 0, None)            # on any processor
+    measured = run["measured"]
+    assert run["precision"] == ("bf16" if computes_lstm_in_bf16() else "fp32")
     assert turns == list(speed.STEPS) * 4               # one turn doesn't count
     assert list(measured) == list(speed.STEPS) and measured["attention"]["ratio"] == 1
     assert all(found["ms"] >= 0 and found["ratio"] > 0 for found in measured.values())
 
 
+@pytest.mark.parametrize(("there", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_a_step_is_in_float32_where_the_processor_has_no_lstm_in_bfloat16(monkeypatch, there, expected):
+    monkeypatch.setattr(speed, "computes_lstm_in_bf16", lambda: there)
+    monkeypatch.setattr(speed.language_model, "network", lambda row: torch.nn.Linear(4, 4))
+    monkeypatch.setattr(speed.language_model, "BATCH_SIZE", 1)
+    monkeypatch.setattr(speed, "TURNS", 1)
+    seen = set()
+
+    def loss(net, ids):
+        out = net(torch.ones(1, 4))
+        seen.add(out.dtype)
+        return out.float().sum(), 1
+
+    monkeypatch.setattr(speed.language_model, "next_token_loss", loss)
+    assert speed.run("a training step", 0, None)["precision"] == ("bf16" if there else "fp32") and seen == {expected}
+
+
 def test_the_page_says_how_long_a_step_takes_and_how_many_were_made(rows):
     networks = read_runs("language_model")
     words, [run] = networks_words(networks, [run for runs in rows.values() for run in runs]), rows["a training step"]
-    assert f"{run['measured']['LSTM']['ratio']:.2f} of the LSTM's" in words
+    assert f"{run['measured']['LSTM']['ratio']:.2f} of the LSTM's" in words and f"in {run['precision']}," in words
     assert "1.67 and 1.17 times" in words.replace("\n", " ")
     assert "as long as" not in networks_words(networks, [])
     assert all(f"row by {low:.2f}" in words for low in [max(bits) - min(bits) for bits in [[

@@ -71,3 +71,32 @@ def test_the_precision_on_cuda_is_bf16_and_elsewhere_fp32(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "device", property(lambda tensor: torch.device("cuda")))
     assert training_precision("auto", OnCuda()) == "bf16"
     assert training_precision("fp32", OnCuda()) == "fp32"
+
+
+def test_an_lstm_is_not_trained_in_bfloat16_where_the_processor_has_none(monkeypatch):
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(2, 2)
+
+    monkeypatch.setattr(devices, "computes_lstm_in_bf16", lambda: False)
+    with pytest.raises(ValueError, match="no LSTM in bfloat16 for this processor, and Reader has one; expected .*'fp32'"):
+        training_precision("bf16", Reader())
+    assert training_precision("fp32", Reader()) == training_precision("auto", Reader()) == "fp32"
+    assert training_precision("bf16", nn.Linear(1, 1)) == training_precision("bf16", Reader().to("meta")) == "bf16"
+    monkeypatch.setattr(devices, "computes_lstm_in_bf16", lambda: True)
+    assert training_precision("bf16", Reader()) == "bf16"
+
+
+def test_whether_there_is_an_lstm_in_bfloat16_is_found_by_trying_and_draws_no_random_numbers():
+    devices.computes_lstm_in_bf16.cache_clear()
+    before = torch.get_rng_state()
+    found = devices.computes_lstm_in_bf16()
+    assert torch.equal(before, torch.get_rng_state())
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            nn.LSTM(8, 5, batch_first=True)(torch.ones(2, 3, 8))[0].sum().backward()
+        works = True
+    except RuntimeError:
+        works = False
+    assert found == works

@@ -5,8 +5,8 @@ without it, in turn; the ratio of their processor times, its median and its midd
 milliseconds for the next token after texts of growing length, with the cache and without it. 'Tab': milliseconds by the
 clock of what the Tab key asks for (five names and a line) at 256 tokens of context, warm after one or two more characters,
 and cold, the first time. 'a training step': processor milliseconds of one step of networks of the set `language_model`, in
-turn, and how many of them take as long as one of attention's. Run it on a machine that does nothing else. The text is this
-repository's.
+turn, and how many of them take as long as one of attention's, in bfloat16, or in float32 on a processor that has no LSTM in
+it. Run it on a machine that does nothing else. The text is this repository's.
 
     python -m course_utils results completion_speed --seeds 0 --jobs 1
 """
@@ -24,6 +24,7 @@ from course_utils.experiments.sets import language_model
 from course_utils.experiments.timing import interleaved, machine
 from course_utils.experiments.timing import row as compared
 from course_utils.files.paths import ROOT
+from course_utils.training.devices import computes_lstm_in_bf16
 
 CONTEXT, PLACES, TURNS = 256, 40, 11
 LENGTHS, REPEATED = (64, 128, 256, 511), 15
@@ -99,6 +100,11 @@ def tab() -> dict:
                    "calls": len(found)} for kind, found in times.items()}
 
 
+def precision_of_a_step() -> str:
+    """"bf16", or "fp32" where one of the networks can't be trained in it."""
+    return "bf16" if computes_lstm_in_bf16() else "fp32"
+
+
 def training_step() -> dict:
     """Milliseconds of a step as `language_model` makes it, and how many times as long attention's takes."""
     shape = (language_model.BATCH_SIZE, language_model.LENGTH + 1)
@@ -110,7 +116,7 @@ def training_step() -> dict:
         optimizer = torch.optim.AdamW(net.parameters(), fused=True)
 
         def step():
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=precision_of_a_step() == "bf16"):
                 loss, _ = language_model.next_token_loss(net, ids)
             optimizer.zero_grad()
             loss.backward()
@@ -130,7 +136,8 @@ ROWS = {"writing": writing, "Tab": tab, "one more token": one_more_token, "a tra
 
 def run(model: str, seed: int, state) -> dict:
     """Measure one row."""
-    return {"parameters": 0, "seconds": 0, "machine": machine(), "measured": ROWS[model]()}
+    found = {"parameters": 0, "seconds": 0, "machine": machine(), "measured": ROWS[model]()}
+    return {**found, "precision": precision_of_a_step()} if model == "a training step" else found
 
 
 def line(runs: list[dict]) -> str:

@@ -260,6 +260,10 @@ def _outside(x, gain, shift, eps):
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, correction=0) + eps) * gain + shift
 
 
+def _without_centring(x, gain, shift, eps):
+    return x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) * gain + shift
+
+
 def _over_the_text(x, gain, shift, eps):
     centred = x - x.mean((-2, -1), keepdim=True)
     return centred / torch.sqrt((centred**2).mean((-2, -1), keepdim=True) + eps) * gain + shift
@@ -285,6 +289,9 @@ HALF = Answers(
         "gain-and-shift-exchanged": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, shift, gain, eps)),
         "shift-before-gain": _half(norm_of=lambda y, gain, shift, eps: (layer_norm(y, None, None, eps) + shift) * gain),
         "gain-and-shift-left-out": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, None, None, eps)),
+        "gain-left-out": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, None, shift, eps)),
+        "shift-left-out": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, gain, None, eps)),
+        "mean-left-in": _half(norm_of=_without_centring),
         "one-more-than-gain": _half(norm_of=lambda y, gain, shift, eps: layer_norm(y, 1 + gain, shift, eps)),
         "first-bias-left-out": lambda x, expand, expand_bias, *rest: second_half(
             x, expand, torch.zeros_like(expand_bias), *rest),

@@ -77,12 +77,12 @@ HIDE = Exercise(
                 "padding, which nobody attends to."),
     ),
     properties=(
-        Property(_unchanged, lambda case: "your inputs are the token_ids, unchanged.", "Did you assign to "
-                 "inputs[chosen][…]? inputs[chosen] is a copy, so what's assigned to a part of it is lost. Combine the "
-                 "conditions, as in inputs[chosen & (fate < 0.8)]."),
         Property(lambda case: (case.answer == -100).any(), lambda case: f"{int((case.answer == -100).sum())} of the "
                  f"{case.answer.numel()} ids are -100.", "-100 marks labels that a loss leaves out. Here the ids that the "
                  "model reads are asked for: a token that isn't chosen stays as it is."),
+        Property(_unchanged, lambda case: "your inputs are the token_ids, unchanged.", "Did you assign to "
+                 "inputs[chosen][…]? inputs[chosen] is a copy, so what's assigned to a part of it is lost. Combine the "
+                 "conditions, as in inputs[chosen & (fate < 0.8)]."),
         Property(_another_mask, lambda case: f"your mask is {_hidden_as(case)[0]:.0f}, expected {case.inputs[4]}.", "Each "
                  "vocabulary has its own id for [MASK]. Use `mask_id`."),
         _where(lambda chosen, fate: ~chosen, "Nothing happens to tokens that aren't chosen."),
@@ -195,15 +195,16 @@ PIECES = Exercise(
                  "begins a word, and one with '##' continues it. So only the first piece is looked up without."),
         Property(_fits_with_fewer, _cut_up, "These pieces fit, and they're fewer. But nobody counts them: at each step the "
                  "longest piece is taken, from the left."),
-        Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _dead_end, "So all "
-                 "of it becomes one [UNK]."),
-        Property(lambda case: case.pieces == "[UNK]" != case.right["pieces"], _cut_up, "You give up, though there are "
-                 "pieces that fit. Do you try every candidate, from the whole rest of the word down to a single letter? "
-                 "From the second piece on, do you look it up with '##'? range() leaves out its last number."),
         Property(_another_word, lambda case: f"{_cut_up(case)} Without '##' your pieces read {_joined(case)!r}.", "They "
                  "should give the word. Did you shorten the rest with lstrip() or replace()? lstrip(part) takes off each "
                  "letter that's in the part, and replace(part, '') takes the part out wherever it is. Cut by length: "
                  "rest[len(part):]."),
+        Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _dead_end, "So all "
+                 "of it becomes one [UNK]."),
+        Property(lambda case: case.pieces == "[UNK]" != case.right["pieces"], _cut_up, "You give up, though there are "
+                 "pieces that fit. Do you try every candidate, the longest first, from the whole rest of the word down to a "
+                 "single letter, and at each step? From the second piece on, do you look it up with '##'? range() leaves "
+                 "out its last number."),
         Property(_first_piece, _cut_up, "Look at the first piece: the longest beginning of the word that's in the "
                  "vocabulary, without '##'."),
         Property(lambda case: case.pieces != case.right["pieces"], _cut_up, "The first piece is right. Each one after it is "
@@ -297,8 +298,8 @@ LOSS = Exercise(
     ),
     properties=(
         Property(_nearly_without_gradient, lambda case: f"your loss, {case.loss.item():.4f}, is about right, but no "
-                 "gradient reaches the logits.", "It's rounded, or turned into a plain number; both cut off the gradient. "
-                 "Return it as it is."),
+                 "gradient reaches the logits.", "It's rounded, turned into a plain number, or not made from the logits. "
+                 "Compute it from them, and return it as it is."),
         Property(lambda case: not case.inputs[2].any() and case.loss != 0, _loss_seen, "Nothing is chosen here, so the "
                  "loss is 0."),
         Property(lambda case: case.inputs[0].unique().numel() == 1 and abs(case.loss - case.right["loss"].exp()) < 1e-2,

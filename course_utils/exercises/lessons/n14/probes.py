@@ -1,6 +1,7 @@
 """What the exercises of notebook 14 try an answer on, and what they look at. `ask` has what they say."""
 
 import contextlib
+import itertools
 import os
 import re
 
@@ -86,8 +87,9 @@ LETTERS = [*"abcdeflmnorsuv", *("##" + letter for letter in "abdefilmnorsuv")]
 
 def piece_probes(generator: torch.Generator) -> list[tuple]:
     """(word, vocabulary): one piece; several; a dead end late in the word, and at once; a piece that's there only as a
-    beginning, or only as a continuation; a word of single letters; fewer pieces than the longest ones give, and longer ones
-    in the middle of the word; long pieces, one at the start and one that goes on."""
+    beginning, or only as a continuation, and no other that fits; a word of single letters; fewer pieces than the longest
+    ones give, and longer ones in the middle of the word; long pieces, one at the start and one that goes on; other words
+    for every generator."""
     small, letters = set(SMALL), set(LETTERS) | set(SMALL)
     fewer = set("un unmo unmova ##m ##ovable ##vable ##b ##le".split())
     long = set("anti ##dis ##establish ##ment ##arian ##ism antidisestablish ##mentarianism".split())
@@ -95,7 +97,22 @@ def piece_probes(generator: torch.Generator) -> list[tuple]:
             ("xfilm", small), ("filmx", small), ("dullest", small), ("sun", small | {"##un", "s"}), ("edfilm", small),
             ("unmovable", letters), ("refilmed", letters), ("d", small), ("duller", small - {"dull", "##ll"}),
             ("unmovable", fewer), ("remoted", set("re rem ##moted ##oted".split())),
-            ("antidisestablishmentarianism", long)]
+            ("antidisestablishmentarianism", long), ("dullfilm", small), ("ing", small), *_drawn_words(generator)]
+
+
+def _drawn_words(generator: torch.Generator, count: int = 12) -> list[tuple]:
+    """Words of the letters a, b and c, and vocabularies with about a third of the pieces of one to three of them."""
+    def draw(size):
+        return "".join("abc"[i] for i in torch.randint(3, (size,), generator=generator).tolist())
+
+    pieces = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("abc", repeat=size)]
+    probes = []
+    for _ in range(count):
+        begin, go_on = (torch.rand(len(pieces), generator=generator) < 0.35 for _ in range(2))
+        probes.append((draw(int(torch.randint(4, 9, (), generator=generator))), {
+            *(piece for piece, there in zip(pieces, begin) if there),
+            *("##" + piece for piece, there in zip(pieces, go_on) if there)}))
+    return probes
 
 
 def observe_pieces(function, word, vocabulary):
@@ -272,6 +289,10 @@ def observe_adapter(function, weight, rank):
         if isinstance(given, nn.Module):
             raise TypeError(f"expected a tensor as {name}, got a layer ({type(given).__name__}): return its weight")
     parts = two_results(output, "down", "up")
+    for given, name in zip(output, ("down", "up")):
+        if isinstance(given, torch.Tensor) and given.untyped_storage().data_ptr() == weight.untyped_storage().data_ptr():
+            raise TypeError(f"expected {name} with numbers of its own, got a part of `weight`: training the adapter would "
+                            "change the layer, too. Append .clone(), or draw random numbers")
     down, up = (_learnable(given, part, name) for given, part, name in zip(output, parts, ("down", "up")))
     for part, name, wanted in ((down, "down", "(rank, d_in)"), (up, "up", "(d_out, rank)")):
         if part.dim() != 2:
@@ -294,6 +315,9 @@ def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:
     if _kind(given) == "whole":
         raise TypeError(f"expected numbers that can be trained as {name}, got whole numbers ({given.dtype}): a gradient "
                         "would change them by fractions")
+    if isinstance(given, torch.Tensor) and any(size > 1 and step == 0 for size, step in zip(given.shape, given.stride())):
+        raise TypeError(f"expected a number of its own at each place of {name}, got one number seen at several, as expand() "
+                        "makes it, and training would change all of them at once. Append .clone()")
     part = part.detach().double()
     if not part.isfinite().all():
         raise TypeError(f"expected numbers as {name}, got {int((~part.isfinite()).sum())} of {part.numel()} NaN or "

@@ -65,6 +65,11 @@ HALF = Exercise(
                 "other order: normalised · gain + shift."),
         Mistake("gain-and-shift-left-out", _vector, "The vector is normalised and then returned as it is. Multiply it by "
                 "`gain` and add `shift`."),
+        Mistake("gain-left-out", _vector, "The vector is normalised and `shift` is added, but it isn't multiplied by `gain` "
+                "before that."),
+        Mistake("shift-left-out", _vector, "The vector is normalised and multiplied by `gain`, but `shift` isn't added."),
+        Mistake("mean-left-in", _spread, "You divide by the root of the mean square and don't take the mean off first. "
+                "That's RMS norm, which later models use. BERT's layer norm does both."),
         Mistake("one-more-than-gain", _vector, "You multiply by 1 + gain, as some other models do. BERT multiplies by "
                 "`gain` itself."),
         Mistake("first-bias-left-out", _vector, "`expand_bias` isn't added before the GELU."),
@@ -82,7 +87,8 @@ HALF = Exercise(
     ),
     properties=(
         Property(_not_normed, _spread, "What leaves a post-norm block has just been normalised, so the mean should be 0 and "
-                 "the standard deviation 1."),
+                 "the standard deviation 1. Is each vector normalised for itself, over the last dimension, and does nothing "
+                 "come after that but `gain` and `shift`?"),
         Property(lambda case: gap(case) > 1e-4, _vector, "In this order: expand, GELU, contract, add x, normalise; with the "
                  "eps that you're given."),
     ),
