@@ -273,8 +273,7 @@ def shortest_from_the_second(word, vocabulary):
         end = next((end for end in ends if "##" * (start > 0) + word[start:end] in vocabulary), None)
         if end is None:
             return ["[UNK]"]
-        pieces.append("##" * (start > 0) + word[start:end])
-        start = end
+        pieces, start = [*pieces, "##" * (start > 0) + word[start:end]], end
     return pieces
 
 
@@ -330,12 +329,8 @@ def as_a_set(word, vocabulary):
 
 
 def letters_added(word, vocabulary):
-    pieces = []
-    for piece in right("14.2")(word, vocabulary):
-        if piece == "[UNK]":
-            return [piece]
-        pieces += piece
-    return pieces
+    pieces = right("14.2")(word, vocabulary)
+    return pieces if pieces == ["[UNK]"] else [*"".join(pieces)]
 
 
 def used_up(word, vocabulary):
