@@ -8,6 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.pretraining import (
+    ADAPTABLE,
+    ADAPTED,
     BertClassifier,
     BertConfig,
     BertEncoder,
@@ -205,11 +207,12 @@ def test_lower_layers_learn_by_their_smaller_rate():
 
 # adapters
 
+@pytest.mark.parametrize("names", [ADAPTED, ADAPTABLE])
 @pytest.mark.parametrize("rank, alpha", [(1, 1.0), (3, 16.0), (8, 8.0)])
-def test_adapters_change_nothing_at_first_and_merge_to_the_same(rank, alpha):
+def test_adapters_change_nothing_at_first_and_merge_to_the_same(rank, alpha, names):
     plain = BertClassifier(encoder()).eval()
     torch.manual_seed(1)
-    adapted = add_adapters(copy.deepcopy(plain), rank, alpha).eval()
+    adapted = add_adapters(copy.deepcopy(plain), rank, alpha, names).eval()
     token_ids = ids(2, 8)
     with torch.no_grad():
         assert torch.equal(adapted(token_ids).logits, plain(token_ids).logits)
@@ -248,6 +251,19 @@ def test_only_adapters_and_the_output_layer_are_trained():
         "encoder.encoder.blocks.0.attention.output_projection.up"}
 
 
+def test_every_matrix_of_a_block_can_have_an_adapter():
+    linear = [name for name, part in encoder().encoder.blocks[0].named_modules() if isinstance(part, nn.Linear)]
+    assert sorted(ADAPTABLE) == sorted(name.rpartition(".")[2] for name in linear)
+    model = add_adapters(BertClassifier(encoder()), rank=2, names=ADAPTABLE)
+    changed = {name.removeprefix("encoder.encoder.blocks.") for name in trained(model)}
+    blocks = range(CONFIG.num_layers)
+    assert changed == {"output.weight", "output.bias"} | {
+        f"{i}.{name}.{half}" for i in blocks for name in linear for half in ("down", "up")}
+    only = add_adapters(BertClassifier(encoder()), names=["contract"])
+    where = {name for name, part in only.named_modules() if isinstance(part, LowRankAdapter)}
+    assert where == {f"encoder.encoder.blocks.{i}.feed_forward.contract" for i in blocks}
+
+
 def test_names_may_come_one_by_one_but_not_twice():
     model = add_adapters(BertClassifier(encoder()), rank=2, names=(name for name in ("key_projection", "value_projection")))
     assert sum(isinstance(part, LowRankAdapter) for part in model.modules()) == 2 * CONFIG.num_layers
@@ -270,8 +286,8 @@ def test_an_adapter_has_the_type_of_its_layer():
 
 
 def test_adapters_on_layers_that_are_not_there():
-    for names in (["query"], "query_projection"):
-        with pytest.raises(ValueError, match="use one of query_projection, key_projection, value_projection, output_proj"):
+    for names in (["query"], "query_projection", ["dropout"]):
+        with pytest.raises(ValueError, match="use one of query_projection.*, output_projection, expand, contract"):
             add_adapters(BertClassifier(encoder()), names=names)
     with pytest.raises(ValueError, match="name='query_projection'; use one of key_projection, output_projection"):
         add_adapters(add_adapters(BertClassifier(encoder())))

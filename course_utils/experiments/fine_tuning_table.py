@@ -23,9 +23,11 @@ WORDS = """\
 all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded into the classes of notebook
 [14](14_pretraining.ipynb) and fine-tuned with them in {precision}, each review cut to 192 word pieces, head and tail, if
 the row doesn't say otherwise. Scored on {test:,} of IMDb's test reviews. The part of the training whose weights are kept was
-chosen on 1,000 of {validation:,} validation reviews, and no setting was searched for. Rows with equally many reviews made
-equally many steps. Minutes are those of the fastest run on a graphics card ({device}) with several runs at a time,
-validation included, if nothing else is said. Don't compare them between rows: about the same work took {low:.0f} to
+chosen on 1,000 of {validation:,} validation reviews. With 5,000 reviews, adapters and the training of all layers were tried
+at two more rates, each in a row of its own; nothing else was searched for. Adapters are those of the query and value
+projections, if it isn't said that every matrix of a block has one. Rows with equally many reviews made equally many steps.
+Minutes are those of the fastest run on a graphics card ({device}) with several runs at a
+time, validation included, if nothing else is said. Don't compare them between rows: about the same work took {low:.0f} to
 {high:.0f} seconds, depending on what else ran. Two processor cores read 1,500 word pieces a second in float32, 2,200 in
 bf16 (20 steps of 320 word pieces, timed once): over an hour for the longest rows.
 The last rows are what others report for other models, splits and lengths: a frame for these figures, not a comparison."""
@@ -41,7 +43,8 @@ def fine_tuning_words(runs: list[dict]) -> str:
     return WORDS.format(low=min(seconds), high=max(seconds), test=data["test"],
                         validation=data["validation"], parameters=runs[0]["parameters"] / 1e6,
                         precision=runs[0]["precision"],
-                        device=runs[0]["device"].partition("(")[2].rstrip(")"))
+                        device=" or ".join(dict.fromkeys(run["device"].partition("(")[2].rstrip(")") for run in runs
+                                                         if run["device"].startswith("cuda"))))
 
 
 def fine_tuning_table(runs: list[dict]) -> str:

@@ -25,6 +25,7 @@ from course_utils.pretraining.bert import (
     load_bert,
 )
 from course_utils.pretraining.fine_tuning import (
+    ADAPTABLE,
     ADAPTED,
     BERT_POOLINGS,
     BertClassifier,
@@ -66,6 +67,7 @@ __all__ = [
     "layer_rates",
     "LowRankAdapter",
     "ADAPTED",
+    "ADAPTABLE",
     "add_adapters",
     "merge_adapters",
 ]

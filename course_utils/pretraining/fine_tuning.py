@@ -23,6 +23,7 @@ __all__ = [
     "layer_rates",
     "LowRankAdapter",
     "ADAPTED",
+    "ADAPTABLE",
     "add_adapters",
     "merge_adapters",
 ]
@@ -130,28 +131,31 @@ class LowRankAdapter(nn.Module):
         return linear
 
 
-ADAPTED = ("query_projection", "value_projection")
+ADAPTED = ("query_projection", "value_projection")      # as in the paper
+ADAPTABLE = (*ADAPTED, "key_projection", "output_projection", "expand", "contract")
 
 
 def add_adapters(
     model: BertClassifier, rank: int = 8, alpha: float = 16.0, names: Iterable[str] = ADAPTED
 ) -> BertClassifier:
-    """Freeze the encoder and put an adapter on those layers of its attention; the output layer is trained, too.
+    """Freeze the encoder and put an adapter on those layers of every block; the output layer is trained, too.
 
-    Raises ValueError for a name that isn't a linear layer there, has an adapter already, or is given twice.
+    `names`: of layers in the attention or the feed-forward network; ADAPTABLE has them all. Raises ValueError for a name
+    that isn't a linear layer there, has an adapter already, or is given twice.
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
     names = tuple(names)
-    layers = [name for name, layer in model.encoder.encoder.blocks[0].attention.named_children() if type(layer) is nn.Linear]
+    layers = [name for part in _adaptable(model)[:2] for name, layer in part.named_children() if type(layer) is nn.Linear]
     for name in names:
         check_options({"name": name}, {"name": one_of(*layers)})
         if names.count(name) > 1:
             raise ValueError(f"names has {name!r} {names.count(name)} times; a layer gets one adapter, so name it once")
     model.encoder.requires_grad_(False)
-    for block in model.encoder.encoder.blocks:
-        for name in names:
-            setattr(block.attention, name, LowRankAdapter(getattr(block.attention, name), rank, alpha))
+    for part in _adaptable(model):
+        for name, layer in list(part.named_children()):
+            if name in names:
+                setattr(part, name, LowRankAdapter(layer, rank, alpha))
     return model
 
 
@@ -162,8 +166,13 @@ def merge_adapters(model: BertClassifier) -> BertClassifier:
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
-    for block in model.encoder.encoder.blocks:
-        for name, layer in list(block.attention.named_children()):
+    for part in _adaptable(model):
+        for name, layer in list(part.named_children()):
             if isinstance(layer, LowRankAdapter):
-                setattr(block.attention, name, layer.merged())
+                setattr(part, name, layer.merged())
     return model
+
+
+def _adaptable(model: BertClassifier) -> list[nn.Module]:
+    """Each block's attention and its feed-forward network, in turn."""
+    return [part for block in model.encoder.encoder.blocks for part in (block.attention, block.feed_forward)]

@@ -74,12 +74,17 @@ def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
         assert run["test"]["reviews"] == 30 and len(run["history"]) == round(row.passes * row.parts)
         assert run["tokens"] > 0 and run["precision"] == "fp32"
     trained = {name: run["trained"] for name, run in runs.items()}
-    ways = ("head only", "adapters", "upper two layers", "layer-wise rates", "all layers")
-    head, adapters, upper, rates, everything = (trained[f"{way}, 5,000 reviews"] for way in ways)
-    assert head < adapters < upper < everything
+    ways = ("head only", "adapters", "adapters on every matrix", "upper two layers", "layer-wise rates", "all layers")
+    head, adapters, every, upper, rates, everything = (trained[f"{way}, 5,000 reviews"] for way in ways)
+    assert head < adapters < upper < everything and every - head == 6 * 8 * (4 * (16 + 16) + 2 * (16 + 24))
+    for way in ways[1], ways[2], ways[5]:               # another rate trains the same numbers
+        same = {model: row.learning_rate for model, row in rows.items() if model.startswith(f"{way}, ") and row.number == 64
+                and model.endswith(" 5,000 reviews")}
+        assert len(same) == len(set(same.values())) == 3 and len({trained[model] for model in same}) == 1
+        assert all(float(model.split("rate ")[1].split(",")[0]) == rate for model, rate in same.items() if "rate" in model)
     assert rates == everything == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
     assert trained["head only"] == 2 * 17
-    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 11 + 2
+    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 18 + 2
 
 
 def test_a_row_may_cut_reviews_at_another_length_and_its_batches_keep_it(small, monkeypatch):
@@ -105,8 +110,11 @@ def test_the_failure_row_reads_padding_like_words(small):
     with torch.no_grad():
         assert torch.allclose(right(ids).logits, right(padded).logits, atol=1e-6)
         assert not torch.allclose(model(ids).logits, model(padded).logits, atol=1e-3)
-    adapted = pretrained.classifier(pretrained.ROWS["adapters, 5,000 reviews"])
-    assert sum(isinstance(part, LowRankAdapter) for part in adapted.modules()) == 12
+    for way, number in (("adapters", 12), ("adapters on every matrix", 36)):
+        adapted = pretrained.classifier(pretrained.ROWS[f"{way}, 5,000 reviews"])
+        assert sum(isinstance(part, LowRankAdapter) for part in adapted.modules()) == number
+    assert "adapted" not in pretrained.describe("adapters, 5,000 reviews")
+    assert len(pretrained.describe("adapters on every matrix, 5,000 reviews")["adapted"]) == 6
 
 
 def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):

@@ -3,9 +3,10 @@
 Writes data/results/pretrained.json, which notebook 14 shows. The encoder is all-MiniLM-L6-v2, with 6 layers and 23 million
 parameters (Wang et al. 2020; then trained on pairs of sentences): the folder `minilm` in that of COURSE_MODELS, or the
 hub's. IMDb comes from the hub, or from the folder that COURSE_DATA names. Reviews are cut to 192 word pieces, head and
-tail, in two rows to 320 or 512. The rates are common ones; none was searched for on these reviews. The part of a pass
-whose weights are kept is chosen on 1,000 validation reviews, and each run looks at the test reviews once. `tokens` are
-those read in training, `seconds` the time for them with the validation.
+tail, in two rows to 320 or 512. The rates are common ones; with 5,000 reviews, adapters and the training of all layers
+have two more each, in rows of their own. The part of a pass whose weights are kept is chosen on 1,000 validation
+reviews, and each run looks at the test reviews once. `tokens` are those read in training, `seconds` the time for them with
+the validation.
 
     COURSE_MODELS=folder python -m course_utils results pretrained --jobs 1 [--only adapters] [--seeds 0 1 2]
 
@@ -31,7 +32,16 @@ from course_utils.experiments.pretrained_reviews import (
 from course_utils.experiments.results import fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.experiments.runner import ResultSet
 from course_utils.files import sha256
-from course_utils.pretraining import BertClassifier, WordPieceTokenizer, add_adapters, freeze, layer_rates, load_bert
+from course_utils.pretraining import (
+    ADAPTABLE,
+    ADAPTED,
+    BertClassifier,
+    WordPieceTokenizer,
+    add_adapters,
+    freeze,
+    layer_rates,
+    load_bert,
+)
 from course_utils.training import (
     BatchOptions,
     EncodedReviews,
@@ -57,6 +67,7 @@ class Row(NamedTuple):
     frozen: int | None = 0                              # so many layers and the embeddings; None: all of the encoder
     decay: float = 1.0                                  # of the learning rate from a layer to the one below it
     rank: int = 0                                       # of adapters; 0: none
+    adapted: tuple[str, ...] = ADAPTED                  # which layers of a block get one
     number: int = 22500                                 # training reviews; 2,500 of the 25,000 are for validation
     passes: int = 2
     parts: float = 2                                    # 0.2: a validation after every fifth pass
@@ -71,9 +82,16 @@ ROWS = {
     "all layers, 512 word pieces": Row(5e-5, max_len=512),
     "head only, 5,000 reviews": Row(2e-3, frozen=None, number=5000),
     "adapters, 5,000 reviews": Row(5e-4, rank=8, number=5000),
+    "adapters, rate 0.001, 5,000 reviews": Row(1e-3, rank=8, number=5000),
+    "adapters, rate 0.002, 5,000 reviews": Row(2e-3, rank=8, number=5000),
+    "adapters on every matrix, 5,000 reviews": Row(5e-4, rank=8, adapted=ADAPTABLE, number=5000),
+    "adapters on every matrix, rate 0.001, 5,000 reviews": Row(1e-3, rank=8, adapted=ADAPTABLE, number=5000),
+    "adapters on every matrix, rate 0.002, 5,000 reviews": Row(2e-3, rank=8, adapted=ADAPTABLE, number=5000),
     "upper two layers, 5,000 reviews": Row(1e-4, frozen=4, number=5000),
     "layer-wise rates, 5,000 reviews": Row(1e-4, decay=0.8, number=5000),
     "all layers, 5,000 reviews": Row(5e-5, number=5000),
+    "all layers, rate 0.0001, 5,000 reviews": Row(1e-4, number=5000),
+    "all layers, rate 0.0002, 5,000 reviews": Row(2e-4, number=5000),
     "all layers, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1),
     "all layers, 100 reviews": Row(1e-4, number=100, passes=30, parts=0.2),
     f"{FAILURE}no attention mask, 1,000 reviews": Row(1e-4, number=1000, passes=6, parts=1, masked=False),
@@ -117,9 +135,10 @@ def wanted(seeds: list[int]) -> list[tuple[str, int]]:
 
 
 def describe(model: str) -> dict:
-    """What the row changes; `max_len` where it isn't the usual one."""
-    row = ROWS[model]._asdict()
-    return {name: value for name, value in row.items() if name != "max_len" or value != MAX_LEN}
+    """What the row changes; `max_len` and `adapted` where they aren't the usual ones."""
+    row, usual = ROWS[model]._asdict(), {"max_len": MAX_LEN, "adapted": ADAPTED}
+    told = {name: value for name, value in row.items() if name not in usual or value != usual[name]}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
 class Unmasked(BertClassifier):
@@ -133,7 +152,9 @@ def classifier(row: Row) -> BertClassifier:
     """An untrained classifier on a new copy of the encoder, with the parts frozen that the row freezes."""
     encoder, _ = load_bert(NAME, attention_dropout=0.0)
     model = (BertClassifier if row.masked else Unmasked)(encoder)
-    return add_adapters(model, row.rank) if row.rank else freeze(model, row.frozen) if row.frozen != 0 else model
+    if row.rank:
+        return add_adapters(model, row.rank, names=row.adapted)
+    return freeze(model, row.frozen) if row.frozen != 0 else model
 
 
 def run(model: str, seed: int, state) -> dict:
