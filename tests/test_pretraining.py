@@ -286,11 +286,29 @@ def test_an_adapter_has_the_type_of_its_layer():
 
 
 def test_adapters_on_layers_that_are_not_there():
-    for names in (["query"], "query_projection", ["dropout"]):
+    for names in (["query"], ["dropout"]):
         with pytest.raises(ValueError, match="use one of query_projection.*, output_projection, expand, contract"):
             add_adapters(BertClassifier(encoder()), names=names)
-    with pytest.raises(ValueError, match="name='query_projection'; use one of key_projection, output_projection"):
-        add_adapters(add_adapters(BertClassifier(encoder())))
+    with pytest.raises(ValueError, match=r"names='expand', a text; expected several names: use names=\('expand',\)"):
+        add_adapters(BertClassifier(encoder()), names="expand")
+
+
+def test_adapters_are_added_in_one_call():
+    """A second call would freeze the first call's adapters with the encoder that they are in."""
+    model = add_adapters(BertClassifier(encoder()))
+    before = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for names in (ADAPTED, ("expand", "contract")):
+        with pytest.raises(ValueError, match=r"adapters on query_projection, value_projection; .*merge_adapters\(model\)"):
+            add_adapters(model, names=names)
+    assert {name for name, parameter in model.named_parameters() if parameter.requires_grad} == before
+    again = add_adapters(merge_adapters(model), names=("expand", "contract"))
+    assert sum(isinstance(part, LowRankAdapter) for part in again.modules()) == 2 * CONFIG.num_layers
+
+
+@pytest.mark.parametrize("function", [layers_of, freeze, layer_rates, add_adapters, merge_adapters])
+def test_an_encoder_alone_has_nothing_to_fine_tune(function):
+    with pytest.raises(TypeError, match=r"a model whose `encoder` is a BertEncoder, .*\(encoder\); got a BertEncoder"):
+        function(encoder())
 
 
 def test_a_training_that_was_interrupted_goes_on_to_the_same_result(tmp_path):

@@ -29,13 +29,16 @@ def written_out(forbidden: tuple[str, ...], observe: Callable) -> Callable:
     return look
 
 
+OF_A_CLASS = ("__init__", "forward")                     # what's called of a class: it's made, and it's used
+
+
 @contextlib.contextmanager
 def _calls_noted(names: set[str]):
-    """A set that fills with a mark for each call of a function of these names, or of a module's forward."""
+    """A set that fills with a mark for each call of a function of these names, or of a module's making or forward."""
     noted: set = set()
 
     def note(frame, event, called):
-        if event == "call" and (frame.f_code.co_name in names or frame.f_code.co_name == "forward"):
+        if event == "call" and (frame.f_code.co_name in names or frame.f_code.co_name in OF_A_CLASS):
             noted.add(_mark(frame.f_code))
         elif event == "c_call" and called.__name__ in names and not isinstance(called.__self__, torch.Tensor):
             noted.add(called.__name__)
@@ -49,8 +52,8 @@ def _calls_noted(names: set[str]):
 
 
 def _called(noted: set, last: str) -> bool:
-    """Whether a function of that name was called, or, of a class, any forward."""
-    return bool({last, "forward"} & {mark if isinstance(mark, str) else mark[0] for mark in noted})
+    """Whether a function of that name was called, or, of a class, any making or forward."""
+    return bool({last, *OF_A_CLASS} & {mark if isinstance(mark, str) else mark[0] for mark in noted})
 
 
 def _mark(code) -> tuple:
@@ -65,6 +68,6 @@ def _marks(name: str) -> set:
         return set()
     thing = pkgutil.resolve_name(name)
     if inspect.isclass(thing):
-        return {_mark(thing.forward.__code__)}
+        return {_mark(vars(thing)[method].__code__) for method in OF_A_CLASS if method in vars(thing)}
     codes = [function.__code__ for function in (thing, inspect.unwrap(thing)) if hasattr(function, "__code__")]
     return {_mark(code) for code in codes} or {last}

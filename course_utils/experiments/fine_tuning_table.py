@@ -24,7 +24,7 @@ all-MiniLM-L6-v2 ({parameters:.0f} million parameters in six layers), loaded int
 [14](14_pretraining.ipynb) and fine-tuned with them in {precision}, each review cut to 192 word pieces, head and tail, if
 the row doesn't say otherwise. Scored on {test:,} of IMDb's test reviews. The part of the training whose weights are kept was
 chosen on 1,000 of {validation:,} validation reviews. With 5,000 reviews, adapters and the training of all layers were tried
-at two more rates, each in a row of its own; nothing else was searched for. Adapters are those of the query and value
+at three rates, each in a row of its own; nothing else was searched for. Adapters are those of the query and value
 projections, if it isn't said that every matrix of a block has one. Rows with equally many reviews made equally many steps.
 Minutes are those of the fastest run on a graphics card ({device}) with several runs at a
 time, validation included, if nothing else is said. Don't compare them between rows: about the same work took {low:.0f} to
@@ -49,16 +49,19 @@ def fine_tuning_words(runs: list[dict]) -> str:
 
 def fine_tuning_table(runs: list[dict]) -> str:
     """A pretrained encoder on IMDb as a Markdown table: accuracy, what was trained, the cost; then what others report."""
-    lines = ["| what is trained | labelled reviews | seeds | accuracy | numbers trained | million tokens read | minutes |",
-             "|---" * 7 + "|"]
+    head = ("what is trained", "learning rate", "labelled reviews", "seeds", "accuracy", "numbers trained",
+            "million tokens read", "minutes")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for model, same in by_model(runs).items():
-        first, cells = same[0], [_way(model, same[0]), f"{same[0]['change']['number']:,}", str(len(same))]
+        first, change = same[0], same[0]["change"]
+        way, rate = _way(model, first).partition(", rate ")[0], f"{change['learning_rate']:.6f}".rstrip("0")
+        cells = [way, rate, f"{change['number']:,}", str(len(same))]
         cells.append(percent(summarise(same, "test", "accuracy")))
         cells.append("" if model.startswith("failure: ") else f"{first['trained']:,}")
         where = " on a processor core" if first["device"].startswith("cpu") else ""
         cells += [f"{first['tokens'] / 1e6:.1f}", f"{min(run['seconds'] for run in same) / 60:.1f}{where}"]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [f"| {what} | {number:,} | {seeds} | {accuracy} | {size} | | {minutes} |"
+    lines += [f"| {what} | | {number:,} | {seeds} | {accuracy} | {size} | | {minutes} |"
               for what, number, seeds, accuracy, size, minutes in PUBLISHED]
     return "\n".join(lines)
 

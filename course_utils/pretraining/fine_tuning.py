@@ -77,10 +77,18 @@ def layers_of(model: BertClassifier) -> list[list[nn.Parameter]]:
 
     Taught in 14_pretraining, '7. A classifier on top'.
     """
-    blocks = [list(block.parameters()) for block in model.encoder.encoder.blocks]
+    blocks = [list(block.parameters()) for block in _blocks(model)]
     above = [*model.output.parameters(), *([] if model.encoder.pooler is None else model.encoder.pooler.parameters())]
     known = {id(parameter) for part in (*blocks, above) for parameter in part}
     return [[parameter for parameter in model.parameters() if id(parameter) not in known], *blocks, above]
+
+
+def _blocks(model: nn.Module) -> nn.ModuleList:
+    """The blocks of a model on a `BertEncoder`. Raises TypeError for another model."""
+    if not isinstance(getattr(model, "encoder", None), BertEncoder):
+        raise TypeError(f"expected a model whose `encoder` is a BertEncoder, such as BertClassifier(encoder); got a "
+                        f"{type(model).__name__}")
+    return model.encoder.encoder.blocks
 
 
 def freeze(model: BertClassifier, num_layers: int | None = None) -> BertClassifier:
@@ -110,6 +118,7 @@ class LowRankAdapter(nn.Module):
     """A frozen linear layer plus a trained product of two thin matrices: x Wᵀ + b + (alpha / rank) x Dᵀ Uᵀ.
 
     LoRA (Hu et al. 2021, section 4.1): (..., in) -> (..., out). U starts at zero, so at first nothing changes.
+    A state dict has D and U, not alpha: load it into an adapter of the same rank and alpha.
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
@@ -138,21 +147,28 @@ ADAPTABLE = (*ADAPTED, "key_projection", "output_projection", "expand", "contrac
 def add_adapters(
     model: BertClassifier, rank: int = 8, alpha: float = 16.0, names: Iterable[str] = ADAPTED
 ) -> BertClassifier:
-    """Freeze the encoder and put an adapter on those layers of every block; the output layer is trained, too.
+    """Freeze the encoder, its pooler too, and put an adapter on those layers of every block; the output layer is trained.
 
     `names`: of layers in the attention or the feed-forward network; ADAPTABLE has them all. Raises ValueError for a name
-    that isn't a linear layer there, has an adapter already, or is given twice.
+    that isn't a linear layer there or is given twice, and for a model that has adapters.
 
     Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
-    names = tuple(names)
-    layers = [name for part in _adaptable(model)[:2] for name, layer in part.named_children() if type(layer) is nn.Linear]
+    if isinstance(names, str):
+        raise ValueError(f"got names={names!r}, a text; expected several names: use names=({names!r},)")
+    names, parts = tuple(names), _adaptable(model)
+    inside = [(name, layer) for part in parts[:2] for name, layer in part.named_children()]
+    there = [name for name, layer in inside if isinstance(layer, LowRankAdapter)]
+    if there:                                                # to freeze the encoder would freeze them, too
+        raise ValueError(f"the model has adapters on {', '.join(there)}; name all layers in one call, or put these adapters "
+                         "into their matrices first: merge_adapters(model)")
+    layers = [name for name, layer in inside if type(layer) is nn.Linear]
     for name in names:
         check_options({"name": name}, {"name": one_of(*layers)})
         if names.count(name) > 1:
             raise ValueError(f"names has {name!r} {names.count(name)} times; a layer gets one adapter, so name it once")
     model.encoder.requires_grad_(False)
-    for part in _adaptable(model):
+    for part in parts:
         for name, layer in list(part.named_children()):
             if name in names:
                 setattr(part, name, LowRankAdapter(layer, rank, alpha))
@@ -175,4 +191,4 @@ def merge_adapters(model: BertClassifier) -> BertClassifier:
 
 def _adaptable(model: BertClassifier) -> list[nn.Module]:
     """Each block's attention and its feed-forward network, in turn."""
-    return [part for block in model.encoder.encoder.blocks for part in (block.attention, block.feed_forward)]
+    return [part for block in _blocks(model) for part in (block.attention, block.feed_forward)]

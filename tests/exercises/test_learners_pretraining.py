@@ -151,6 +151,8 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.6", tuned.start(down=tuned.only_one_row), "all-rows-equal", "it has rank 1, expected 3"),
     ("14.6", tuned.start(torch.zeros, torch.ones), "all-rows-equal", "columns of up start equal"),
     ("14.6", tuned.start(down=lambda *shape: torch.randint(-1, 2, shape)), "", "got whole numbers (torch.int64)"),
+    ("14.6", tuned.start(down=lambda *shape: torch.randn(shape).double()), "", "as down, torch.float32, got torch.float64"),
+    ("14.6", tuned.start(up=lambda *shape: torch.zeros(shape).half()), "", "as up, torch.float32, got torch.float16"),
     ("14.6", tuned.start(up=lambda *shape: torch.full(shape, math.nan)), "", "15 of 15 NaN or infinite"),
     ("14.6", lambda weight, rank: right("14.6")(weight, rank)[::-1], "up-first", "return down first"),
     ("14.6", lambda weight, rank: right("14.6")(weight, 8), "", "down is (rank, d_in) and up (d_out, rank)"),

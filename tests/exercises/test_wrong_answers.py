@@ -11,6 +11,7 @@ from unlisted_answers import (
     StackCut,
     StackSqueezed,
     TableCut,
+    adapter_by_class,
     at_its_bar,
     both,
     changed,
@@ -70,6 +71,7 @@ CALLED = [                                              # the function that is a
     ("8.1", queries_by_library), ("8.1", queries_by_course), ("8.1", queries_by_class),
     ("9.1", results.interval), ("11.1", lambda scores, evidence: average_precision_score(evidence, scores)),
     ("11.5", lambda attentions: explain.rollout([layer[None] for layer in attentions])[0]),
+    ("14.6", adapter_by_class),
 ]
 
 

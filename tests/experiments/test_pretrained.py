@@ -228,12 +228,14 @@ def test_the_table_of_fine_tuning_has_every_row_and_what_others_report(small):
     runs = [pretrained.run(name, 0, small / "state")
             | {"model": name, "seed": 0, "change": pretrained.describe(name), "device": "cuda (Some Card)"}
             for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews",
-                         "all layers, 320 word pieces")]
+                         "all layers, 320 word pieces", "all layers, rate 0.0002, 5,000 reviews")]
     table = fine_tuning_table(runs).splitlines()
-    assert len(table) == 2 + 3 + len(PUBLISHED) and table[4].startswith("| all layers, 320 word pieces | 22,500 | 1 | ")
-    assert all(line.count("|") == 8 for line in table)
-    assert table[2].startswith("| head only | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
-    assert table[3].startswith("| failure: no attention mask | 1,000 | 1 | ")
+    assert len(table) == 2 + 4 + len(PUBLISHED)
+    assert table[4].startswith("| all layers, 320 word pieces | 0.00005 | 22,500 | 1 | ")
+    assert table[5].startswith("| all layers | 0.0002 | 5,000 | 1 | ")
+    assert all(line.count("|") == 9 for line in table)
+    assert table[2].startswith("| head only | 0.002 | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
+    assert table[3].startswith("| failure: no attention mask | 0.0001 | 1,000 | 1 | ")
     words = fine_tuning_words(runs).replace("\n", " ")
     assert "Scored on 30 of" in words and "a graphics card (Some Card) with" in words
 
@@ -257,7 +259,7 @@ def test_the_table_by_labels_has_a_row_for_each_start_and_a_column_for_each_numb
     assert cells["bag, learned vectors"][1:3] == ["", ""] and cells["bag, learned vectors"][4] == "1,408"
     assert cells["small encoder, pretrained in six passes"][1].startswith("80.0 ± ")
     whole = cells["MiniLM, all layers trained"]
-    assert all(cell.startswith("90.0 ± ") for cell in whole[:4]) and whole[4] == "120 to 1,408"
+    assert all(cell.startswith("90.0 ± ") and cell.endswith(" (1)") for cell in whole[:4]) and whole[4] == "120 to 1,408"
     for name in ("scoreboard", "static_vectors"):
         runs = read_runs(name) if name == "scoreboard" else bags
         (tmp_path / f"{name}.json").write_text(json.dumps(runs), encoding="utf-8")

@@ -293,7 +293,7 @@ def observe_adapter(function, weight, rank):
         if isinstance(given, torch.Tensor) and given.untyped_storage().data_ptr() == weight.untyped_storage().data_ptr():
             raise TypeError(f"expected {name} with numbers of its own, got a part of `weight`: training the adapter would "
                             "change the layer, too. Append .clone(), or draw random numbers")
-    down, up = (_learnable(given, part, name) for given, part, name in zip(output, parts, ("down", "up")))
+    down, up = (_learnable(given, part, name, weight.dtype) for given, part, name in zip(output, parts, ("down", "up")))
     for part, name, wanted in ((down, "down", "(rank, d_in)"), (up, "up", "(d_out, rank)")):
         if part.dim() != 2:
             raise TypeError(f"expected a matrix as {name}, {wanted}, got {_in_words(part)}")
@@ -310,11 +310,14 @@ def _in_words(part: torch.Tensor) -> str:
     return "a single number" if part.dim() == 0 else f"a tensor of shape {tuple(part.shape)}"
 
 
-def _learnable(given, part: torch.Tensor, name: str) -> torch.Tensor:
-    """One of the two matrices in float64. Raises TypeError for one that can't be trained."""
+def _learnable(given, part: torch.Tensor, name: str, dtype: torch.dtype) -> torch.Tensor:
+    """One of the two matrices in float64. Raises TypeError for one that can't be trained beside a weight of this type."""
     if _kind(given) == "whole":
         raise TypeError(f"expected numbers that can be trained as {name}, got whole numbers ({given.dtype}): a gradient "
                         "would change them by fractions")
+    if isinstance(given, torch.Tensor) and given.dtype != dtype:
+        raise TypeError(f"expected numbers of the weight's type as {name}, {dtype}, got {given.dtype}: PyTorch doesn't "
+                        "multiply matrices of two types. Leave dtype out, or use weight.dtype")
     if isinstance(given, torch.Tensor) and any(size > 1 and step == 0 for size, step in zip(given.shape, given.stride())):
         raise TypeError(f"expected a number of its own at each place of {name}, got one number seen at several, as expand() "
                         "makes it, and training would change all of them at once. Append .clone()")
