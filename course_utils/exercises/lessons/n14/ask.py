@@ -244,7 +244,7 @@ LOSS = Exercise(
     signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
     "mean loss in nats",
     not_finite="A small probability was rounded to 0 before its logarithm: use log_softmax or cross_entropy, on the logits.",
-    undefined="That's a mean over no numbers: return 0 where nothing is chosen.",
+    undefined="That's a mean over no numbers. Divide once, for the whole batch, and return 0 if nothing in it is chosen.",
     mistakes=(
         Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
                 "so copying them makes the loss look good."),

@@ -18,9 +18,9 @@ def _vector(case: Case) -> str:
 def _spread(case: Case) -> str:
     """How the first vector is spread, once gain and shift are taken off."""
     gain, shift = case.inputs[5:7]
-    normed = (case.answer.reshape(-1, case.answer.shape[-1])[0] - shift) / gain
-    return (f"with gain and shift taken off again, your first vector has the mean {normed.mean():.3f} and the standard "
-            f"deviation {normed.std(correction=0):.3f}.")
+    got, right = ((result.reshape(-1, result.shape[-1])[0] - shift) / gain for result in (case.answer, case.expected))
+    return (f"with gain and shift taken off again, your first vector has the mean {got.mean():.3f} and the standard "
+            f"deviation {got.std(correction=0):.3f}, expected {right.mean().abs():.3f} and {right.std(correction=0):.3f}.")
 
 
 def _not_normed(case: Case) -> bool:
