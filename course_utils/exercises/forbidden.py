@@ -68,6 +68,7 @@ def _marks(name: str) -> set:
         return set()
     thing = pkgutil.resolve_name(name)
     if inspect.isclass(thing):
-        return {_mark(vars(thing)[method].__code__) for method in OF_A_CLASS if method in vars(thing)}
+        methods = {name: getattr(thing, name) for name in OF_A_CLASS}
+        return {_mark(method.__code__) for name, method in methods.items() if method is not getattr(torch.nn.Module, name)}
     codes = [function.__code__ for function in (thing, inspect.unwrap(thing)) if hasattr(function, "__code__")]
     return {_mark(code) for code in codes} or {last}

@@ -26,10 +26,10 @@ the row doesn't say otherwise. Scored on {test:,} of IMDb's test reviews. The pa
 chosen on 1,000 of {validation:,} validation reviews. With 5,000 reviews, adapters and the training of all layers were tried
 at three rates, each in a row of its own; nothing else was searched for. Adapters are those of the query and value
 projections, if it isn't said that every matrix of a block has one. Rows with equally many reviews made equally many steps.
-Minutes are those of the fastest run on a graphics card ({device}) with several runs at a
-time, validation included, if nothing else is said. Don't compare them between rows: about the same work took {low:.0f} to
-{high:.0f} seconds, depending on what else ran. Two processor cores read 1,500 word pieces a second in float32, 2,200 in
-bf16 (20 steps of 320 word pieces, timed once): over an hour for the longest rows.
+Minutes are those of the fastest run on a graphics card ({device}) with several
+runs at a time, validation included, if nothing else is said. Don't compare them between rows: about the same work took
+{low:.0f} to {high:.0f} seconds, depending on what else ran. Two processor cores read 1,500 word pieces a second in float32,
+2,200 in bf16 (20 steps of 320 word pieces, timed once): over an hour for the longest rows.
 The last rows are what others report for other models, splits and lengths: a frame for these figures, not a comparison."""
 
 
