@@ -12,11 +12,7 @@ import pytest
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.tools.notebooks import NOTEBOOKS, everything, front
 
-WORDS, CELLS, LINES = 2900, 88, 40
-FRONT = {"START": (1200, 40), "attention_in_an_hour": (1800, 48)}  # words, cells
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
-TRANSLATED = [r"\bWho(ever)? [a-z]+s\b[^.?]{0,60},", r"\bthe street\b", r"\bmade reviews?\b", r"\balike\b", r"\ba coin\b",
-              r"\bsays of\b", r"\bfor the logits\b", r"\bbesides\b"]
 
 
 def read(paths) -> list:
@@ -39,34 +35,15 @@ def code(notebook) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@each
-def test_it_is_one_lesson(notebook):
-    assert sum(len(text.split()) for text in prose(notebook)) <= WORDS
-    assert len(notebook.cells) <= CELLS
-
-
 @in_front
-def test_what_comes_before_the_lessons_is_short_and_numbered_in_sections(path):
-    """START and the hour: few words, a title, an idea to a section, slides; nothing that could only be a lesson's."""
-    notebook, (words, cells) = nbformat.read(path, as_version=4), FRONT[path.stem]
-    assert sum(len(text.split()) for text in prose(notebook)) <= words and len(notebook.cells) <= cells
+def test_what_comes_before_the_lessons_is_numbered_in_sections(path):
+    """START and the hour: a title, an idea to a section, slides; nothing that could only be a lesson's."""
+    notebook = nbformat.read(path, as_version=4)
     assert re.match(r"# [A-Z]", notebook.cells[0].source) and "slide" in notebook.cells[0].metadata.get("tags", [])
     headings = [line for text in prose(notebook) for line in text.splitlines() if line.startswith("## ")]
     numbers = [int(found[1]) for line in headings if (found := re.match(r"## (\d+)\. ", line))]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 3
     assert not [cell.id for cell in code(notebook) if re.match(r"#\s*\|\s*export", cell.source)]
-
-
-@lessons
-def test_no_cell_is_long(notebook):
-    for cell in code(notebook):
-        tree = ast.parse("".join(line for line in cell.source.splitlines(True) if not line.startswith(("%", "!"))))
-        docstrings = set()
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
-                docstrings |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-        lines = [k for k, line in enumerate(cell.source.splitlines(), start=1) if line.strip() and k not in docstrings]
-        assert len(lines) <= LINES, f"{cell.id}: {len(lines)} lines"
 
 
 @each
@@ -123,10 +100,3 @@ def test_references_can_be_followed(notebook):
     (text,) = [text for text in prose(notebook) if "## Further reading" in text]
     references = re.findall(r"^- .+", text.split("## Further reading")[1], re.M)
     assert references and [one for one in references if "http" not in one and "doi.org" not in one] == []
-
-
-@lessons
-def test_it_sounds_like_english(notebook):
-    for text in prose(notebook):
-        for turn in TRANSLATED:
-            assert not (found := re.search(turn, text)), found.group()
