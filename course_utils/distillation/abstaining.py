@@ -26,7 +26,7 @@ __all__ = [
 class RiskCoverage(NamedTuple):
     """With the surest 1, 2, … examples answered: `coverage` and `risk` (examples,); `area`, the mean of the risks.
 
-    Taught in 15_distillation, '7. "Don\'t know"'.
+    Taught in 15_distillation, '7. "Don't know"'.
     """
 
     coverage: Tensor
@@ -46,7 +46,7 @@ def _surest_first(confidence: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
 def risk_coverage(confidence: Tensor, right: Tensor) -> RiskCoverage:
     """Answer the surest first: confidence (examples,), right (examples,) bool -> RiskCoverage (Geifman and El-Yaniv 2017).
 
-    Taught in 15_distillation, '7. "Don\'t know"'.
+    Taught in 15_distillation, '7. "Don't know"'.
     """
     order, risk = _surest_first(confidence, right)
     return RiskCoverage(torch.arange(1, len(order) + 1, dtype=torch.float64) / len(order), risk, risk.mean().item())
@@ -55,7 +55,7 @@ def risk_coverage(confidence: Tensor, right: Tensor) -> RiskCoverage:
 def threshold_for(confidence: Tensor, right: Tensor, risk: float) -> float:
     """The lowest confidence at or above which at most `risk` of the (validation) examples are wrong; infinity if none is.
 
-    Taught in 15_distillation, '7. "Don\'t know"'.
+    Taught in 15_distillation, '7. "Don't know"'.
     """
     check_options({"risk": risk}, {"risk": between(0, 1)})
     order, found = _surest_first(confidence, right)
@@ -68,7 +68,7 @@ def threshold_for(confidence: Tensor, right: Tensor, risk: float) -> float:
 class CautiousClassifier(NamedTuple):
     """A `ReviewClassifier` that says "don't know" below `threshold`, its confidence taken at `temperature`.
 
-    Taught in 15_distillation, '7. "Don\'t know"'.
+    Taught in 15_distillation, '7. "Don't know"'.
     """
 
     classifier: ReviewClassifier

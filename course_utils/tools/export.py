@@ -30,6 +30,7 @@ from course_utils.tools.questions import read_questions
 
 MARK = "#| export "
 ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
+TAUGHT = re.compile(r"Taught in ([\w/]+), (['\"])(.*)\2\.$")   # the last line of a public docstring, see `taught_in`
 LINE = 125                                              # characters; an import that is longer gets a line for each name
 
 
@@ -47,16 +48,36 @@ class Cell(NamedTuple):
         return f"{EXTRAS}/{self.notebook.stem}" if self.notebook.parent.name == EXTRAS else self.notebook.stem
 
 
+def says_taught(notebook: str, section: str) -> str:
+    """The line of a docstring that says where a thing is taught: "Taught in 04_attention, '8. The function'."
+
+    The title stands in it as it is, quotes and all; `taught_in` reads it.
+    """
+    quote = '"' if "'" in section and '"' not in section else "'"
+    return f"Taught in {notebook}, {quote}{section}{quote}."
+
+
+def taught_in(docstring: str | None) -> tuple[str, str] | None:
+    """The notebook and the section that a docstring names: ('04_attention', '8. The function'); None if it names none."""
+    found = TAUGHT.search((docstring or "").rstrip())
+    return (found[1], found[3]) if found else None
+
+
 def with_origin(source: str, origin: str) -> tuple[str, list[str]]:
-    """Add `origin` to the docstring of each public function and class; also return their names."""
+    """Add `origin` to the docstring of each public function and class; also return their names.
+
+    `origin` is what readers see: a backslash in it gets another in the source, except in a raw docstring.
+    """
     lines, names = source.splitlines(), []
     for node in reversed(ast.parse(source).body):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             names.insert(0, node.name)
             if ast.get_docstring(node):
-                end = node.body[0].end_lineno - 1
+                begin, end = node.body[0].lineno - 1, node.body[0].end_lineno - 1
+                raw = lines[begin].lstrip()[:1] in "rR"
+                written = origin if raw else origin.replace("\\", "\\\\").replace('"""', r'\"\"\"')
                 text = lines[end].rstrip().removesuffix('"""')
-                lines[end : end + 1] = ([text.rstrip()] if text.strip() else []) + ["", f"    {origin}", '    """']
+                lines[end : end + 1] = ([text.rstrip()] if text.strip() else []) + ["", f"    {written}", '    """']
         elif isinstance(node, ast.Assign):
             names[:0] = [t.id for t in node.targets if isinstance(t, ast.Name) and not t.id.startswith("_")]
     return "\n".join(lines), names
@@ -128,7 +149,7 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
         if origins.setdefault(module, origin) != origin and EXTRAS in origin:
             sys.exit(f"{cell.taught_in}.ipynb exports to {module!r}, and so does a numbered notebook; give the extra "
                      "another name")
-        body, found = with_origin(body, f"Taught in {cell.taught_in}, {cell.section!r}.")
+        body, found = with_origin(body, says_taught(cell.taught_in, cell.section))
         package, dot, _ = module.partition(".")
         for name in (module, package) if dot else (module,):
             origins.setdefault(name, origin)

@@ -5,13 +5,13 @@ Does not: know any contents (see `cheat_sheet`).
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from torch import Tensor, nn
 
 from course_utils.files.paths import NOTEBOOKS
+from course_utils.tools import export
 
 SIZES = {"batch": 2, "heads": 3, "d_head": 4, "classes": 5, "query": 6, "key": 7, "token": 8, "seq_len": 9, "layers": 10,
          "max_len": 11, "d_model": 12, "d_ff": 13, "vocab_size": 14}
@@ -64,10 +64,10 @@ def taught_in(code) -> tuple[str, str]:
 
     Raises ValueError where the docstring names none.
     """
-    found = re.search(r"Taught in (\d\d)_\w+, (['\"])(.+?)\2\.\s*$", code.__doc__ or "")
-    if found is None:
+    notebook, title = export.taught_in(code.__doc__) or ("", "")
+    if not notebook[:2].isdigit():
         raise ValueError(f"the docstring of {code.__qualname__} doesn't name a section of a notebook; name one in the row")
-    return found[1], found[3]
+    return notebook[:2], title
 
 
 def section(number: str, title: str) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from course_utils.files import write_text
 from course_utils.files.paths import NOTEBOOKS, ROOT
-from course_utils.tools.export import MARK, ORIGIN, exported_cells
+from course_utils.tools.export import MARK, ORIGIN, TAUGHT, exported_cells, taught_in
 from course_utils.tools.site.docstrings import to_rst
 from course_utils.tools.site.pages import title_of
 
@@ -25,7 +25,6 @@ FOLDER = "reference"
 # Rooms and modules beside the taught ones that notebooks use, in the order in which one meets them.
 HELPERS = ("data", "claims", "exercises", "figures", "heatmaps", "interactive", "training", "baselines",
            "experiments.trained_models", "experiments.recipes", "experiments.results")
-TAUGHT = re.compile(r"Taught in ([\w/]+), (['\"].*['\"])\.$")
 LONGEST_VALUE = 100                                       # characters; a constant's longer value isn't shown
 
 
@@ -67,13 +66,23 @@ def everything() -> list[Entry]:
     return [entry for entries in [*taught().values(), *helpers().values()] for entry in entries]
 
 
-def full_names() -> dict[str, str]:
-    """What a name in a docstring may be linked to: names, `Class.method` left out, and modules."""
-    modules = {**taught(), **helpers()}
-    found = {entry.name: entry.full for entry in reversed(everything())}
-    for module in modules:
+def full_names(here: str = "") -> dict[str, str]:
+    """What a name in a docstring of the module `here` ('explain') may be linked to: names, `Class.method` left out, and
+    modules. A name that several modules have is the one of `here`; anywhere else it isn't linked."""
+    found = {name: entries[0].full for name, entries in by_name().items() if len(entries) == 1}
+    found |= {entry.name: entry.full for entry in everything() if entry.module == here}
+    for module in {**taught(), **helpers()}:
         full = f"course_utils.{module}"
         found |= {full: full, module: full}
+    return found
+
+
+@cache
+def by_name() -> dict[str, list[Entry]]:
+    """The reference's entries of each name: usually one, but two modules may have a class `Memory`."""
+    found: dict[str, list[Entry]] = {}
+    for entry in everything():
+        found.setdefault(entry.name, []).append(entry)
     return found
 
 
@@ -224,12 +233,17 @@ def setup(app) -> None:
 def _docstring(app, kind: str, name: str, thing, options, lines: list[str]) -> None:
     """Called by Sphinx for each docstring, to rewrite its lines in place."""
     text = re.sub(rf"\n*{ORIGIN}.*$", "", "\n".join(lines).strip())
-    found = TAUGHT.search(text)
     own = [name.rpartition(".")[2], *_arguments(thing)]
-    rst = to_rst(text[: found.start()] if found else text, full_names(), own)
-    if found:
-        rst += f"\n{_taught_in(found[1], ast.literal_eval(found[2]))}\n"
+    rst = to_rst(TAUGHT.sub("", text), full_names(_module_of(name)), own)
+    if found := taught_in(text):
+        rst += f"\n{_taught_in(*found)}\n"
     lines[:] = rst.split("\n")
+
+
+def _module_of(name: str) -> str:
+    """The module of the reference that a full name is in: 'explain' for course_utils.explain.Method.name."""
+    modules = (module for module in {**taught(), **helpers()} if f"{name}.".startswith(f"course_utils.{module}."))
+    return max(modules, key=len, default="")
 
 
 def _arguments(thing) -> list[str]:
@@ -240,13 +254,28 @@ def _arguments(thing) -> list[str]:
 
 
 def _signature(app, kind: str, name: str, thing, options, signature: str | None, result: str | None):
-    """Called by Sphinx for each signature: types by their last name, and no word of how Python shows what has no source."""
+    """Called by Sphinx for each signature: types by their last name, and no word of how Python shows what has no source.
+
+    Sphinx looks a last name up in the module itself and then in all others. A type that it wouldn't find so, or not
+    it alone, keeps its full name, of which the page shows the last part.
+    """
     if not signature:
         return None
     if signature == "(*args, **kwargs)" and kind == "class":              # a protocol: nothing to call
         return "", None
-    return tuple(text and re.sub(r"~(?:\w+\.)*|\bcourse_utils\.[a-z_.]+\.", "", text).replace("<factory>", "...")
-                 for text in (signature, result))
+    links = full_names(_module_of(name))
+
+    def type_name(found: re.Match) -> str:
+        full, last = found[1] + found[2], found[2]
+        full = next((entry.full for entry in by_name().get(last, []) if full.startswith(f"course_utils.{entry.module}.")),
+                    full)
+        return last if last not in by_name() or links.get(last) == full else f"~{full}"
+
+    def written(text: str) -> str:
+        typed = re.sub(r"~((?:\w+\.)*)(\w+)", type_name, text)
+        return re.sub(r"(?<!~)\bcourse_utils\.[a-z_.]+\.", "", typed).replace("<factory>", "...")
+
+    return tuple(text and written(text) for text in (signature, result))
 
 
 def _skip(app, kind: str, name: str, thing, skip: bool, options) -> bool | None:
