@@ -13,6 +13,8 @@ import difflib  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 
+from course_utils.files.text import print_on_any_console  # noqa: E402
+
 Command = Callable[[list[str]], int]
 
 
@@ -241,6 +243,7 @@ def overview() -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the command that the line names and return its exit status; return 2 if the line names no command."""
+    print_on_any_console()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if arguments else 2

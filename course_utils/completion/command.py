@@ -8,7 +8,6 @@ import argparse
 import io
 import os
 import re
-import sys
 import tokenize
 from typing import NamedTuple
 
@@ -115,9 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not found and not line:
         print("no suggestion: nothing that the model makes of this looks like a name")
     for item, probability in found:
-        print(_printable(f"{probability:7.1%}  {shown(item)}"))
+        print(f"{probability:7.1%}  {shown(item)}")
     if line and line not in (one.text for one in found):
-        print(_printable(f"   line  {shown_line(line)}"))
+        print(f"   line  {shown_line(line)}")
     return 0
 
 
@@ -126,9 +125,3 @@ def _reason(error: Exception) -> str:
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror}; give a file that is there and that you may read"
     return " ".join(str(error).split())
-
-
-def _printable(line: str) -> str:
-    """The line in characters that this terminal can show."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return line.encode(encoding, "backslashreplace").decode(encoding)

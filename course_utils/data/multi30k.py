@@ -23,6 +23,7 @@ import datasets
 
 from course_utils.data.fetching import fetch
 from course_utils.data.hub import DataNotAvailable
+from course_utils.files.text import decoded
 
 __all__ = ["ADDRESS", "REVISION", "load_multi30k", "read_sentences"]
 
@@ -89,10 +90,11 @@ def read_sentences(path: Path, mend: str) -> list[str]:
     """
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        text = decoded(gzip.decompress(content) if path.suffix == ".gz" else content, "its text")
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        why = str(error).split("; expected")[0][:80]
         raise ValueError(
-            f"{path} can't be read ({str(error)[:80]}); expected UTF-8 text, gzipped if its name ends in .gz; {mend}"
+            f"{path} can't be read ({why}); expected UTF-8 text, gzipped if its name ends in .gz; {mend}"
         ) from None
     lines = [line.strip() for line in text.strip("\n").split("\n")]
     if "" in lines:

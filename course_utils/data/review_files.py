@@ -24,6 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict
 
+from course_utils.files.text import MARK, decoded
+
 __all__ = ["LABEL_NAMES", "SOURCES", "dataset_of", "load_files", "read_parquet", "split_files"]
 
 LABEL_NAMES = ["negative", "positive"]
@@ -197,12 +199,7 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from None
-    try:
-        return content.decode("utf-8-sig")  # with or without a byte order mark
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}: got the byte 0x{content[error.start]:02x} in line {line}; expected text "
-                         "in UTF-8; save the file again in that encoding") from None
+    return decoded(content, str(path))
 
 
 def _unreadable(path: Path, error: OSError) -> ValueError:

@@ -12,6 +12,7 @@ import sys
 import warnings
 from pathlib import Path
 
+from course_utils.files.text import MARK, standard_input
 from course_utils.tools.sentences import translate_texts
 
 MULTI30K = "multi30k"                                   # folders of data/checkpoints, the first that is there
@@ -60,15 +61,15 @@ def unknown_words(translator, text: str) -> list[str]:
 def texts_of(given: list[str]) -> list[str]:
     """The texts of the command line, or else the lines of standard input. Raises ValueError if there are none."""
     if given:
-        texts = given
+        texts = [text.lstrip(MARK) for text in given]
     elif sys.stdin is None or sys.stdin.isatty():
         raise ValueError('there is nothing to translate; write a text in quotes, such as "The film was too long.", or send '
                          "lines to standard input")
     else:
-        try:
-            texts = [line for line in sys.stdin.read().splitlines() if line.strip()]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"standard input isn't text in this terminal's encoding ({error}); save it as UTF-8") from None
+        texts = [line for line in standard_input().splitlines() if line.strip()]
+    broken = [i for i, text in enumerate(texts, start=1) if any("\ud800" <= letter <= "\udfff" for letter in text)]
+    if broken:
+        raise ValueError(f"text {broken[0]} has bytes that aren't UTF-8; write it in UTF-8, or with this terminal set to it")
     empty = [i for i, text in enumerate(texts, start=1) if not text.strip()]
     if empty or not texts:
         raise ValueError(f"text {empty[0]} is empty; leave it out" if empty else "standard input is empty; send it lines of "
@@ -109,12 +110,12 @@ def main(arguments: list[str] | None = None) -> int:
             texts = texts_of(chosen.texts)
         folder = chosen.folder or default_folder()
         translator = load_translator(folder)
-        _say(sys.stderr, f"model: {_named(folder, translator)}")
+        print(f"model: {_named(folder, translator)}", file=sys.stderr)
         for text in texts:
             if words := unknown_words(translator, text):
-                _say(sys.stderr, f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}")
+                print(f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}", file=sys.stderr)
         for text in _printed(translator, texts, pairs, chosen.beam):
-            _say(sys.stdout, text)
+            print(text)
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0
@@ -136,7 +137,7 @@ def _printed(translator, texts: list[str], pairs: tuple[list[str], list[str]] | 
         lines = score(translator, *pairs, beam) if pairs else translate_texts(translator, texts, beam)
     for one in caught:
         if issubclass(one.category, CutOff):
-            _say(sys.stderr, f"cut off: {one.message}")
+            print(f"cut off: {one.message}", file=sys.stderr)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return lines
@@ -150,9 +151,3 @@ def _named(folder: Path, translator) -> str:
         return str(folder)
     words = len(translator.source_words.words) - 4 if folder.name == COURSE else 0
     return f"{folder.resolve().relative_to(ROOT).as_posix()}, {ABOUT[folder.name].format(words=words)}"
-
-
-def _say(stream, text: str) -> None:
-    """Print a line in characters that this stream can show."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)

@@ -1,5 +1,6 @@
 """`python -m course_utils`: every command can be found, explains itself, and says what is wrong with a line."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -25,6 +26,24 @@ def test_every_command_explains_itself_under_its_own_name(name, capsys):
     printed = capsys.readouterr().out
     assert ended.value.code == 0
     assert printed.startswith("usage: make grade" if name == "grade" else f"usage: python -m course_utils {name}")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252", "gbk", "koi8-r", "utf-8"])
+def test_every_command_explains_itself_on_a_console_of_any_encoding(encoding, monkeypatch):
+    for line in ([], ["--help"], ["tran…"], *([name, "--help"] for name in COMMANDS)):
+        consoles = [io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict") for _ in range(2)]
+        monkeypatch.setattr(sys, "stdout", consoles[0])
+        monkeypatch.setattr(sys, "stderr", consoles[1])
+        try:
+            main(line)
+        except SystemExit as ended:
+            assert ended.code == 0, line
+        for console in consoles:
+            console.flush()
+        printed = b"".join(console.buffer.getvalue() for console in consoles).decode(encoding)
+        assert "python -m course_utils" in printed or "make grade" in printed, line
+        if encoding == "ascii" and not line:
+            assert "COMMAND ..." in printed and "\\u" not in printed
 
 
 def test_ctrl_c_is_nobodys_business_when_the_commands_are_only_imported():

@@ -1,5 +1,6 @@
 """`python -m course_utils translate`: what it prints where, which model it takes, and what it refuses in words."""
 
+import codecs
 import io
 import json
 import os
@@ -135,6 +136,27 @@ def test_without_a_text_the_lines_of_standard_input_are_translated(capsys, words
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXTS[0]}\n\n  \n{TEXTS[1]}\n"))
     status, printed, _ = run(["--from", "words"], capsys)
     assert status == 0 and printed == expected and len(printed.splitlines()) == 2
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8", "POSIX"])
+def test_a_mark_changes_no_translation_and_other_encodings_are_refused_in_every_locale(locale, root):
+    command = [sys.executable, "-m", "course_utils", "translate", "--from", paths.CHECKPOINTS / "translation"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONUTF8")}
+    environment |= {"LC_ALL": locale, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+
+    def ended(content: bytes):
+        return subprocess.run(command, input=content, capture_output=True, timeout=240, env=environment)
+
+    marked = ended(codecs.BOM_UTF8 + TEXTS[0].encode())
+    assert marked.returncode == 0 and marked.stdout.startswith(b"Le film ") and b"unknown" not in marked.stderr
+    for content in (TEXTS[0].encode("utf-16"), TEXTS[0].encode("utf-16-le"), "A café.".encode("latin-1")):
+        refused = ended(content)
+        assert refused.returncode == 2 and refused.stdout == b"" and b"expected text in UTF-8" in refused.stderr, content
+
+
+def test_bytes_of_the_command_line_that_are_not_utf8_are_refused_too(capsys, words):
+    status, printed, complaint = run(["A caf\udce9.", "--from", "words"], capsys)
+    assert (status, printed) == (2, "") and "text 1 has bytes that aren't UTF-8" in complaint
 
 
 class Terminal(io.StringIO):
