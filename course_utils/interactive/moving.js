@@ -10,7 +10,9 @@ function build(root, data, host) {
     min: 1, max: steps, step: 1, value: 1, text: function (v) { return v + " of " + steps; },
   }, function () { time = (step.value - 0.1) * data.seconds; toggle(false); });
   var style = document.createElement("style");
-  style.textContent = data.style + "\nsvg * { animation-play-state: paused; }";
+  // every animation rests at --moment, however often the page hides the picture and shows it again, as slides do
+  style.textContent = data.style +
+    "\nsvg * { animation-play-state: paused !important; animation-delay: calc(-1s * var(--moment)) !important; }";
   root.append(style, picture, caption, h("div", { class: "player" }, play, step.box));
 
   // seek: show the moment `seconds`; where less motion is asked for, the end of its step
@@ -18,10 +20,7 @@ function build(root, data, host) {
     time = Math.max(0, Math.min(total - 0.001, seconds));
     var now = Math.floor(time / data.seconds);
     var moment = less.matches ? (now + 0.9) * data.seconds : time;
-    picture.getAnimations({ subtree: true }).forEach(function (one) {
-      one.pause();
-      one.currentTime = 1000 * moment;
-    });
+    picture.style.setProperty("--moment", moment);
     if (step.value !== now + 1) step.value = now + 1;
     if (caption.textContent !== data.captions[now]) caption.textContent = data.captions[now];
     host.numbers = { time: time, moment: moment, step: now, playing: playing };

@@ -13,6 +13,8 @@ from selenium.webdriver.common.keys import Keys
 from slide_decks import open_deck, problems, watch_canvases
 
 from course_utils.instructors.slides.command import HOUR, write_slides
+from course_utils.interactive.animations import ANIMATIONS
+from course_utils.interactive.moving import state_at
 
 SECONDS = 240           # for measuring all slides, on two quiet cores
 WITH_PIECES = [HOUR, "04_attention", "05_multi_head_attention", "06_positional_encoding", "08_classifier",
@@ -21,6 +23,33 @@ WITH_MAPS = [(HOUR, "hour-yours-code"), ("08_classifier", "08-figure-yours"), ("
 SHOWN = """var inside = arguments[0].shadowRoot, input = inside.querySelector("input");
 return inside.querySelector(".piece").innerHTML + (input ? input.value : "");"""
 VALUE = "return arguments[0].shadowRoot.querySelector('input[type=range]').value"
+# Turns to slide after slide, waits on each as a speaker does, and says what moves there and what each animation shows.
+AT_REST = """var done = arguments[arguments.length - 1], found = [];
+function roots(node) {
+  return [node].concat(...Array.from(node.querySelectorAll("*"), one => one.shadowRoot ? roots(one.shadowRoot) : []));
+}
+(async function () {
+  for (var slide of Reveal.getSlides()) {
+    var at = Reveal.getIndices(slide), pieces = Array.from(slide.querySelectorAll(".course-piece"));
+    Reveal.slide(at.h, at.v, 1000);
+    await new Promise(next => setTimeout(next, pieces.length ? 300 : 0));
+    await new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)));
+    var moving = roots(document).flatMap(root => root.getAnimations()).filter(one => one.playState === "running" &&
+      !(one instanceof CSSTransition && one.effect.target.getRootNode() === document));        // Reveal's own, as slides turn
+    found.push({ slide: slide.id, moving: moving.length, pictures: slide.querySelectorAll("img[src$='.gif'], video").length,
+      shown: pieces.filter(one => one.dataset.piece.startsWith("moving")).map(SHOWN) });
+  }
+  done(found);
+})();
+function SHOWN(host) {
+  var inside = host.shadowRoot, shapes = inside.querySelectorAll("svg > *"), slider = inside.querySelector("input");
+  return { caption: inside.querySelector(".caption").textContent, step: slider.value, said: slider.getAttribute("aria-valuetext"),
+    button: inside.querySelector("button").textContent, shapes: Array.from(shapes, function (one) {
+      var look = getComputedStyle(one), at = new DOMMatrix(look.transform);
+      return [Number(look.opacity), at.e, at.f, at.a, look.fill];
+    }) };
+}"""
+SHOWN_NOW = AT_REST.partition("function SHOWN")[2].replace("(host)", "return (function (host)") + ")(arguments[0])"
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +181,55 @@ def test_every_live_piece_on_a_slide_answers(browser, opened_deck, name):
         else:
             piece.shadow_root.find_element(By.CSS_SELECTOR, "[role=switch], .token:last-child").click()
         browser.wait(lambda piece=piece, before=before: driver.execute_script(SHOWN, piece) != before)
+
+
+def said_and_shown(shown) -> list[str]:
+    """Where the picture of an animation isn't what its caption, its slider and its button say."""
+    animation = next(made for make in ANIMATIONS.values() if shown["caption"] in (made := make()).captions)
+    step = animation.captions.index(shown["caption"])
+    wrong = [] if shown["step"] == str(step + 1) else [f"the slider is at {shown['step']}, the caption is that of {step + 1}"]
+    wrong += [] if shown["button"] == "Play" else [f"its button says {shown['button']!r}"]
+    for shape, (opacity, x, y, stretch, fill) in zip(animation.shapes, shown["shapes"], strict=True):
+        state = state_at(shape, step, 1)
+        right = opacity, x, y, stretch, fill
+        if right[:4] != pytest.approx(state[:4], abs=1e-3) or (state.fill and rgb(state.fill) != fill):
+            wrong.append(f"{shape.text or 'a bar'} is {right} instead of {tuple(state)}")
+    return wrong
+
+
+def rgb(colour: str) -> str:
+    return "rgb({}, {}, {})".format(*(int(colour[k : k + 2], 16) for k in (1, 3, 5)))
+
+
+def test_nothing_moves_in_any_deck_and_every_animation_shows_what_it_says(browser, decks):
+    folder, by_name = decks
+    browser.driver.set_script_timeout(120)
+    found, animations = [], 0
+    for name in by_name:
+        open_deck(browser, folder / f"{name}.html")
+        for one in browser.driver.execute_async_script(AT_REST):
+            where = f"{name} #{one['slide']}"
+            found += [f"{where}: {one['moving']} animations run"] if one["moving"] else []
+            found += [f"{where}: {one['pictures']} pictures that move by themselves"] if one["pictures"] else []
+            found += [f"{where}: {wrong}" for shown in one["shown"] for wrong in said_and_shown(shown)]
+            animations += len(one["shown"])
+    assert not found, f"{len(found)} problems:\n" + "\n".join(found[:40])
+    assert animations >= len(ANIMATIONS)
+
+
+def test_an_animation_is_where_it_was_left_when_its_slide_comes_back(browser, opened_deck):
+    driver = opened_deck("04_attention")
+    piece = live(browser, "04-animation-sharpening")
+    piece.shadow_root.find_element(By.CSS_SELECTOR, "input").send_keys(*3 * [Keys.ARROW_RIGHT])
+    left = driver.execute_script(SHOWN_NOW, piece)
+    assert left["step"] == "4" and said_and_shown(left) == []
+    here = at(driver)
+    driver.execute_script("Reveal.slide(Reveal.getTotalSlides() - 1)")      # so far away that Reveal takes it out of the page
+    browser.wait(lambda: driver.execute_script("return !arguments[0].getClientRects().length", piece))
+    driver.execute_script("Reveal.slide(arguments[0])", here)
+    browser.wait(lambda: driver.execute_script("return arguments[0].getClientRects().length", piece))
+    time.sleep(0.5)
+    assert driver.execute_script(SHOWN_NOW, piece) == left
 
 
 @pytest.mark.parametrize("name, slide", WITH_MAPS)
