@@ -23,6 +23,11 @@ from matplotlib.colors import to_hex
 from course_utils.figures import NEGATIVE, POSITIVE, WEIGHT_MAP
 from course_utils.files import fingerprint, write_text
 
+# Below the still picture, until the script takes both away.
+NOT_LIVE = ("This is a still picture of a live figure. To get the live one in JupyterLab, run the cell, or trust the "
+            "notebook: View, Activate Command Palette, Trust Notebook. On GitHub nothing is live: open the course's site, "
+            "or your own copy with make lab.")
+
 
 @cache
 def _source(name: str) -> str:
@@ -46,8 +51,9 @@ class Piece:
     """An interactive figure that a notebook shows when it is a cell's last value.
 
     `kind` names the script; `data` is what it draws, anything JSON can hold (no NaN). `still` is an SVG picture as text,
-    shown until the script runs and where scripts don't run; `alt` says in words what it shows. `scripts` are further
-    scripts that `kind.js` needs, without their ending; where one has a style sheet of its name, that comes with it.
+    shown until the script runs and where scripts don't run, above a line that says how to get the live figure; `alt` says in
+    words what it shows. `scripts` are further scripts that `kind.js` needs, without their ending; where one has a style
+    sheet of its name, that comes with it.
     Raises ValueError for an empty `alt` or a `still` that isn't SVG, TypeError or ValueError for data that JSON can't hold.
     """
 
@@ -73,7 +79,8 @@ class Piece:
         # data-lm-suppress-shortcuts: JupyterLab leaves the keys that are pressed in here alone
         return (
             f'<div class="course-piece" data-piece="{self.name}" data-lm-suppress-shortcuts="true">'
-            f'<img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}" style="max-width:100%"></div>\n'
+            f'<img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}" style="max-width:100%">\n'
+            f'<p>{html.escape(NOT_LIVE, quote=False)}</p></div>\n'
             f'<script>(function(){{"use strict";\n{code}\nvar data={self._data};\n'
             f'start("{self.name}",{in_script(look)},build,data);}})();</script>'
         )

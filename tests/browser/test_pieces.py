@@ -4,7 +4,7 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from course_utils.interactive import piece as pieces
-from course_utils.interactive.piece import Piece
+from course_utils.interactive.piece import NOT_LIVE, Piece
 
 STILL = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="10"><rect width="30" height="10"/></svg>'
 TOY = """function build(root, data, host) {
@@ -37,6 +37,20 @@ def test_the_picture_stays_where_the_script_fails(browser, tmp_path, toy):
     picture = browser.driver.find_element(By.CSS_SELECTOR, "img")
     assert picture.is_displayed() and picture.size["width"] == 30
     assert [line for line in browser.failures() if "planted" not in line] == []
+
+
+LINE = "return Array.from(document.querySelectorAll('p'), one => one.checkVisibility() ? one.innerText : '').join('')"
+
+
+def test_it_says_that_it_is_still_only_where_scripts_dont_run(browser, opened, toy, tmp_path):
+    opened(toy())
+    assert browser.driver.execute_script(LINE) == ""
+    toy().save(tmp_path / "toy.html")
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.open(tmp_path / "toy.html")
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert browser.driver.execute_script(LINE) == NOT_LIVE
+    assert browser.driver.find_element(By.CSS_SELECTOR, "img").is_displayed() and not browser.pieces()
 
 
 def test_it_follows_the_page_into_the_dark(browser, opened, toy):

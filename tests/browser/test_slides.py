@@ -35,7 +35,7 @@ function roots(node) {
     await new Promise(next => setTimeout(next, pieces.length ? 300 : 0));
     await new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)));
     var moving = roots(document).flatMap(root => root.getAnimations()).filter(one => one.playState === "running" &&
-      !(one instanceof CSSTransition && one.effect.target.getRootNode() === document));        // Reveal's own, as slides turn
+      !(one instanceof CSSTransition && one.effect.target.getRootNode() === document)); // Reveal's own
     found.push({ slide: slide.id, moving: moving.length, pictures: slide.querySelectorAll("img[src$='.gif'], video").length,
       shown: pieces.filter(one => one.dataset.piece.startsWith("moving")).map(SHOWN) });
   }
@@ -43,7 +43,7 @@ function roots(node) {
 })();
 function SHOWN(host) {
   var inside = host.shadowRoot, shapes = inside.querySelectorAll("svg > *"), slider = inside.querySelector("input");
-  return { caption: inside.querySelector(".caption").textContent, step: slider.value, said: slider.getAttribute("aria-valuetext"),
+  return { caption: inside.querySelector(".caption").textContent, step: slider.value,
     button: inside.querySelector("button").textContent, shapes: Array.from(shapes, function (one) {
       var look = getComputedStyle(one), at = new DOMMatrix(look.transform);
       return [Number(look.opacity), at.e, at.f, at.a, look.fill];
@@ -187,7 +187,7 @@ def said_and_shown(shown) -> list[str]:
     """Where the picture of an animation isn't what its caption, its slider and its button say."""
     animation = next(made for make in ANIMATIONS.values() if shown["caption"] in (made := make()).captions)
     step = animation.captions.index(shown["caption"])
-    wrong = [] if shown["step"] == str(step + 1) else [f"the slider is at {shown['step']}, the caption is that of {step + 1}"]
+    wrong = [] if shown["step"] == str(step + 1) else [f"the slider is at {shown['step']}, the caption at {step + 1}"]
     wrong += [] if shown["button"] == "Play" else [f"its button says {shown['button']!r}"]
     for shape, (opacity, x, y, stretch, fill) in zip(animation.shapes, shown["shapes"], strict=True):
         state = state_at(shape, step, 1)
@@ -224,7 +224,7 @@ def test_an_animation_is_where_it_was_left_when_its_slide_comes_back(browser, op
     left = driver.execute_script(SHOWN_NOW, piece)
     assert left["step"] == "4" and said_and_shown(left) == []
     here = at(driver)
-    driver.execute_script("Reveal.slide(Reveal.getTotalSlides() - 1)")      # so far away that Reveal takes it out of the page
+    driver.execute_script("Reveal.slide(Reveal.getTotalSlides() - 1)")      # so far away that Reveal hides the piece
     browser.wait(lambda: driver.execute_script("return !arguments[0].getClientRects().length", piece))
     driver.execute_script("Reveal.slide(arguments[0])", here)
     browser.wait(lambda: driver.execute_script("return arguments[0].getClientRects().length", piece))

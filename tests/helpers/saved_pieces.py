@@ -1,10 +1,11 @@
 """Pieces of HTML to touch (`course_utils.interactive.Piece`) in saved outputs: what they show is compared, not their text.
 
 Does: find the pieces of an output, and compare their kind, the words and numbers of their alternative text, and their data;
-take them out of what nbval compares. Does not: compare scripts and styles, which a notebook has as they were when it was
-saved, or any other HTML.
+take them out of what nbval compares; make a saved piece anew, with today's scripts. Does not: compare scripts and styles,
+which a notebook has as they were when it was saved, or any other HTML.
 """
 
+import base64
 import copy
 import html
 import json
@@ -14,12 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from course_utils.interactive.attention_view import SCRIPTS as OF_ATTENTION
+from course_utils.interactive.classifier_view import SCRIPTS as OF_CLASSIFIER
 from course_utils.interactive.coded import decode
+from course_utils.interactive.piece import Piece
 
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
-PIECE = re.compile(r'<div class="course-piece" data-piece="(?P<kind>\w+)-\w+".*?<img alt="(?P<alt>[^"]*)".*?</div>\n'
+PIECE = re.compile(r'<div class="course-piece" data-piece="(?P<kind>\w+)-\w+".*?<img alt="(?P<alt>[^"]*)" '
+                   r'src="data:image/svg\+xml;base64,(?P<still>[^"]*)".*?</div>\n'
                    r'<script>.*?\nvar data=(?P<data>[^\n]*);\nstart\(.*?</script>', re.DOTALL)
 FARTHEST = 0.01  # between weights that count as the same
+SCRIPTS = {"attention_view": OF_ATTENTION, "classifier_view": OF_CLASSIFIER, "gates_view": OF_CLASSIFIER}
 
 
 class Shown(NamedTuple):
@@ -34,6 +40,13 @@ def pieces(outputs: list[dict]) -> list[Shown]:
     """The pieces of a cell's outputs, in order."""
     return [Shown(found["kind"], html.unescape(found["alt"]), json.loads(found["data"]))
             for output in outputs for found in PIECE.finditer(output.get("data", {}).get("text/html", ""))]
+
+
+def made_anew(saved: str) -> list[Piece]:
+    """The pieces in saved HTML as today's code writes them around the same data, picture and words."""
+    return [Piece(found["kind"], json.loads(found["data"]), still=base64.b64decode(found["still"]).decode(),
+                  alt=html.unescape(found["alt"]), scripts=SCRIPTS.get(found["kind"], ["controls"]))
+            for found in PIECE.finditer(saved)]
 
 
 def without_pieces(outputs: list[dict]) -> list[dict]:

@@ -51,6 +51,15 @@ def test_wrong_arguments(piece, options, message):
         piece(**options)
 
 
+def test_its_still_picture_says_how_to_get_the_live_one(piece):
+    """Where scripts don't run: for GitHub and an untrusted copy, a page without its script elements."""
+    without = re.sub(r"<script>.*?</script>", "", piece().html, flags=re.S)
+    host = re.fullmatch(r'<div class="course-piece"[^>]*>(<img [^>]*>)\s*<p>([^<]*)</p></div>\s*', without)
+    assert host, without
+    for way in ("still picture", "run the cell", "Trust Notebook", "GitHub", "site", "make lab"):
+        assert way in host[2], way
+
+
 def test_a_page_of_its_own(piece, tmp_path):
     piece().save(tmp_path / "toy.html")
     page = (tmp_path / "toy.html").read_text(encoding="utf-8")
