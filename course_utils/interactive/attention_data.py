@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_utils.figures.text import display_token
+from course_utils.figures.text import count, display_token, one_line
 from course_utils.heatmaps.views import check_weights, cut, to_array, to_mask, to_tokens
 from course_utils.interactive.coded import MOST, encode, in_steps, step_for
 
 MOST_NUMBERS = 4_000_000  # in one view: about 4 MB
+MOST_CLASSES = 6  # named in the answer of a model whose classes don't exclude each other
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Kind:
     keys: list[str]
     one_text: bool  # rows and columns are the same tokens
     layers: dict[int, np.ndarray]  # by the layer's number, (heads, query, key)
+    note: str = ""  # of a part of the attention: which, and why its rows don't add up to one
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,24 @@ class Side:
     pooling: np.ndarray | None = None  # (key,) of the first kind
     label: str = ""
     probability: float | None = None
+    classes: list[tuple[str, float]] | None = None  # of a model whose classes don't exclude each other
 
     @property
     def largest(self) -> float:
         """The largest weight of all."""
         shown = [weights for kind in self.kinds for weights in kind.layers.values()]
         return max(float(weights.max()) for weights in [*shown, *([] if self.pooling is None else [self.pooling])])
+
+    @property
+    def answer(self) -> str:
+        """What the model says about the text, in words; '' where it says nothing."""
+        if self.classes is None:
+            return f"Predicted: {one_line(self.label, 40)}, probability {self.probability:.2f}" if self.label else ""
+        order = sorted(self.classes, key=lambda one: -round(one[1], 6))
+        told = ", ".join(f"{one_line(name, 40)} {probability:.2f}" for name, probability in order[:MOST_CLASSES])
+        others = order[MOST_CLASSES:]
+        rest = f"; {count(len(others), 'other', 'others')} at most {others[0][1]:.2f}" if others else ""
+        return f"Probability of each class by itself: {told}{rest}"
 
 
 def to_layers(attentions: object, name: str = "attentions") -> tuple[dict[int, np.ndarray], float]:
@@ -188,10 +202,11 @@ def side_data(side: Side, limit: int) -> dict:
         kinds.append({"name": kind.name, "queries": kind.queries, "keys": None if kind.one_text else kind.keys,
                       "pages": shown, "queryPages": shown if kind.one_text else pages(len(kind.queries), limit),
                       "layers": [{"number": number, "weights": coded(weights, shown)}
-                                 for number, weights in kind.layers.items()]})
+                                 for number, weights in kind.layers.items()]} | ({"note": kind.note} if kind.note else {}))
     pooling = None if side.pooling is None else coded(side.pooling, kinds[0]["pages"])
     probability = None if side.probability is None else round(side.probability, 3)
-    return {"label": side.label, "probability": probability, "kinds": kinds, "pooling": pooling}
+    answer = {} if side.classes is None else {"answer": side.answer}
+    return {"label": side.label, "probability": probability, "kinds": kinds, "pooling": pooling} | answer
 
 
 def matched(tokens: list[str], others: list[str]) -> list[int]:

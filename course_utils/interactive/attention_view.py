@@ -1,7 +1,8 @@
 """Attention to touch: pick a token and see what it attends to, in every layer and head, in any model or any tensors.
 
 Does: one view, or two side by side on one scale. Does not: compute attention for models that return none, renormalise, or
-import transformers. The weights come from `attention_sources`, checks and pages from `attention_data`.
+import transformers. The weights come from `attention_sources` and `attention_hugging_face`, words and pairs of texts from
+`attention_words`, checks and pages from `attention_data`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from course_utils.figures.text import count, display_token, one_line
 from course_utils.heatmaps.views import describe_view, make_view, nice_limit
 from course_utils.interactive.attention_data import Kind, Side, matched, side_data
-from course_utils.interactive.attention_sources import from_classifier, from_hugging_face, from_tensors
+from course_utils.interactive.attention_hugging_face import from_hugging_face
+from course_utils.interactive.attention_sources import from_classifier, from_tensors
 from course_utils.interactive.attention_still import still_picture
 from course_utils.interactive.piece import Piece
 
@@ -34,8 +36,8 @@ class AttentionView(Piece):
 
 def attention_view(*what, compare=None, names=None, title: str | None = None, target: str | None = None, key_tokens=None,
                    attention_mask=None, pooling=None, layers=None, layer: int | None = None, head: int | str = 0,
-                   token: int | None = None, vmax: float | None = None, max_tokens: int = 40,
-                   check_rows: bool = True) -> AttentionView:
+                   token: int | None = None, vmax: float | None = None, max_tokens: int = 40, check_rows: bool = True,
+                   by: str = "token") -> AttentionView:
     """Show attention as a piece of HTML to touch: a token's row over the text, every head's map, pooling.
 
         attention_view(model, text)                   a ReviewClassifier: all layers and heads, pooling, predicted label
@@ -77,13 +79,15 @@ def attention_view(*what, compare=None, names=None, title: str | None = None, ta
             raise ValueError(f"{name}= is for {meant}; leave it out here")
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 5:
         raise ValueError(f"max_tokens={max_tokens!r}; expected a whole number from 5")
+    if by not in ("token", "word"):
+        raise ValueError(f"by={by!r}; expected 'token' or 'word'")
 
     def read(*parts) -> Side:
         if form == "classifier":
-            return from_classifier(*parts, layers, check_rows)
+            return from_classifier(*parts, layers, check_rows, by == "word")
         if form == "hugging face":
-            return from_hugging_face(*parts, target, layers, check_rows)
-        return from_tensors(*parts, key_tokens, attention_mask, pooling, layers, check_rows)
+            return from_hugging_face(*parts, target, layers, check_rows, by == "word")
+        return from_tensors(*parts, key_tokens, attention_mask, pooling, layers, check_rows, by == "word")
 
     sides, names = [read(*what)], list(names) if names is not None and not isinstance(names, str) else names
     if compare is not None:
@@ -99,7 +103,7 @@ def _form(what: tuple) -> str:
     got = ", ".join(type(part).__name__ for part in what)
     if len(what) == 2 and hasattr(what[0], "explain"):
         return "classifier"
-    if len(what) == 3 and hasattr(what[0], "config") and callable(what[1]):
+    if len(what) == 3 and hasattr(what[0], "config") and (callable(what[1]) or isinstance(what[1], (tuple, list))):
         return "hugging face"
     hint = ""
     if what and hasattr(what[0], "run_encoder"):
@@ -117,7 +121,7 @@ def _other(compare: object, form: str, what: tuple, read) -> Side:
     """The side to compare with: of another view, of the same model on another text, or of another model on this text."""
     if isinstance(compare, AttentionView):
         return compare.side
-    if form != "tensors" and isinstance(compare, str):
+    if form != "tensors" and isinstance(compare, (str, tuple)):
         return read(*what[:-1], compare)
     if form == "classifier" and hasattr(compare, "explain"):
         return read(compare, what[1])
@@ -132,7 +136,7 @@ def _other(compare: object, form: str, what: tuple, read) -> Side:
 def _names(names: list | str | None, compare: object) -> list[str]:
     """The names of the two sides. Raises ValueError for another number."""
     if names is None:
-        what = " text" if isinstance(compare, str) else " view" if isinstance(compare, AttentionView) else " model"
+        what = " text" if isinstance(compare, (str, tuple)) else " view" if isinstance(compare, AttentionView) else " model"
         return [f"first{what}", f"second{what}"]
     if isinstance(names, str) or len(names) != 2:
         raise ValueError(f"names={names!r}; expected two, such as ('trained', 'untrained')")
@@ -220,7 +224,7 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
         view = make_view(_matrix(kind, number, picked), kind.queries, keys, None, "weights", None, "crop", STILL_TOKENS,
                          check_rows, 2e-2)
         place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
-        answer = f" Predicted: {one_line(side.label, 40)}, probability {side.probability:.2f}." if side.label else ""
+        answer = f" {side.answer}." if side.answer else ""
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
         reading = "" if row_picked is None else _row(kind, _matrix(kind, number, picked), row_picked)
         words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: {reading}"
