@@ -7,6 +7,7 @@ without gradients, and left in the mode it was in.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,7 +28,7 @@ GREEDILY = {
     "force_words_ids": None, "prompt_lookup_num_tokens": None, "assistant_early_exit": None, "use_mtp": None,
     "stop_strings": None, "low_memory": None, "token_healing": False, "max_time": None, "cache_implementation": None,
     "cache_config": None, "max_cache_len": None, "guidance_scale": None, "watermarking_config": None,
-    "prefill_chunk_size": None, "early_stopping": False,
+    "prefill_chunk_size": None, "early_stopping": False, "is_assistant": None,
 }
 
 
@@ -399,12 +400,11 @@ def _generated(model: object, inputs: dict) -> Tensor:
     own = {key: value for key, value in vars(model.generation_config).items() if value is not None and key[0] != "_"}
     settings = GREEDILY | {key: min(own[key], MOST_GENERATED) for key in ("min_length", "min_new_tokens") if key in own}
     try:
-        written = model.generate(**inputs, **settings)
-        return getattr(written, "sequences", written)
-    except Exception as error:  # whatever a setting brings about; what can't be written without it either isn't its fault
+        return _written(model, inputs, settings)
+    except Exception as error:  # whatever a setting brings about: the one without which the model does write is named
         for setting in sorted(own.keys() - settings.keys() - {"transformers_version"}):
             try:
-                model.generate(**inputs, **settings, **{setting: None})
+                _written(model, inputs, settings | {setting: None})
             except Exception:  # not this one, or not alone
                 continue
             raise ValueError(f"{name} can't write a text with generation_config.{setting}={own[setting]!r} "
@@ -412,6 +412,18 @@ def _generated(model: object, inputs: dict) -> Tensor:
                              "text its decoder reads") from error
         raise ValueError(f"{name} can't write a text by itself ({one_line(error, 200)}): give target=, the text its decoder "
                          "reads") from error
+
+
+def _written(model: object, inputs: dict, settings: dict) -> Tensor:
+    """The ids that `generate` writes with these settings and the model's own others."""
+    own = model.generation_config
+    model.generation_config = copy.deepcopy(own)
+    vars(model.generation_config).update(settings)
+    try:
+        written = model.generate(**inputs)
+    finally:
+        model.generation_config = own
+    return getattr(written, "sequences", written)
 
 
 # ---- what the model attends to, and answers ----
@@ -455,22 +467,30 @@ def _run(model: object, inputs: dict) -> tuple[object, dict[int, int]]:
 def _weights(model: object, result: object, field: str, numbers: dict[int, int], queries: int, keys: int,
              check_rows: bool) -> list:
     """(1, heads, query, key) at the number of each layer, None where a layer has no attention."""
-    layers = [layer for layer in getattr(result, field, None) or ()]
+    layers = list(getattr(result, field, None) or ())
+    made = [numbers.get(id(layer)) for layer in layers]
+    if None not in made and all(one < two for one, two in pairwise(made)):  # a list of only those layers that attend
+        placed = dict(zip(made, layers))
+        layers = [placed.get(i) for i in range(made[-1] + 1)] if made else []
+    types = getattr(model.config, "layer_types", None) or getattr(model.config, "layers_block_type", None) or ()
+    for i, kind in enumerate(types[:len(layers)]):
+        if any(other in str(kind) for other in ("linear", "mamba", "recurrent", "conv")):
+            layers[i] = None  # what such a layer keeps isn't attention, even where it returns it as that
     name = type(model).__name__
     if not any(layer is not None for layer in layers):
         raise ValueError(f"{name} returned no attentions: {_why_none(model)}")
     for layer in layers:
         shape = tuple(getattr(layer, "shape", ()))
         if layer is not None and shape[:1] + shape[2:] != (1, queries, keys):
-            raise ValueError(f"{name} returned {field} of shape {shape}; expected (1, heads, {queries}, {keys}), a weight "
-                             "for each query and key of this text. Its attention is of a special kind (windows, blocks, "
-                             "pooled or recurrent states), which a view of tokens can't show")
+            told = f"of shape {shape}" if shape else f"that are of type {type(layer).__name__}"
+            raise ValueError(f"{name} returned {field} {told}; expected (1, heads, {queries}, {keys}), a weight for each query "
+                             "and key of this text. Its attention is of a special kind (windows, blocks, pooled or recurrent "
+                             "states), which a view of tokens can't show")
+        if layer is not None and float(layer.min()) < 0:
+            raise ValueError(f"{name} returned {field} as low as {float(layer.min()):.4g}; weights are never negative, so "
+                             "these are something else, such as scores before the softmax, which a view can't show")
     if check_rows:
         _check_rows(model, layers)
-    known = [numbers.get(id(layer)) for layer in layers if layer is not None]
-    if len(known) == len(layers) and None not in known and all(one < two for one, two in pairwise(known)):
-        placed = dict(zip(known, layers))
-        return [None if layer is None else layer[0] for layer in (placed.get(i) for i in range(known[-1] + 1))]
     return [None if layer is None else layer[0] for layer in layers]
 
 

@@ -3,7 +3,7 @@
 // readKind: one kind of attention of one side; layers[i].heads maps of rows (query) by width (the keys, then the rests)
 function readKind(kind) {
   var keys = kind.keys || kind.queries;
-  return { name: kind.name, queries: kind.queries, keys: keys, oneText: !kind.keys, pages: kind.pages, queryPages: kind.queryPages,
+  return { name: kind.name, note: kind.note || "", queries: kind.queries, keys: keys, oneText: !kind.keys, pages: kind.pages, queryPages: kind.queryPages,
     layers: kind.layers.map(function (layer) {
       var shape = layer.weights.shape;
       return { number: layer.number, heads: shape[0], width: shape[2], step: layer.weights.step, steps: decode(layer.weights),

@@ -122,12 +122,13 @@ function build(root, data, host) {
   }
 
   function makePanel(kinds, side) {
-    var panel = { controls: h("div", { class: "bar" }), texts: h("div"), read: h("p", { class: "read" }), about: h("p", { class: "caption" }), map: heatmap(host),
+    var panel = { controls: h("div", { class: "bar" }), note: h("p", { class: "caption" }), texts: h("div"), read: h("p", { class: "read" }), about: h("p", { class: "caption" }), map: heatmap(host),
       grid: h("div", { class: "grid", role: "radiogroup", "aria-label": "every head" }) };
-    var told = data.sides[side], answer = told.label ? "Predicted: " + told.label + ", probability " + told.probability.toFixed(2) : "";
+    var told = data.sides[side];
+    var answer = told.answer || (told.label ? "Predicted: " + told.label + ", probability " + told.probability.toFixed(2) : "");
     panel.element = h("section", { class: "panel" },
       data.names[side] ? h("h3", {}, data.names[side]) : null, answer ? h("p", { class: "answer" }, answer) : null,
-      panel.controls, panel.texts, panel.read,
+      panel.controls, panel.note, panel.texts, panel.read,
       h("div", { class: "maps" }, h("div", { class: "one" }, h("p", { class: "caption" }, "Rows: query (attends from). Columns: key (attended to)."),
         panel.map.element), h("div", { class: "all" }, panel.about, panel.grid)));
     panel.map.element.addEventListener("pointermove", function (event) { fromMap(event, false); });
@@ -151,6 +152,8 @@ function build(root, data, host) {
       panel.columns = positionsOn(kind.pages, page, kind.keys.length);
       panel.rows = positionsOn(kind.queryPages, queryPage, kind.queries.length);
       panel.page = page;
+      panel.note.textContent = kind.note;
+      panel.note.hidden = !kind.note;
       panel.flows = kind.oneText ? [flow(side, panel.columns, kind.keys, "both", "Tokens")]
         : [flow(side, panel.rows, kind.queries, "queries", "Attends from"), flow(side, panel.columns, kind.keys, "keys", "Attended to")];
       var pooling = data.sides[side].pooling, parts = panel.flows.map(function (one) { return one.element; });
@@ -277,7 +280,7 @@ function build(root, data, host) {
     panels.forEach(function (panel, side) {
       var kind = kindOf(side), layer = layerOf(side), map = mapOf(layer, headOf(side)), none = {};
       panel.rows.forEach(function (query) {
-        none[query] = query !== "rest" && !map.subarray(query * layer.width, query * layer.width + kind.keys.length)
+        none[query] = query !== "rest" && !kind.note && !map.subarray(query * layer.width, query * layer.width + kind.keys.length)
           .some(function (steps) { return steps > 0; });
       });
       function labels(positions, tokens, rest) {
@@ -392,6 +395,7 @@ function build(root, data, host) {
         + written(lineOf(kind, layerOf(side), headOf(side), cell[0], true)[cell[1]], 3) + " in " + place(side) + ".";
     }
     var most = largestThree(line).map(function (i) { return named(others, i) + " " + written(line[i], 3); });
+    if (!most.length && kind.note) return who + (state.from ? " gives nothing to these tokens" : " gets nothing from these tokens") + " in " + place(side) + ".";
     if (!most.length) return who + (state.from ? " has no key to attend to" : " is attended to by no token") + " in " + place(side) + ".";
     return who + (state.from ? " attends most to " : " is attended to most by ") + most.join(", ") + " in " + place(side) + ".";
   }
