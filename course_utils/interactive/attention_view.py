@@ -8,20 +8,22 @@ import transformers. The weights come from `attention_sources` and `attention_hu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
 from course_utils.figures.text import count, display_token, one_line
+from course_utils.files import write_text
 from course_utils.heatmaps.views import describe_view, make_view, nice_limit
 from course_utils.interactive.attention_data import Kind, Side, matched, side_data
 from course_utils.interactive.attention_hugging_face import from_hugging_face
 from course_utils.interactive.attention_sources import from_classifier, from_tensors
-from course_utils.interactive.attention_still import still_picture
+from course_utils.interactive.attention_still import Row, still_picture
 from course_utils.interactive.piece import Piece
 
 FORMS = ("attention_view(model, text) for the course's ReviewClassifier, attention_view(model, tokenizer, text) for a model "
          "of Hugging Face, or attention_view(tokens, attentions) for plain tensors")
-STILL_TOKENS = 24  # rows and columns of the still picture
+STILL_TOKENS, SAVED_TOKENS = 24, 60  # rows and columns of the still picture, and of the picture that save_svg writes
 MEAN = "mean"
 SCRIPTS = ("coded", "choice", "attention_numbers", "attention_map")
 
@@ -29,9 +31,45 @@ SCRIPTS = ("coded", "choice", "attention_numbers", "attention_map")
 class AttentionView(Piece):
     """What `attention_view` makes. `side` is what it shows first, for comparing it with another view."""
 
-    def __init__(self, data: dict, side: Side, *, still: str, alt: str):
+    def __init__(self, data: dict, sides: list[Side], check_rows: bool, *, still: str, alt: str):
         super().__init__("attention_view", data, still=still, alt=alt, scripts=SCRIPTS)
-        self.side = side
+        self.sides, self.side, self.check_rows = sides, sides[0], check_rows
+
+    def save_svg(self, path: str | Path, layer: int | None = None, head: int | str | None = None, token: int | None = None,
+                 kind: str | None = None) -> None:
+        """Write a picture of one head and one token: the token's weights over the text, and the head's map.
+
+        Args:
+            path: a file name that ends in .svg. The picture needs no other file, and holds its alternative text.
+            layer, head, token: a layer's number, a head's or 'mean', the position of a query; what the view shows first
+                where they aren't given. Of two views side by side, those of the first; the second shows its partners.
+            kind: which attention, where a view has several: such as 'cross-attention' or 'first → second'.
+
+        Raises:
+            ValueError: for another ending, and for a layer, head, token or kind that isn't there. It says which are.
+        """
+        path = Path(path)
+        if path.suffix != ".svg":
+            raise ValueError(f"path={str(path)!r}; expected a name that ends in .svg")
+        kinds = [one.name for one in self.side.kinds]
+        if kind is not None and kind not in kinds:
+            raise ValueError(f"kind={kind!r}; expected one of {kinds}")
+        which = 0 if kind is None else kinds.index(kind)
+        start = dict(self.data["start"])
+        if which or layer is not None or head is not None:
+            del start["token"]
+        shown = self.side.kinds[which]
+        if layer is None and start["layer"] not in shown.layers:
+            layer = next(iter(shown.layers))
+        layer = start["layer"] if layer is None else layer
+        if head is None and layer in shown.layers:
+            head = start["head"] if start["head"] == MEAN or start["head"] < len(shown.layers[layer]) else 0
+        layer, head, token = _picked(shown, layer, head, start.get("token") if token is None else token)
+        partners = [token, *(matched(shown.queries, side.kinds[which].queries)[token] for side in self.sides[1:])]
+        words = _in_words(self.sides, self.data["names"], self.data["title"], layer, head,
+                          [one if one >= 0 else None for one in partners], float(self.data["scale"]), self.check_rows, which,
+                          True)
+        write_text(path, words["still"] + "\n")
 
 
 def attention_view(*what, compare=None, names=None, title: str | None = None, target: str | None = None, key_tokens=None,
@@ -151,17 +189,8 @@ def _assemble(sides: list[Side], names: list[str], title: str | None, layer: int
         told = " and ".join(", ".join(kind.name for kind in side.kinds) for side in sides)
         raise ValueError(f"the views show different kinds of attention ({told}); compare views of one kind, "
                          "such as two encoders")
-    layer = next(iter(first.layers)) if layer is None else layer
-    if layer not in first.layers:
-        raise ValueError(f"layer={layer!r}; expected one of {list(first.layers)}")
-    heads = len(first.layers[layer])
-    if head != MEAN and (not isinstance(head, int) or isinstance(head, bool) or not 0 <= head < heads):
-        raise ValueError(f"head={head!r}; expected a number from 0 to {heads - 1}, or 'mean'")
-    matrix, chosen = _matrix(first, layer, head), token
-    if token is None:  # rounded: what is equal but for the last bits is the same on every machine
-        token = int(np.unravel_index(matrix.round(6).argmax(), matrix.shape)[0])
-    if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < len(first.queries):
-        raise ValueError(f"token={token!r}; expected the position of a query, from 0 to {len(first.queries) - 1}")
+    chosen = token
+    layer, head, token = _picked(first, layer, head, token)
     if vmax is None:
         vmax = nice_limit(round(max(side.largest for side in sides), 6))
     if isinstance(vmax, bool) or not isinstance(vmax, (int, float)) or not 0 < vmax < float("inf"):
@@ -174,7 +203,27 @@ def _assemble(sides: list[Side], names: list[str], title: str | None, layer: int
                          for one, two in zip(sides[0].kinds, sides[1].kinds, strict=True)]
     partner = data["match"][0]["queries"][chosen] if data["match"] and chosen is not None else -1
     rows = [chosen, partner if partner >= 0 else None]
-    return AttentionView(data, sides[0], **_in_words(sides, names, heading, layer, head, rows, float(vmax), check_rows))
+    return AttentionView(data, sides, check_rows,
+                         **_in_words(sides, names, heading, layer, head, rows, float(vmax), check_rows))
+
+
+def _picked(kind: Kind, layer: int | None, head: int | str, token: int | None) -> tuple[int, int | str, int]:
+    """The layer, the head and the token that are asked for; where none is, the first layer and its largest weight's query.
+
+    Raises ValueError for one that isn't there.
+    """
+    layer = next(iter(kind.layers)) if layer is None else layer
+    if layer not in kind.layers:
+        raise ValueError(f"layer={layer!r}; expected one of {list(kind.layers)}")
+    heads = len(kind.layers[layer])
+    if head != MEAN and (not isinstance(head, int) or isinstance(head, bool) or not 0 <= head < heads):
+        raise ValueError(f"head={head!r}; expected a number from 0 to {heads - 1}, or 'mean'")
+    matrix = _matrix(kind, layer, head)
+    if token is None:  # rounded: what is equal but for the last bits is the same on every machine
+        token = int(np.unravel_index(matrix.round(6).argmax(), matrix.shape)[0])
+    if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < len(kind.queries):
+        raise ValueError(f"token={token!r}; expected the position of a query, from 0 to {len(kind.queries) - 1}")
+    return layer, head, token
 
 
 def _sizes(kinds: list[Kind]) -> str:
@@ -210,32 +259,42 @@ def _matrix(kind: Kind, layer: int, head: int | str) -> np.ndarray:
 
 
 def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, head: int | str,
-              picked_rows: list[int | None], vmax: float, check_rows: bool) -> dict[str, str]:
+              picked_rows: list[int | None], vmax: float, check_rows: bool, which: int = 0,
+              saved: bool = False) -> dict[str, str]:
     """The still picture of the head that is picked at first, and the alternative text.
 
     `picked_rows`: for each side, the query that the caller picked, whose row comes first in the text; None for none.
+    `which` is the kind of attention; a `saved` picture shows the picked rows and holds its alternative text.
     """
-    views, pooled, titles, words = [], [], [], [f"{heading}: " if heading else "", "Attention to touch. "]
+    most = SAVED_TOKENS if saved else STILL_TOKENS
+    views, pooled, titles, shown_rows = [], [], [], []
+    words = [f"{heading}: " if heading else "", "" if saved else "Attention to touch. "]
     for side, name, row_picked in zip(sides, names, picked_rows):
-        kind = side.kinds[0]
+        kind = side.kinds[which]
         number = layer if layer in kind.layers else next(iter(kind.layers))
         picked = head if head == MEAN or head < len(kind.layers[number]) else 0
         keys = None if kind.one_text else kind.keys
-        view = make_view(_matrix(kind, number, picked), kind.queries, keys, None, "weights", None, "crop", STILL_TOKENS,
-                         check_rows, 2e-2)
+        matrix, whole = _matrix(kind, number, picked), check_rows and not kind.note
+        view = make_view(matrix, kind.queries, keys, None, "weights", None, "crop", most, whole, 2e-2)
         place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
         answer = f" {side.answer}." if side.answer else ""
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
-        reading = "" if row_picked is None else _row(kind, _matrix(kind, number, picked), row_picked)
-        words.append(f"{_sizes(side.kinds)}.{answer} {place[:1].upper() + place[1:]}: {reading}"
+        reading = "" if row_picked is None else _row(kind, matrix, row_picked)
+        about = f"{kind.name[:1].upper() + kind.name[1:]}, {place}" if which else place[:1].upper() + place[1:]
+        words.append(f"{_sizes(side.kinds)}.{answer} {about}: {reading}"
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
         row = None
-        if side.pooling is not None:
-            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", STILL_TOKENS,
-                            check_rows, 2e-2)
+        if side.pooling is not None and not which:
+            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", most, check_rows, 2e-2)
             words.append(f"Pooling weights: {_largest(side.pooling, kind.keys)}. ")
         pooled.append(row)
         views.append(view)
+        shown_rows.append(None if row_picked is None
+                          else Row(row_picked, kind.queries, kind.keys, matrix[row_picked], kind.one_text))
         titles.append(" · ".join(filter(None, [name, kind.name if len(side.kinds) > 1 else "", place])))
-    note = f"Attention weight, from white (0) to dark purple ({vmax:g}). {' '.join(views[0].notes)}"
-    return {"still": still_picture(views, pooled, titles, vmax, one_line(note, 400)), "alt": "".join(words).strip()}
+    part = sides[0].kinds[which].note
+    words.append(part)
+    note = f"Attention weight, from white (0) to dark purple ({vmax:g}). {' '.join([part, *views[0].notes]).strip()}"
+    alt = "".join(words).strip()
+    more = {"picked": shown_rows, "alt": alt} if saved else {}
+    return {"still": still_picture(views, pooled, titles, vmax, one_line(note, 400), **more), "alt": alt}
