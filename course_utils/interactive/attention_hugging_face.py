@@ -163,13 +163,11 @@ def _read(model: object, tokenizer: object, texts: tuple[str, ...], by_word: boo
     tokens, parts = token_texts(tokenizer, ids), None
     if len(texts) == 2:
         parts = _texts_of_tokens(tokenizer, encoded, texts)
-        typed = inputs.get("token_type_ids")
         places = [[i for i, part in enumerate(parts) if part == which] for which in (0, 1)]
         if not all(places):
             raise ValueError(f"the {'second' if places[0] else 'first'} of the two texts has no tokens; give two with at "
                              "least one word each")
-        parted = None in parts[min(places[0][-1], places[1][-1]):max(places[0][0], places[1][0])]
-        if not parted and (typed is None or typed[0, places[0][0]] == typed[0, places[1][0]]):
+        if None not in parts[min(places[0][-1], places[1][-1]):max(places[0][0], places[1][0])]:
             raise ValueError(f"the tokenizer puts nothing between two texts, so {type(model).__name__} can't know where the "
                              "second begins: join them in words that the model knows, such as f'{first} Question: {second}', "
                              "and give that one text")
@@ -288,23 +286,25 @@ def _starts(encoded: object, texts: tuple[str, ...]) -> list[bool] | None:
         same = words[j] is not None and (parts[i], words[i]) == (parts[j], words[j])
         if same:
             text, (begin, end), (next_begin, next_end) = texts[parts[j] or 0], spans[i], spans[j]
-            same = not (any(letter.isspace() for letter in text[end:next_begin]) or text[begin:end][-1:].isspace()
-                        or text[next_begin:next_end][:1].isspace())
+            before, after = text[begin:end], text[next_begin:next_end]
+            same = not (any(letter.isspace() for letter in text[end:next_begin]) or after[:1].isspace()
+                        or (before[-1:].isspace() and before != " "))  # one space alone is the mark that a word begins
         starts.append(not same)
     return starts[:len(words)]
 
 
 def _starts_by_spelling(tokenizer: object, ids: Tensor, target: bool = False) -> list[bool]:
     """The same for any tokenizer: a token begins a word if a space comes before it in the text that the tokens make."""
-    special, starts, word, before = set(getattr(tokenizer, "all_special_tokens", ())), [], [], ""
+    special, starts, run, before, last = set(getattr(tokenizer, "all_special_tokens", ())), [], [], "", ""
     for piece in _pieces(tokenizer, ids, target):
         if piece in special:
             starts.append(True)
-            word, before = [], ""
+            run, before, last = [], "", ""
             continue
-        text = tokenizer.convert_tokens_to_string([*word, piece])
-        starts.append(not word or before[-1:].isspace() or text[len(before):][:1].isspace())
-        word, before = [*word, piece], text
+        text = tokenizer.convert_tokens_to_string([*run, piece])
+        added = text[len(before):]
+        starts.append(not run or added[:1].isspace() or (last[-1:].isspace() and last != " "))
+        run, before, last = [*run, piece], text, added
     return starts
 
 
