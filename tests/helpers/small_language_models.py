@@ -77,3 +77,36 @@ def t5(kept: bool = True) -> tuple:
     config = T5Config(vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2, pad_token_id=0,
                       eos_token_id=2, decoder_start_token_id=0)
     return _made(T5ForConditionalGeneration, config, kept), tokenizer
+
+
+def words() -> PreTrainedTokenizerFast:
+    """A tokenizer of whole words between [CLS] and [SEP]."""
+    return _words("[CLS]", "[SEP]", "[PAD]")
+
+
+def random_model(model_class: type, config):
+    """A model of this configuration with random weights, which keeps its attention weights."""
+    return _made(model_class, config, kept=True)
+
+
+def french() -> PreTrainedTokenizerFast:
+    """The words of another language, with ids that `words` gives to other words."""
+    vocabulary = {word: i for i, word in enumerate("<pad> <unk> <s> </s> le film n' était pas ennuyeux mais il".split())}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 3)])
+    return PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>", pad_token="<pad>", eos_token="</s>")
+
+
+def bert_of_pairs(layers: int = 2) -> tuple:
+    """A BERT that was made for two texts, and its tokenizer of word pieces."""
+    pieces = "[PAD] [UNK] [CLS] [SEP] the film was mov ##ing . it is not bor ##ed ##om dull".split()
+    inner = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    inner.pre_tokenizer, inner.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    inner.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
+                                        sep_token="[SEP]")
+    config = BertConfig(vocab_size=len(pieces), hidden_size=16, num_hidden_layers=layers, num_attention_heads=4,
+                        intermediate_size=16, max_position_embeddings=48, initializer_range=0.7)
+    return _made(BertForSequenceClassification, config, kept=True), tokenizer
