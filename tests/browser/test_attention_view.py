@@ -4,7 +4,9 @@ import statistics
 
 import numpy as np
 import pytest
+import small_language_models as small
 import torch
+import transformers
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -139,6 +141,60 @@ def test_cross_attention_has_two_texts(shown):
     assert view.numbers(1) == written(given[0, 2]) and view.numbers(0) == [""] * 3
     view.tokens(1)[4].click()
     assert view.numbers(0) == written(given[0, :, 4]) and view.numbers(1) == [""] * 5
+
+
+def test_two_texts_have_a_switch_to_what_one_gives_the_other(shown):
+    model, tokenizer = small.bert_of_pairs()
+    texts = ("the film was moving", "it is not dull")
+    kinds = attention_view(model, tokenizer, texts, by="word").side.kinds
+    view = shown(model, tokenizer, texts, by="word")
+    note = view.all(".panel > .caption")[0]
+    assert len(view.all(".flow")) == 1 and not note.is_displayed()
+    for kind, tokens, others in ((kinds[1], texts[0].split(), texts[1].split()), (kinds[2], texts[1].split(), texts[0].split())):
+        view.choose(kind.name)
+        assert [token.text.split("\n")[0] for token in view.tokens(0)] == tokens
+        assert [token.text.split("\n")[0] for token in view.tokens(1)] == others
+        assert note.is_displayed() and note.text == kind.note
+        view.choose("layer 1")
+        view.choose("head 2")
+        view.tokens(0)[2].click()
+        assert view.numbers(1) == written(kind.layers[1][2, 2]) and view.numbers(0) == [""] * 4
+        view.tokens(1)[3].click()
+        assert view.numbers(0) == written(kind.layers[1][2, :, 3])
+    view.choose("both texts")
+    assert len(view.tokens(0)) == 11 and not note.is_displayed()
+
+
+def test_a_text_that_gives_nothing_to_the_other_says_so(shown):
+    """In a decoder no token looks at a later one, so the first text gives nothing to the second."""
+    _, tokenizer = small.bert_of_pairs()
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2)
+    model = small.random_model(transformers.GPT2Model, config)
+    view = shown(model, tokenizer, ("the film was moving", "it is not dull"))
+    view.choose("first → second")
+    view.tokens(0)[1].click()
+    assert "‘film’ (1) gives nothing to these tokens in layer 0, head 0." in view.read()
+    view.choose("second → first")
+    view.tokens(1)[1].click()
+    assert "‘film’ (1) is attended to most by" in view.read()
+
+
+def test_every_class_of_a_multi_label_model_is_named(shown):
+    model, tokenizer = small.bert()
+    model.config.problem_type = "multi_label_classification"
+    view = shown(model, tokenizer, "the film was not dull")
+    answer = attention_view(model, tokenizer, "the film was not dull").side.answer
+    assert view.all(".answer")[0].text == answer and answer.startswith("Probability of each class by itself: ")
+
+
+def test_a_saved_picture_opens(browser, tmp_path, pictures):
+    model, tokenizer = small.bert_of_pairs()
+    path = tmp_path / "one.svg"
+    attention_view(model, tokenizer, ("the film was moving", "it is not dull"), by="word").save_svg(path, layer=1, token=4)
+    browser.open(path)
+    root = browser.driver.find_element(By.CSS_SELECTOR, "svg")
+    assert "‘moving’ (4) attends to" in root.text and root.size["width"] == 900
+    browser.picture(pictures / "attention-saved.png")
 
 
 def test_twins_are_picked_together(shown):
