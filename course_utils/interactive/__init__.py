@@ -3,7 +3,8 @@
 Does: draw what it is given, in notebooks, on the site and on slides alike. Does not: train, or draw figures for print (see
 `course_utils.heatmaps`). Each file names its piece; `piece` holds what they share.
 
-    attention_view(model, text)                   what a model attends to, token by token, in every layer and head
+    attention_view(model, text)                   what a model attends to, token by token, in every layer and head; by word,
+                                                  from one text to another, and saved as a picture
     temperature_view(scores, tokens)              softmax of a few scores, with a temperature and a width to move
     dot_product_view(query, keys)                 arrows to drag: dot products, weights, and the mean of the values
     rotary_view(query, key)                       a query and a key that turn with their positions

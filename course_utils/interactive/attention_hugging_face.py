@@ -17,7 +17,16 @@ from torch import Tensor, nn
 
 from course_utils.figures.text import count, one_line
 from course_utils.interactive.attention_data import Kind, Side, make_kind
-from course_utils.interactive.attention_words import Labels, bare, between_texts, by_words, joined, words_at
+from course_utils.interactive.attention_tokens import (
+    check_vocabulary,
+    speller,
+    starts_by_spelling,
+    starts_of,
+    starts_of_written,
+    texts_of_tokens,
+    token_texts,
+)
+from course_utils.interactive.attention_words import Labels, between_texts, by_words, words_at
 
 MOST_GENERATED = 20  # tokens of a text that an encoder-decoder writes by itself
 # Whatever a generation_config asks for, one text is written, greedily, and comes back as ids.
@@ -162,24 +171,24 @@ def _read(model: object, tokenizer: object, texts: tuple[str, ...], by_word: boo
         del inputs["token_type_ids"]  # the model has one type, and the tokenizer writes two
     tokens, parts = token_texts(tokenizer, ids), None
     if len(texts) == 2:
-        parts = _texts_of_tokens(tokenizer, encoded, texts)
+        parts = texts_of_tokens(tokenizer, encoded, texts)
         places = [[i for i, part in enumerate(parts) if part == which] for which in (0, 1)]
         if not all(places):
             raise ValueError(f"the {'second' if places[0] else 'first'} of the two texts has no tokens; give two with at "
                              "least one word each")
         if None not in parts[min(places[0][-1], places[1][-1]):max(places[0][0], places[1][0])]:
             raise ValueError(f"the tokenizer puts nothing between two texts, so {type(model).__name__} can't know where the "
-                             "second begins: join them in words that the model knows, such as f'{first} Question: {second}', "
-                             "and give that one text")
+                             "second begins: join them in words that the model knows, such as 'first text. Question: second "
+                             "text', and give that one text")
     words = None
     if by_word:
-        starts = _starts(encoded, texts) or _starts_by_spelling(tokenizer, ids)
-        words = words_at(starts, _speller(tokenizer, ids))
+        starts = starts_of(encoded, texts) or starts_by_spelling(tokenizer, ids)
+        words = words_at(starts, speller(tokenizer, ids))
     return inputs, Labels(tokens, words, parts)
 
 
 def _check_length(model: object, tokenizer: object, ids: Tensor, texts: tuple[str, ...]) -> None:
-    """Refuse a text without tokens, with more than the model reads, or with ids that it hasn't; nothing is cut in silence."""
+    """Refuse a text without tokens, with more than the model reads, or with unknown ids; nothing is cut in silence."""
     length, told = len(ids), "the text has" if len(texts) == 1 else "the two texts have together"
     if not length:
         raise ValueError(f"the text {one_line(texts[0], 40)!r} has no tokens; give one with at least one word")
@@ -212,133 +221,6 @@ def _positions(model: object) -> int | None:
     return None
 
 
-def _texts_of_tokens(tokenizer: object, encoded: object, texts: tuple[str, ...]) -> list[int | None]:
-    """For each token the text that it's from, 0 or 1; None for a special token."""
-    if getattr(encoded, "is_fast", False):
-        return encoded.sequence_ids(0)
-    ids = encoded["input_ids"][0].tolist()
-    special = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
-    first, parts = len(tokenizer(texts[0], add_special_tokens=False)["input_ids"]), []
-    for one in special:
-        parts.append(None if one else int(len(parts) - parts.count(None) >= first))
-    return parts
-
-
-def token_texts(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
-    """The tokens as text: special tokens as they are, 'Ġ' and '▁' as the space they stand for, bytes as characters.
-
-    `target` for what a decoder reads, where one tokenizer has a vocabulary for each side. Raises ValueError for an id that
-    the tokenizer doesn't have.
-    """
-    tokens = _pieces(tokenizer, ids, target)
-    special = set(getattr(tokenizer, "all_special_tokens", ()))
-    of_bytes = any(token.startswith(("Ġ", "Ċ")) for token in tokens if token not in special)
-    texts = []
-    for token in tokens:
-        if token not in special and of_bytes:
-            decoded = tokenizer.convert_tokens_to_string([token])
-            token = token if "�" in decoded else decoded  # part of a character: its bytes, as the tokenizer writes them
-        elif token not in special:
-            token = token.replace("▁", " ")
-        texts.append(token)
-    return texts
-
-
-def _pieces(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
-    """The tokens as the tokenizer writes them."""
-    switched = target and getattr(tokenizer, "separate_vocabs", False)  # as Marian's tokenizer has
-    if switched:
-        tokenizer._switch_to_target_mode()
-    try:
-        pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
-    finally:
-        if switched:
-            tokenizer._switch_to_input_mode()
-    for i, piece in zip(ids.tolist(), pieces):
-        if piece is None:
-            raise ValueError(f"the tokenizer has no token with the id {i} that the model reads or writes: is it the one that "
-                             "belongs to this model? An encoder-decoder with two vocabularies needs two tokenizers: "
-                             "attention_view(model, (source_tokenizer, target_tokenizer), text)")
-    return [str(piece) for piece in pieces]
-
-
-def _check_vocabulary(tokenizer: object, ids: Tensor, side: str) -> None:
-    """Refuse a tokenizer that turns the ids of one side into tokens of the other, as FSMT's does."""
-    pieces = _pieces(tokenizer, ids, side == "target")
-    for i, piece, back in zip(ids.tolist(), pieces, tokenizer.convert_tokens_to_ids(pieces)):
-        if i != back and not getattr(tokenizer, "separate_vocabs", False):
-            raise ValueError(f"the {side}'s tokenizer turns the id {i} into {piece!r} and that into {back}: it has a "
-                             f"vocabulary for each direction. Give a tokenizer with the {side}'s vocabulary alone")
-
-
-# ---- words ----
-
-def _starts(encoded: object, texts: tuple[str, ...]) -> list[bool] | None:
-    """For each token whether it begins a word, as a fast tokenizer says it; None where there's no such tokenizer.
-
-    Some tokenizers take a whole text for one word, so a space begins another one in any case.
-    """
-    if not getattr(encoded, "is_fast", False):
-        return None
-    words, parts, spans = encoded.word_ids(0), encoded.sequence_ids(0), encoded.encodings[0].offsets
-    starts = [True]
-    for i, j in pairwise(range(len(words))):
-        same = words[j] is not None and (parts[i], words[i]) == (parts[j], words[j])
-        if same:
-            text, (begin, end), (next_begin, next_end) = texts[parts[j] or 0], spans[i], spans[j]
-            before, after = text[begin:end], text[next_begin:next_end]
-            same = not (any(letter.isspace() for letter in text[end:next_begin]) or after[:1].isspace()
-                        or (before[-1:].isspace() and before != " "))  # one space alone is the mark that a word begins
-        starts.append(not same)
-    return starts[:len(words)]
-
-
-def _starts_by_spelling(tokenizer: object, ids: Tensor, target: bool = False) -> list[bool]:
-    """The same for any tokenizer: a token begins a word if a space comes before it in the text that the tokens make."""
-    special, starts, run, before, last = set(getattr(tokenizer, "all_special_tokens", ())), [], [], "", ""
-    for piece in _pieces(tokenizer, ids, target):
-        if piece in special:
-            starts.append(True)
-            run, before, last = [], "", ""
-            continue
-        text = tokenizer.convert_tokens_to_string([*run, piece])
-        added = text[len(before):]
-        starts.append(not run or added[:1].isspace() or (last[-1:].isspace() and last != " "))
-        run, before, last = [*run, piece], text, added
-    return starts
-
-
-def _starts_of_written(tokenizer: object, ids: Tensor) -> list[bool]:
-    """The same for ids that a model wrote: their text is read again where that gives the same ids."""
-    special = set(getattr(tokenizer, "all_special_ids", ()))
-    plain = [i for i in ids.tolist() if i not in special]
-    text = tokenizer.decode(plain, clean_up_tokenization_spaces=False)
-    again = tokenizer(text_target=text, add_special_tokens=False)
-    found = _starts(again, (text,)) if list(again["input_ids"]) == plain else None
-    if not plain or found is None:
-        return _starts_by_spelling(tokenizer, ids, target=True)
-    found, before, starts = iter(found), True, []
-    for i in ids.tolist():
-        starts.append(True if i in special else next(found) or before)
-        before = i in special
-    return starts
-
-
-def _speller(tokenizer: object, ids: Tensor, target: bool = False) -> Callable[[int, int], str]:
-    """spell(start, end): the text of these tokens, which make up one word."""
-    pieces = _pieces(tokenizer, ids, target)
-
-    def spell(start: int, end: int) -> str:
-        some = pieces[start:end]
-        if some[0] in getattr(tokenizer, "all_special_tokens", ()):
-            return some[0]
-        text = tokenizer.convert_tokens_to_string(some)
-        spread = any(letter.isspace() for letter in text.strip()) or not text  # as a tokenizer without a decoder does
-        return joined(some) if spread else bare(text)
-
-    return spell
-
-
 # ---- what the decoder reads ----
 
 def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dict, labels: Labels, target: object,
@@ -346,7 +228,7 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
     """The ids that the decoder reads, its start token first: (1, target_len), and their labels."""
     tokenizer, name, starts, separate = tokenizers[1], type(model).__name__, None, _two_vocabularies(model)
     if separate:
-        _check_vocabulary(tokenizers[0], inputs["input_ids"][0], "source")
+        check_vocabulary(tokenizers[0], inputs["input_ids"][0], "source")
     if _classifies(model) or name.endswith("ForQuestionAnswering"):
         if target is not None:
             raise ValueError(f"{name} answers from one text, which its decoder reads, too: leave target= out")
@@ -362,16 +244,16 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
         if not ids.shape[-1]:
             raise ValueError(f"the target {one_line(target, 40)!r} has no tokens; give one with at least one word")
         ids = _shifted(model, ids)
-        starts = by_word and _starts(encoded, (target,))
+        starts = by_word and starts_of(encoded, (target,))
         starts = starts and [True, *starts[:-1]]
     _check_ids(lambda: model.get_decoder().get_input_embeddings(), ids, f"the decoder of {name}")
     tokens = token_texts(tokenizer, ids[0], target=True)
     if separate:
-        _check_vocabulary(tokenizer, ids[0], "target")
+        check_vocabulary(tokenizer, ids[0], "target")
     words = None
     if by_word:
-        starts = starts or _starts_of_written(tokenizer, ids[0])
-        words = words_at(starts, _speller(tokenizer, ids[0], target=True))
+        starts = starts or starts_of_written(tokenizer, ids[0])
+        words = words_at(starts, speller(tokenizer, ids[0], target=True))
     return ids, Labels(tokens, words)
 
 
@@ -483,9 +365,9 @@ def _weights(model: object, result: object, field: str, numbers: dict[int, int],
         shape = tuple(getattr(layer, "shape", ()))
         if layer is not None and shape[:1] + shape[2:] != (1, queries, keys):
             told = f"of shape {shape}" if shape else f"that are of type {type(layer).__name__}"
-            raise ValueError(f"{name} returned {field} {told}; expected (1, heads, {queries}, {keys}), a weight for each query "
-                             "and key of this text. Its attention is of a special kind (windows, blocks, pooled or recurrent "
-                             "states), which a view of tokens can't show")
+            raise ValueError(f"{name} returned {field} {told}; expected (1, heads, {queries}, {keys}), a weight for each "
+                             "query and key of this text. Its attention is of a special kind (windows, blocks, pooled or "
+                             "recurrent states), which a view of tokens can't show")
         if layer is not None and float(layer.min()) < 0:
             raise ValueError(f"{name} returned {field} as low as {float(layer.min()):.4g}; weights are never negative, so "
                              "these are something else, such as scores before the softmax, which a view can't show")

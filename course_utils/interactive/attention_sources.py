@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course_utils.interactive.attention_data import Side, make_kind, make_pooling
-from course_utils.interactive.attention_words import Labels, bare, by_words, joined, pooled_by_words, words_at, words_by_marks
+from course_utils.interactive.attention_words import (
+    Labels,
+    bare,
+    by_words,
+    joined,
+    pooled_by_words,
+    words_at,
+    words_by_marks,
+)
 
 
 def from_tensors(tokens: object, attentions: object, key_tokens: object, attention_mask: object, pooling: object,

@@ -79,9 +79,11 @@ def _text_of_row(row: Row, vmax: float, wide: float) -> tuple[str, float]:
         frame = ' stroke-width="3"' if row.one_text and key == row.query else ""
         edge = "#000" if frame else LINE
         ink = ink_on(colour)
-        parts.append(f'<g text-anchor="middle" fill="{ink}"><rect x="{x:.0f}" y="{y}" width="{size:.0f}" height="{CHIP}" rx="3" '
-                     f'fill="{colour}" stroke="{edge}"{frame}/><text x="{x + size / 2:.0f}" y="{y + 15}">{html.escape(label)}'
-                     f'</text><text x="{x + size / 2:.0f}" y="{y + 30}" font-size="{SMALL}">{number(weight, 2)}</text></g>')
+        middle = f"{x + size / 2:.0f}"
+        parts.append(f'<g text-anchor="middle" fill="{ink}"><rect x="{x:.0f}" y="{y}" width="{size:.0f}" height="{CHIP}" '
+                     f'rx="3" fill="{colour}" stroke="{edge}"{frame}/>'
+                     f'<text x="{middle}" y="{y + 15}">{html.escape(label)}</text>'
+                     f'<text x="{middle}" y="{y + 30}" font-size="{SMALL}">{number(weight, 2)}</text></g>')
         x += size + 4
     return "".join(parts), y + CHIP + 8.0
 

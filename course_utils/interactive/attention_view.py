@@ -79,10 +79,20 @@ def attention_view(*what, compare=None, names=None, title: str | None = None, ta
     """Show attention as a piece of HTML to touch: a token's row over the text, every head's map, pooling.
 
         attention_view(model, text)                   a ReviewClassifier: all layers and heads, pooling, predicted label
-        attention_view(model, tokenizer, text)        any encoder, decoder or encoder-decoder of Hugging Face
+        attention_view(model, tokenizer, text)        any encoder, decoder or encoder-decoder of Hugging Face that returns
+                                                      its attention weights (load it with attn_implementation="eager")
+        attention_view(model, tokenizer, (first, second))        two texts that such a model reads at once
         attention_view(tokens, attentions)            plain weights: (layers, heads, query, key), (heads, query, key),
                                                       (query, key), or a list with one (heads, query, key) for each layer
         attention_view(model, text, compare=other)    two views side by side on one scale
+
+    A model of Hugging Face gives its own answer: the label of a text with its probability; the probability of each class by
+    itself where the classes don't exclude each other; none if it doesn't classify a text. Its layers keep their numbers,
+    also where only some of them attend. Of two texts the view has a switch: everything, or only what the tokens of one text
+    give to those of the other. An encoder-decoder with two vocabularies needs two tokenizers: attention_view(model,
+    (source_tokenizer, target_tokenizer), text).
+
+    `view.save_svg(path, layer=…, head=…, token=…)` writes one head and one token as a picture.
 
     Args:
         compare: what the second view shows. Another text (for the same model), another model (for the same text), or any
@@ -90,7 +100,8 @@ def attention_view(*what, compare=None, names=None, title: str | None = None, ta
             nth 'the' for the nth 'the', or the token in the same position where texts of one length differ in words.
         names: names for the two views, such as ("trained", "untrained").
         title: a line above the view.
-        target: for an encoder-decoder, the text that its decoder reads; without one, the text that it writes by itself.
+        target: for an encoder-decoder, the text that its decoder reads; without one, the text that it writes by itself,
+            greedily (a classifier's decoder reads the text itself).
         key_tokens, attention_mask, pooling: for plain tensors. Labels of the keys where they aren't the queries; (key,) True
             for real tokens, the others are left out; (key,) the weights of attention pooling.
         layers: numbers of the layers to show, counted from 0; all by default.
@@ -101,12 +112,16 @@ def attention_view(*what, compare=None, names=None, title: str | None = None, ta
         max_tokens: longer texts begin with head, tail and a 'rest' column, which keeps each row's sum; the pages for the
             middle, and for all tokens, are a click away.
         check_rows: False for weights whose rows needn't sum to one.
+        by: 'token', or 'word' for one row and one column a word: the weights of a word's keys are added up, those of its
+            queries averaged, so that rows keep their sum. The tokenizer says which tokens make up a word; in plain tensors
+            their marks do: '##ing' continues a word, 'Ġthe', '▁the' and ' the' begin one.
 
     Weights are kept to three decimals (larger numbers than 1 to three digits). The page needs no network and no library.
 
     Raises:
         ValueError: for other arguments; labels of the wrong number, NaN, rows that don't sum to one, weights on padding;
-            a model that returns no attentions; views that can't be compared. The message says what to do.
+            a model that returns no attentions, a text longer than it reads, one tokenizer for two vocabularies, two texts
+            for a model that reads one; views that can't be compared. The message says what to do.
     """
     form = _form(what)
     given = {"target": target, "key_tokens": key_tokens, "attention_mask": attention_mask, "pooling": pooling}
@@ -285,7 +300,8 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
         row = None
         if side.pooling is not None and not which:
-            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", most, check_rows, 2e-2)
+            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", most, check_rows,
+                            2e-2)
             words.append(f"Pooling weights: {_largest(side.pooling, kind.keys)}. ")
         pooled.append(row)
         views.append(view)

@@ -150,7 +150,8 @@ def test_two_texts_have_a_switch_to_what_one_gives_the_other(shown):
     view = shown(model, tokenizer, texts, by="word")
     note = view.all(".panel > .caption")[0]
     assert len(view.all(".flow")) == 1 and not note.is_displayed()
-    for kind, tokens, others in ((kinds[1], texts[0].split(), texts[1].split()), (kinds[2], texts[1].split(), texts[0].split())):
+    one, two = (text.split() for text in texts)
+    for kind, tokens, others in ((kinds[1], one, two), (kinds[2], two, one)):
         view.choose(kind.name)
         assert [token.text.split("\n")[0] for token in view.tokens(0)] == tokens
         assert [token.text.split("\n")[0] for token in view.tokens(1)] == others

@@ -39,7 +39,8 @@ def logits(model, text=TEXT):
 
 
 @pytest.mark.parametrize(("name", "sizes"), [
-    ("Bert", SIZES), ("Roberta", SIZES), ("XLMRoberta", SIZES), ("Electra", SIZES), ("DebertaV2", SIZES), ("DistilBert", DISTIL),
+    ("Bert", SIZES), ("Roberta", SIZES), ("XLMRoberta", SIZES), ("Electra", SIZES), ("DebertaV2", SIZES),
+    ("DistilBert", DISTIL),
     ("T5", T5), ("Bart", BART), ("GPT2", dict(vocab_size=WORDS, n_embd=16, n_layer=2, n_head=2, pad_token_id=0)),
 ])
 def test_classes_that_dont_exclude_each_other_have_a_sigmoid_each(name, sizes):
@@ -124,7 +125,8 @@ def test_layers_keep_their_numbers_where_only_some_attend(name):
 
 
 @pytest.mark.parametrize(("name", "more"), [
-    ("FalconH1", dict(mamba_d_ssm=64, **MAMBA)), ("Llama", {}), ("Gemma2", {"head_dim": 8}), ("Albert", {"embedding_size": 32}),
+    ("FalconH1", dict(mamba_d_ssm=64, **MAMBA)), ("Llama", {}), ("Gemma2", {"head_dim": 8}),
+    ("Albert", {"embedding_size": 32}),
 ])
 def test_layers_that_all_attend_are_counted_from_zero(name, more):
     kind = "ForMaskedLM" if name == "Albert" else "ForCausalLM"  # all of Albert's layers are one
@@ -194,7 +196,7 @@ def test_a_text_may_be_as_long_as_the_model_reads(name, padding):
         longest = 32 - (1 if name == "MPNet" else padding) - 1  # MPNet counts from 2 on, whatever its padding
     text = " ".join(["dull"] * (longest - 2))
     assert len(attention_view(model, tokenizer, text).data["sides"][0]["kinds"][0]["queries"]) == longest
-    with pytest.raises(ValueError, match=f"the text has {longest + 1} tokens, and {name}Model reads at most {longest}: give"):
+    with pytest.raises(ValueError, match=f"has {longest + 1} tokens, and {name}Model reads at most {longest}: give"):
         attention_view(model, tokenizer, text + " dull")
 
 
@@ -202,7 +204,8 @@ SETTINGS = {
     "return_dict_in_generate": True, "output_attentions": True, "output_hidden_states": True, "output_scores": True,
     "output_logits": True, "num_return_sequences": 3, "num_beams": 4, "do_sample": True, "num_beam_groups": 2,
     "diversity_penalty": 0.5, "penalty_alpha": 0.6, "constraints": [1], "force_words_ids": [[5]], "dola_layers": "low",
-    "prompt_lookup_num_tokens": 3, "assistant_early_exit": 1, "is_assistant": True, "stop_strings": ["film"], "max_length": 1,
+    "prompt_lookup_num_tokens": 3, "assistant_early_exit": 1, "is_assistant": True, "stop_strings": ["film"],
+    "max_length": 1,
     "token_healing": True, "cache_implementation": "static", "min_length": 60, "min_new_tokens": 60, "max_time": 1e-9,
     "guidance_scale": 2.0, "watermarking_config": {"bias": 2.0}, "use_cache": False, "early_stopping": "never",
     "max_new_tokens": 1, "low_memory": True,
@@ -230,17 +233,18 @@ def test_settings_that_choose_the_words_still_do():
 def test_a_setting_that_cannot_be_used_is_named():
     model, tokenizer = small.bart()
     model.generation_config.sequence_bias = {(5,): "much"}
-    with pytest.raises(ValueError, match=r"generation_config\.sequence_bias=.*: set model\.generation_config\.sequence_bias = "
-                                         "None, or give target="):
+    with pytest.raises(ValueError, match=r"generation_config\.sequence_bias=.*: set model\.generation_config\.sequence_bias "
+                                         "= None, or give target="):
         attention_view(model, tokenizer, TEXT)
 
 
 SPECIAL = {  # what has no attention to show: its settings, and what is said about it
     "FNetForMaskedLM": (SIZES, "has no attention at all"),
-    "MambaForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, state_size=4), "has no attention at all"),
+    "MambaForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, state_size=4),
+                         "has no attention at all"),
     "YosoForMaskedLM": (SIZES, r"attentions of shape .*special kind"),
     "RwkvForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2), r"attentions of shape .*special kind"),
-    "LongformerForMaskedLM": (dict(SIZES, attention_window=8), r"attentions of shape \(1, 4, 7, \d+\); expected \(1, heads, 7, 7"),
+    "LongformerForMaskedLM": (dict(SIZES, attention_window=8), r"of shape \(1, 4, 7, \d+\); expected \(1, heads, 7, 7\)"),
     "BigBirdForMaskedLM": (SIZES, "special kind, which keeps no weights .*attention_type='original_full'"),
     "MraForMaskedLM": (SIZES, "special kind, which keeps no weights"),
     "SqueezeBertForMaskedLM": (dict(SIZES, embedding_size=32), "weights are never negative, so these are something else"),

@@ -29,7 +29,8 @@ def random_weights(*shape, seed=0):
 def maps(view, kind=0):
     """{layer: (heads, query, key)} as the page decodes them."""
     given = view.data["sides"][0]["kinds"][kind]
-    return {layer["number"]: decode(layer["weights"])[..., :len(given["keys"] or given["queries"])] for layer in given["layers"]}
+    keys = len(given["keys"] or given["queries"])
+    return {layer["number"]: decode(layer["weights"])[..., :keys] for layer in given["layers"]}
 
 
 def labels(view, kind=0):
@@ -78,7 +79,8 @@ def test_two_texts_in_an_encoder_decoder():
     _, tokenizer = small.bert_of_pairs()
     config = hf.T5Config(vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2, pad_token_id=0,
                          eos_token_id=3, decoder_start_token_id=0)
-    view = attention_view(small.random_model(hf.T5ForConditionalGeneration, config), tokenizer, (FIRST, SECOND), target=FIRST)
+    model = small.random_model(hf.T5ForConditionalGeneration, config)
+    view = attention_view(model, tokenizer, (FIRST, SECOND), target=FIRST)
     kinds = [kind["name"] for kind in view.data["sides"][0]["kinds"]]
     assert kinds == ["encoder", "encoder, first → second", "encoder, second → first", "decoder", "cross-attention"]
 
@@ -90,10 +92,10 @@ def test_comparing_with_another_pair(pairs):
 
 
 def test_two_texts_where_they_cannot_be(pairs):
-    classifier = ReviewClassifier(small_classifiers.make_model(vocab_size=4), WordTokenizer(["<pad>", "<unk>", "not", "dull"]))
+    classifier = ReviewClassifier(small_classifiers.make_model(vocab_size=4), WordTokenizer("<pad> <unk> not dull".split()))
     for call, message in [
-        (lambda: attention_view(*small.gpt2(), ("the film", "was dull")), "puts nothing between two texts, so GPT2LMHeadModel "
-                                                                           "can't know .*: join them in words"),
+        (lambda: attention_view(*small.gpt2(), ("the film", "was dull")), "puts nothing between two texts, so "
+                                                                          "GPT2LMHeadModel can't know .*: join them"),
         (lambda: attention_view(*small.bert(), ("the film", "was dull")), "puts nothing between two texts"),
         (lambda: attention_view(classifier, ("not dull", "dull")), "a ReviewClassifier reads one text"),
         (lambda: attention_view(*pairs, (FIRST, "")), "the second of the two texts has no tokens"),
@@ -101,7 +103,7 @@ def test_two_texts_where_they_cannot_be(pairs):
         (lambda: attention_view(*pairs, (FIRST, SECOND, FIRST)), "of type tuple; .* go in a tuple, "),
         (lambda: attention_view(*pairs, [FIRST, SECOND]), r"of type list; .* go in a tuple, \(first, second\)"),
         (lambda: attention_view(*pairs, (FIRST, 3)), "of type tuple; expected one text"),
-        (lambda: attention_view(*pairs, (FIRST * 9, SECOND)), "the two texts have together .* tokens, and .* at most 48: give"),
+        (lambda: attention_view(*pairs, (FIRST * 9, SECOND)), "the two texts have together .* and .* at most 48: give"),
         (lambda: attention_view(*pairs, (FIRST, SECOND), compare=FIRST), "different kinds of attention"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -1,0 +1,139 @@
+"""How a tokenizer of Hugging Face cuts texts: its tokens as people read them, and which of them make up a word.
+
+Does: label ids, say which token is from which of two texts and where words begin. Does not: run models (see
+`attention_hugging_face`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from torch import Tensor
+
+from course_utils.interactive.attention_words import bare, joined
+
+
+def texts_of_tokens(tokenizer: object, encoded: object, texts: tuple[str, ...]) -> list[int | None]:
+    """For each token the text that it's from, 0 or 1; None for a special token."""
+    if getattr(encoded, "is_fast", False):
+        return encoded.sequence_ids(0)
+    ids = encoded["input_ids"][0].tolist()
+    special = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
+    first, parts = len(tokenizer(texts[0], add_special_tokens=False)["input_ids"]), []
+    for one in special:
+        parts.append(None if one else int(len(parts) - parts.count(None) >= first))
+    return parts
+
+
+def token_texts(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
+    """The tokens as text: special tokens as they are, 'Ġ' and '▁' as the space they stand for, bytes as characters.
+
+    `target` for what a decoder reads, where one tokenizer has a vocabulary for each side. Raises ValueError for an id that
+    the tokenizer doesn't have.
+    """
+    tokens = pieces_of(tokenizer, ids, target)
+    special = set(getattr(tokenizer, "all_special_tokens", ()))
+    of_bytes = any(token.startswith(("Ġ", "Ċ")) for token in tokens if token not in special)
+    texts = []
+    for token in tokens:
+        if token not in special and of_bytes:
+            decoded = tokenizer.convert_tokens_to_string([token])
+            token = token if "�" in decoded else decoded  # part of a character: its bytes, as the tokenizer writes them
+        elif token not in special:
+            token = token.replace("▁", " ")
+        texts.append(token)
+    return texts
+
+
+def pieces_of(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
+    """The tokens as the tokenizer writes them."""
+    switched = target and getattr(tokenizer, "separate_vocabs", False)  # as Marian's tokenizer has
+    if switched:
+        tokenizer._switch_to_target_mode()
+    try:
+        pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
+    finally:
+        if switched:
+            tokenizer._switch_to_input_mode()
+    for i, piece in zip(ids.tolist(), pieces):
+        if piece is None:
+            raise ValueError(f"the tokenizer has no token with the id {i} that the model reads or writes: is it the one "
+                             "that belongs to this model? An encoder-decoder with two vocabularies needs two tokenizers: "
+                             "attention_view(model, (source_tokenizer, target_tokenizer), text)")
+    return [str(piece) for piece in pieces]
+
+
+def check_vocabulary(tokenizer: object, ids: Tensor, side: str) -> None:
+    """Refuse a tokenizer that turns the ids of one side into tokens of the other, as FSMT's does."""
+    pieces = pieces_of(tokenizer, ids, side == "target")
+    for i, piece, back in zip(ids.tolist(), pieces, tokenizer.convert_tokens_to_ids(pieces)):
+        if i != back and not getattr(tokenizer, "separate_vocabs", False):
+            raise ValueError(f"the {side}'s tokenizer turns the id {i} into {piece!r} and that into {back}: it has a "
+                             f"vocabulary for each direction. Give a tokenizer with the {side}'s vocabulary alone")
+
+
+def starts_of(encoded: object, texts: tuple[str, ...]) -> list[bool] | None:
+    """For each token whether it begins a word, as a fast tokenizer says it; None where there's no such tokenizer.
+
+    Some tokenizers take a whole text for one word, so a space begins another one in any case.
+    """
+    if not getattr(encoded, "is_fast", False):
+        return None
+    words, parts, spans = encoded.word_ids(0), encoded.sequence_ids(0), encoded.encodings[0].offsets
+    starts = [True]
+    for i, j in pairwise(range(len(words))):
+        same = words[j] is not None and (parts[i], words[i]) == (parts[j], words[j])
+        if same:
+            text, (begin, end), (next_begin, next_end) = texts[parts[j] or 0], spans[i], spans[j]
+            before, after = text[begin:end], text[next_begin:next_end]
+            same = not (any(letter.isspace() for letter in text[end:next_begin]) or after[:1].isspace()
+                        or (before[-1:].isspace() and before != " "))  # one space alone is the mark that a word begins
+        starts.append(not same)
+    return starts[:len(words)]
+
+
+def starts_by_spelling(tokenizer: object, ids: Tensor, target: bool = False) -> list[bool]:
+    """The same for any tokenizer: a token begins a word if a space comes before it in the text that the tokens make."""
+    special, starts, run, before, last = set(getattr(tokenizer, "all_special_tokens", ())), [], [], "", ""
+    for piece in pieces_of(tokenizer, ids, target):
+        if piece in special:
+            starts.append(True)
+            run, before, last = [], "", ""
+            continue
+        text = tokenizer.convert_tokens_to_string([*run, piece])
+        added = text[len(before):]
+        starts.append(not run or added[:1].isspace() or (last[-1:].isspace() and last != " "))
+        run, before, last = [*run, piece], text, added
+    return starts
+
+
+def starts_of_written(tokenizer: object, ids: Tensor) -> list[bool]:
+    """The same for ids that a model wrote: their text is read again where that gives the same ids."""
+    special = set(getattr(tokenizer, "all_special_ids", ()))
+    plain = [i for i in ids.tolist() if i not in special]
+    text = tokenizer.decode(plain, clean_up_tokenization_spaces=False)
+    again = tokenizer(text_target=text, add_special_tokens=False)
+    found = starts_of(again, (text,)) if list(again["input_ids"]) == plain else None
+    if not plain or found is None:
+        return starts_by_spelling(tokenizer, ids, target=True)
+    found, before, starts = iter(found), True, []
+    for i in ids.tolist():
+        starts.append(True if i in special else next(found) or before)
+        before = i in special
+    return starts
+
+
+def speller(tokenizer: object, ids: Tensor, target: bool = False) -> Callable[[int, int], str]:
+    """spell(start, end): the text of these tokens, which make up one word."""
+    pieces = pieces_of(tokenizer, ids, target)
+
+    def spell(start: int, end: int) -> str:
+        some = pieces[start:end]
+        if some[0] in getattr(tokenizer, "all_special_tokens", ()):
+            return some[0]
+        text = tokenizer.convert_tokens_to_string(some)
+        spread = any(letter.isspace() for letter in text.strip()) or not text  # as a tokenizer without a decoder does
+        return joined(some) if spread else bare(text)
+
+    return spell
