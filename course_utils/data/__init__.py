@@ -9,14 +9,18 @@ formats are read in `review_files`, IMDb and SST-2 in `hub`, which alone touches
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import unicodedata
+import warnings
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict
 
+from course_utils.data.folders import split_files
 from course_utils.data.hub import HUB_TIMEOUT, IMDB, SST2, DataNotAvailable, load_corpus
-from course_utils.data.review_files import LABEL_NAMES, SOURCES, load_files, split_files
+from course_utils.data.review_files import LABEL_NAMES, SOURCES, load_files
 from course_utils.data.translations import load_translations
 from course_utils.files.paths import DATA as DATA_FOLDER
 
@@ -60,9 +64,14 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
             left out, since its labels are secret (each is -1). From the same places as IMDb; the folder that COURSE_DATA
             names, or sst2/ in it, holds data/*.parquet.
         a path: a CSV, TSV, JSON Lines or Parquet file, which becomes train, or a folder of such files named
-            train, validation and test. Columns text and label, in any case; others are kept. Labels are 0 and
-            1, or names: neg and pos become negative and positive, and so do false and true, whether a file has them
-            as words or, as JSON and Parquet can, as values; others are kept and numbered as sorted.
+            train, validation and test, or of pieces (train-00000-of-00002.parquet), as a copy from the hub has them;
+            or a folder with a text in each file and a folder for each label, as IMDb's archive (aclImdb) has them; or
+            what `save_to_disk` of datasets wrote. Columns text and label, in any case; others are kept, unless their
+            values are of several types, which is warned of. Labels are 0 and 1, or names: neg and pos become negative
+            and positive, and so do false and true, whether a file has them as words or, as JSON and Parquet can, as
+            values; others are kept and numbered as sorted.
+            A string that is one of the names above always means the course's own data, with a warning where a file or
+            folder of your own has that name, too; that one is "./reviews", or Path("reviews").
     timeout: seconds to wait for the hub to answer, and for a transfer that has stalled.
 
     Raises FileNotFoundError for a path that is not there, ValueError for a file that cannot be used (it names
@@ -72,6 +81,7 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
     if not isinstance(source, (str, Path)):
         raise TypeError(f"got {type(source).__name__} as the source; expected {SOURCES} or "
                         "the path of a file or folder; for a list of texts use datasets.Dataset.from_dict")
+    _warn_of_a_namesake(source)
     if source == "imdb":
         return load_corpus(IMDB, ["train", "test"] + ["unsupervised"] * unsupervised, timeout)
     if source == "sst2":
@@ -81,7 +91,7 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
     if source in ("reviews", "sentences", "written", "written_more"):
         return load_files(split_files(find_folder(source)))
     if source in ("handwritten", "ordinary", "ordinary_second", "ordinary_third"):
-        return load_files({"test": find_folder() / f"{source}.jsonl"})
+        return load_files({"test": [find_folder() / f"{source}.jsonl"]})
     try:
         path = Path(source).expanduser() if str(source).strip() else None
         folder = path is not None and path.is_dir()
@@ -91,7 +101,19 @@ def load_reviews(source: str | Path = "reviews", *, unsupervised: bool = False,
     if path is None:
         raise FileNotFoundError(f"got {source!r} as the source; expected {SOURCES} or the "
                                 "path of a file or folder")
-    return load_files(split_files(path) if folder else {"train": path})
+    return load_files(split_files(path) if folder else {"train": [path]})
+
+
+def _warn_of_a_namesake(source: str | Path) -> None:
+    """Say so where a name of the course's data is also that of a file or folder here."""
+    known, here = re.findall(r"'(\w+)'", SOURCES), Path.cwd()
+    if not isinstance(source, str) or source not in known or not os.path.lexists(source):
+        return
+    named = os.environ.get("COURSE_DATA")
+    read = [DATA_FOLDER, *([Path(named).expanduser().resolve()] if named else [])]
+    if not {here, (here / source).resolve()} & set(read):
+        warnings.warn(f"{source!r} is the course's own data; {here / source} isn't read: for that write './{source}'",
+                      stacklevel=3)
 
 
 def normalised(text: str) -> str:

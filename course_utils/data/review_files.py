@@ -1,8 +1,9 @@
 """Files of reviews: CSV, TSV, JSON Lines or Parquet with a text and a label in every row.
 
-Does: read them, say which file and row cannot be used, number the labels. Does not: know the course's own files, or
-shuffle, clean or split anything. Whatever is wrong with a file is a ValueError; a file that isn't there is a
-FileNotFoundError.
+Also a folder with a text in each file (pos/*.txt, neg/*.txt), and one that `save_to_disk` of the library datasets wrote.
+Does: read them, say which file and row cannot be used, number the labels. Does not: know the course's own files, find the
+files of a folder (see `folders`), or shuffle, clean or split anything. Whatever is wrong with a file is a ValueError; a file
+that isn't there is a FileNotFoundError.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import math
 import os
 import re
 import unicodedata
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 
@@ -26,39 +29,28 @@ from datasets import ClassLabel, Dataset, DatasetDict
 
 from course_utils.files.text import MARK, decoded
 
-__all__ = ["LABEL_NAMES", "SOURCES", "dataset_of", "load_files", "read_parquet", "split_files"]
+__all__ = ["ENDINGS", "LABEL_NAMES", "SAVED", "SOURCES", "class_folders", "dataset_of", "load_files", "read_parquet"]
 
 LABEL_NAMES = ["negative", "positive"]
 SOURCES = ("'reviews', 'sentences', 'handwritten', 'ordinary', 'ordinary_second', 'ordinary_third', 'written', "
            "'written_more', 'imdb', 'sst2'")                                                                 # in messages
 
-_SPLITS = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation",
-           "dev": "validation", "test": "test"}
+SAVED = "state.json"                                    # in a folder that `save_to_disk` wrote
+UNLABELLED = "unsup"                                    # of IMDb's archive: reviews without a label
+_NEEDED = ("text", "label", "id", "pair", "kind", "evidence")                  # other columns may be of any type
+SEPARATOR_LINE = re.compile(r'"?sep=(\\t|[^\w\s"]|\t)"?[^\w\n\r]*(?:\r\n|\n|\r)', re.I)
 _COLUMN_TYPES = {"text": pa.string(), "pair": pa.string(), "evidence": pa.list_(pa.list_(pa.int64()))}
 
 
-def split_files(folder: Path) -> dict[str, Path]:
-    """The files of a folder by split, such as {"train": train.csv, "test": test.csv}; other files don't matter."""
-    files = {}
-    for path in sorted(folder.iterdir()):
-        split = _SPLITS.get(path.stem.lower()) if path.suffix.lower() in _READERS else None
-        if split in files:
-            raise ValueError(f"{folder}: got both {files[split].name} and {path.name}; expected one file for "
-                             f"{split}; move one of them away")
-        if split:
-            files[split] = path
-    if not files:
-        raise FileNotFoundError(f"{folder}: got {sorted(path.name for path in folder.iterdir())[:8]}; "
-                                "expected train, validation or test with the ending "
-                                f"{', '.join(_READERS)}; add one")
-    return {split: files[split] for split in ("train", "validation", "test") if split in files}
+def load_files(files: dict[str, list[Path]]) -> DatasetDict:
+    """One split for each list of files, with the same label names in all of them."""
+    columns = {split: _read_columns(paths) for split, paths in files.items()}
+    names = _number_labels(list(columns.values()), " and ".join(_called(paths) for paths in files.values()))
+    return DatasetDict({split: _dataset(columns[split], names, _called(files[split])) for split in files})
 
 
-def load_files(files: dict[str, Path]) -> DatasetDict:
-    """One split for each file, with the same label names in all of them."""
-    columns = {split: _read_columns(path) for split, path in files.items()}
-    names = _number_labels(list(columns.values()), " and ".join(map(str, files.values())))
-    return DatasetDict({split: _dataset(columns[split], names, files[split]) for split in files})
+def _called(paths: list[Path]) -> str:
+    return str(paths[0]) if len(paths) == 1 else f"{paths[0]} and the other pieces"
 
 
 def dataset_of(table: pa.Table, label_names: list[str]) -> Dataset:
@@ -68,7 +60,7 @@ def dataset_of(table: pa.Table, label_names: list[str]) -> Dataset:
     return Dataset(datasets.table.InMemoryTable(table), info=datasets.DatasetInfo(features=features))
 
 
-def _dataset(columns: dict[str, list], label_names: list[str], path: Path) -> Dataset:
+def _dataset(columns: dict[str, list], label_names: list[str], source: str) -> Dataset:
     arrays = {}
     for name, values in columns.items():
         as_text = all(isinstance(value, str) for value in values)  # as every column of a CSV file
@@ -78,15 +70,41 @@ def _dataset(columns: dict[str, list], label_names: list[str], path: Path) -> Da
                 array = array.cast(pa.string())
             datasets.Features.from_arrow_schema(pa.schema([(name, array.type)]))
         except (ValueError, TypeError, OverflowError, pa.ArrowException) as error:
-            raise ValueError(f"{path}: the column {name!r} cannot be stored ({error}); expected values of "
-                             "one type; write them in one way or remove the column") from None
+            if name in _NEEDED:
+                raise ValueError(f"{source}: the column {name!r} cannot be stored ({error}); expected values of "
+                                 "one type; write them in one way or remove the column") from None
+            _leave_out(name, source, error)
+            continue
         arrays[name] = array
     return dataset_of(pa.table(arrays), label_names)
 
 
-def _read_columns(path: Path) -> dict[str, list]:
-    """Columns by name, each row with a text and a label; the labels are as the file has them."""
-    kinds = ", ".join(_READERS)
+def _leave_out(column: str, source, error: Exception) -> None:
+    warnings.warn(f"{source}: the column {column!r} is left out, since its values are of several types, or of one that "
+                  f"can't be stored ({str(error)[:80]}); text and label are read", stacklevel=5)
+
+
+def _read_columns(paths: list[Path]) -> dict[str, list]:
+    """Columns by name, each row with a text and a label; the labels are as the files have them."""
+    records = []
+    for path in paths:
+        before = len(records)
+        records += (_checked(record, path, where) for where, record in _reader(path)(path))
+        if len(records) == before and len(paths) == 1:
+            raise ValueError(f"{path} holds no reviews; expected one row or more; check that it was saved")
+    if not records:
+        raise ValueError(f"{_called(paths)} hold no reviews; expected one row or more; check that they were saved")
+    return {name: [record.get(name) for record in records] for name in dict.fromkeys(chain(*records))}
+
+
+def _reader(path: Path) -> Callable[[Path], Iterator[tuple[str, dict]]]:
+    """What reads the file. Raises ValueError or FileNotFoundError for what can't be one."""
+    kinds = ", ".join(ENDINGS)
+    if path.suffix.lower() not in ENDINGS and os.path.isdir(path):
+        if (path / SAVED).is_file():
+            return _read_saved
+        if class_folders(path):
+            return _read_texts
     if not os.path.isfile(path):  # unlike Path.is_file, it takes any name and doesn't raise
         if os.path.lexists(path):
             if not os.path.exists(path):
@@ -99,29 +117,51 @@ def _read_columns(path: Path) -> dict[str, list]:
                                     "the path of your copy")
         raise FileNotFoundError(f"there is no file {str(path)!r}; expected {SOURCES} "
                                 f"or a path to a file ({kinds}); relative paths start at {Path.cwd()}")
-    if path.suffix.lower() not in _READERS:
+    if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"{path}: got the extension {path.suffix!r}; expected {kinds}; save it as one")
-    records = []
-    for where, record in _READERS[path.suffix.lower()](path):
-        names = [name for wanted in ("text", "label") for name in record if name.strip().lower() == wanted]
-        if [name.strip().lower() for name in names] != ["text", "label"]:
-            raise ValueError(f"{path}: {where} has the columns {', '.join(map(repr, record))}; expected text "
-                             "and label, each once, and possibly others; rename the columns")
-        text, label = (record.pop(name) for name in names)
-        for name, value, types in (("text", text, str), ("label", label, (str, int, float))):
-            if value is None or value != value or not str(value).strip():  # NaN is not equal to itself
-                raise ValueError(f"{path}: {where} has no {name}; expected a text and a label in every row; "
-                                 "fill it in or delete the row")
-            if not isinstance(value, types):
-                raise ValueError(f"{path}: {where} has the {name} {_short(value)}; expected a string"
-                                 f"{'' if name == 'text' else ' or a number'}; change it to one")
-            if not _can_be_written(str(value)):
-                raise ValueError(f"{path}: {where} has the {name} {_short(value)} with half a character (a surrogate such "
-                                 "as \\ud83d), which no UTF-8 file can hold; expected whole characters; write it again")
-        records.append({"text": text, "label": label} | record)
-    if not records:
-        raise ValueError(f"{path} holds no reviews; expected one row or more; check that it was saved")
-    return {name: [record.get(name) for record in records] for name in dict.fromkeys(chain(*records))}
+    return _READERS[path.suffix.lower()]
+
+
+def _checked(record: dict, path: Path, where: str) -> dict:
+    """The record with `text` and `label` first, under these names. Raises ValueError for one that can't be used."""
+    names = [name for wanted in ("text", "label") for name in record if _plain(name) == wanted]
+    if [_plain(name) for name in names] != ["text", "label"]:
+        raise ValueError(f"{path}: {where} has the columns {', '.join(map(repr, record))}; expected text "
+                         f"and label, each once, and possibly others; rename the columns{_separator_hint(record)}")
+    text, label = values = [record.pop(name) for name in names]
+    columns = {"text", "label", *map(_plain, record)}
+    row = {_plain(value) for value in (*values, *record.values())}
+    if set(map(_plain, values)) == {"text", "label"} or all(map(_plain, values)) and row <= columns:
+        raise ValueError(f"{path}: {where} is a header again ({', '.join(map(repr, values))}), as in files that were "
+                         "joined; expected one header, in the first line; delete this one")
+    if isinstance(label, Decimal):                      # of Parquet files by DuckDB or Spark
+        label = float(label)
+    for name, value, types in (("text", text, str), ("label", label, (str, int, float))):
+        if value is None or value != value or not str(value).strip():  # NaN is not equal to itself
+            raise ValueError(f"{path}: {where} has no {name}; expected a text and a label in every row; "
+                             "fill it in or delete the row")
+        if not isinstance(value, types):
+            raise ValueError(f"{path}: {where} has the {name} {_short(value)}; expected a string"
+                             f"{'' if name == 'text' else ' or a number'}; change it to one")
+        if not _can_be_written(str(value)):
+            raise ValueError(f"{path}: {where} has the {name} {_short(value)} with half a character (a surrogate such "
+                             "as \\ud83d), which no UTF-8 file can hold; expected whole characters; write it again")
+    return {"text": text, "label": label} | record
+
+
+def _plain(value) -> str:
+    """A column's name in any case, with spaces or a byte-order mark around it; '' for a value that isn't a string."""
+    return value.replace(MARK, "").strip().lower() if isinstance(value, str) else ""
+
+
+def _separator_hint(record: dict) -> str:
+    """What to do about a file whose header is a single column, since another separator is between the names."""
+    separators = {mark for mark in ";\t|" if any(mark in str(name) for name in record)}
+    if len(record) > 2 or not separators:
+        return ""
+    shown = repr(separators.pop())
+    return (f", or, if {shown} separates them, put a line sep={shown[1:-1]} in front of all others, or save the file with "
+            "commas")
 
 
 def _can_be_written(text: str) -> bool:
@@ -151,6 +191,8 @@ def _refuse_doubles(names: list[str], path: Path, where: str) -> None:
 def _number_labels(tables: list[dict[str, list]], source: str) -> list[str]:
     """Replaces the labels by class numbers, in place, with the same numbers in all splits; returns the class names."""
     def read(label):
+        if isinstance(label, str) and "_" in label:
+            return label.strip()                        # float() would make 1 of '0_1'
         try:
             return float(label)
         except OverflowError:  # a whole number with hundreds of digits
@@ -209,23 +251,28 @@ def _unreadable(path: Path, error: OSError) -> ValueError:
 
 def _read_csv(path: Path) -> Iterator[tuple[str, dict]]:
     csv.field_size_limit(2**31 - 1)  # the default refuses a review of more than 131,072 characters
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    lines = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=separator, strict=True)
+    content, separator = _read_text(path), "\t" if path.suffix.lower() == ".tsv" else ","
+    named = SEPARATOR_LINE.match(content)               # with which Excel is told of another separator
+    if named:
+        content, separator = content[named.end() :], {"\\t": "\t"}.get(named[1], named[1])
+    lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     row, header = 0, None
     try:
         for fields in filter(None, lines):
+            line = lines.line_num + (named is not None)
             if header is None:
                 header = fields
                 _refuse_doubles(header, path, "the header")
                 continue
             row += 1
-            where = f"row {row} (to line {lines.line_num})"
+            where = f"row {row} (to line {line})"
             if len(fields) > len(header):
                 raise ValueError(f"{path}: {where} has {len(fields)} fields and the header {len(header)}; "
                                  f"expected the same; put a text with {separator!r} in it in double quotes")
             yield where, dict.fromkeys(header) | dict(zip(header, fields))
     except csv.Error as error:
-        raise ValueError(f"{path}: row {row + 1} (to line {lines.line_num}) is broken: {error}; expected "
+        line = lines.line_num + (named is not None)
+        raise ValueError(f"{path}: row {row + 1} (to line {line}) is broken: {error}; expected "
                          'quoted fields to be closed, and quotation marks inside them doubled (""); fix this row') from None
 
 
@@ -260,15 +307,61 @@ def _read_json(path: Path) -> Iterator[tuple[str, dict]]:
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[str, dict]]:
-    table = read_parquet(path)
+    yield from _rows(read_parquet(path), path)
+
+
+def _rows(table: pa.Table, path: Path) -> Iterator[tuple[str, dict]]:
+    """The rows of a table; a column that can't be read doesn't matter, unless it is needed."""
     _refuse_doubles(table.column_names, path, "the file")
+    columns, names = {}, _class_names(table.schema)
+    for column in table.column_names:
+        try:
+            values = table[column].to_pylist()
+        except (ValueError, OverflowError, TypeError, ArithmeticError, ImportError, pa.ArrowException) as error:
+            if _plain(column) in _NEEDED:               # such as text that isn't UTF-8
+                raise ValueError(f"{path}: got values that cannot be read ({str(error)[:80]}); expected text in UTF-8 and "
+                                 "labels; write the file again") from None
+            _leave_out(column, path, error)
+            continue
+        if _plain(column) == "label" and names:
+            values = [names[value] if value is not None and 0 <= value < len(names) else value for value in values]
+        columns[column] = values
+    for number in range(table.num_rows):
+        yield f"row {number + 1}", {name: values[number] for name, values in columns.items()}
+
+
+def _class_names(schema: pa.Schema) -> list[str]:
+    """The names behind the numbers in the column label, where the library datasets wrote the table; else an empty list."""
     try:
-        records = table.to_pylist()
-    except (ValueError, OverflowError, TypeError, pa.ArrowException) as error:  # such as text that isn't UTF-8
-        raise ValueError(f"{path}: got values that cannot be read ({str(error)[:80]}); expected text in UTF-8 and "
-                         "labels; write the file again") from None
-    for number, record in enumerate(records, 1):
-        yield f"row {number}", record
+        features = datasets.Features.from_arrow_schema(schema)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []
+    labels = (kind for name, kind in features.items() if _plain(name) == "label" and isinstance(kind, ClassLabel))
+    return next(labels, ClassLabel(names=[])).names
+
+
+def _read_saved(path: Path) -> Iterator[tuple[str, dict]]:
+    """A folder that `Dataset.save_to_disk` wrote."""
+    try:
+        saved = datasets.load_from_disk(str(path))
+        table = saved.with_format("arrow")[:].cast(saved.features.arrow_schema)
+    except Exception as error:                          # whatever that library raises for a folder that is damaged
+        raise ValueError(f"{path}: it has a {SAVED}, and cannot be read as a data set ({type(error).__name__}: "
+                         f"{str(error)[:80]}); expected what save_to_disk wrote; save it again") from None
+    yield from _rows(table, path)
+
+
+def class_folders(folder: Path) -> list[Path]:
+    """The folders of a folder that have texts in them (*.txt), each named after a label; not aclImdb's without labels."""
+    return [sub for sub in sorted(folder.iterdir())
+            if sub.is_dir() and sub.name != UNLABELLED and next(sub.glob("*.txt"), None)]
+
+
+def _read_texts(path: Path) -> Iterator[tuple[str, dict]]:
+    """A text in each file, with the name of its folder as the label."""
+    for folder in class_folders(path):
+        for file in sorted(folder.glob("*.txt")):
+            yield f"{folder.name}/{file.name}", {"text": _read_text(file), "label": folder.name}
 
 
 def read_parquet(path: Path) -> pa.Table:
@@ -284,3 +377,4 @@ def read_parquet(path: Path) -> pa.Table:
 
 _READERS = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_json, ".ndjson": _read_json,
             ".json": _read_json, ".parquet": _read_parquet}
+ENDINGS = tuple(_READERS)

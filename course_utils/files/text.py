@@ -56,7 +56,7 @@ def standard_input() -> str:
         try:
             text = content.decode(own)
         except UnicodeDecodeError as error:
-            raise ValueError(f"standard input is neither in UTF-8 nor in this terminal's encoding ({error}); {mend}") from None
+            raise ValueError(f"standard input is in neither UTF-8 nor this terminal's encoding ({error}); {mend}") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(f"standard input: got a zero byte in line {line}, as in UTF-16, or in a file that isn't text; "

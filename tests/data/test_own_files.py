@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,6 +53,60 @@ def test_every_format_gives_the_same_texts(tmp_path, name, line_end, mark):
         assert reviews["train"].features["label"].names == NAMES
 
 
+@pytest.mark.parametrize("first, rest", [
+    ("sep=;\n", "text;label\n"), ('"sep=;"\r\n', "text;label\r\n"), ("\ufeffsep=;\r\n", "text;label\r\n"),
+    ("SEP=|\n", "text|label\n"), ("sep=\t\n", "text\tlabel\n"), ("sep=\\t\n", "text\tlabel\n"),
+    ("sep=,\n", "text,label\n"), ("sep=;;;\n", "text;label\n"),
+])
+def test_a_first_line_can_name_the_separator(tmp_path, first, rest):
+    mark = next(mark for mark in ";|\t," if mark in rest)
+    path = tmp_path / "a.csv"
+    path.write_bytes(f'{first}{rest}"good{mark} so to say"{mark}1\nbad{mark}0\n'.encode())
+    assert load_reviews(path)["train"][:] == {"text": [f"good{mark} so to say", "bad"], "label": [1, 0]}
+    path.write_bytes(f"{first}{rest}good{mark}1\nbad{mark} \n".encode())
+    with pytest.raises(ValueError, match=r"row 2 \(to line 4\) has no label"):
+        load_reviews(path)
+
+
+@pytest.mark.parametrize("labels, numbers", [(["1", "0", "1"], [1, 0, 1]), (["1.00", "0.00", "1.00"], [1, 0, 1])])
+def test_decimal_labels_of_parquet_are_numbers(tmp_path, labels, numbers):
+    labels = [Decimal(label) for label in labels]
+    train = load_reviews(write_any(tmp_path / "a.parquet", ["t"] * 3, labels))["train"]
+    assert list(train["label"]) == numbers and train.features["label"].names == NAMES
+    with pytest.raises(ValueError, match="got the labels 0.5, 1; expected 0 .negative. and 1"):
+        load_reviews(write_any(tmp_path / "a.parquet", ["t"] * 2, [Decimal("0.5"), Decimal("1.0")]))
+
+
+ODD = {
+    "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
+    "list of maps": pa.array([[[("a", 1)]], []], pa.list_(pa.map_(pa.string(), pa.int64()))),
+    "struct": pa.array([{"a": 1}, {"a": None}]),
+    "bytes": pa.array([b"\xff", b"\x00"]),
+    "not UTF-8": pa.array([b"\xff", b"a"]).view(pa.string()),
+    "decimal": pa.array([Decimal("1.5"), None]),
+    "date": pa.array([0, 1], pa.date32()),
+    "a far date": pa.array([2**31 - 1, 1], pa.date32()),
+    "nanoseconds": pa.array([1, 2], pa.timestamp("ns", tz="Europe/Paris")),
+    "a long list": pa.array([[[1]], []], pa.large_list(pa.list_(pa.int8(), 1))),
+    "nothing": pa.nulls(2),
+    "categories": pa.array(["a", "b"]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+@pytest.mark.filterwarnings("ignore:.*is left out")
+def test_a_column_that_nobody_asked_for_may_be_of_any_type(tmp_path, odd):
+    pq.write_table(pa.table({"odd": odd, "text": ["good", "bad"], "label": [1, 0]}), tmp_path / "a.parquet")
+    train = load_reviews(tmp_path / "a.parquet")["train"]
+    assert train["text"][:] == ["good", "bad"] and train["label"][:] == [1, 0]
+
+
+def test_a_column_that_is_left_out_is_said(tmp_path):
+    write_lines(tmp_path / "a.jsonl", [{"text": "a", "label": 1, "x": 1}, {"text": "b", "label": 0, "x": "y"}])
+    with pytest.warns(UserWarning, match="a.jsonl: the column 'x' is left out, since its values are of several types"):
+        assert list(load_reviews(tmp_path / "a.jsonl")["train"].features) == ["text", "label"]
+
+
 VISIBLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)
 
 
@@ -89,6 +144,7 @@ def test_other_columns_are_kept_and_relative_paths_work(tmp_path, monkeypatch):
     (["true", "false", "mixed"], ["false", "mixed", "true"], [2, 0, 1]),
     (["spam", "Ham", "spam"], ["Ham", "spam"], [1, 0, 1]),
     (["positive", "neutral", "negative"], ["negative", "neutral", "positive"], [2, 1, 0]),
+    (["0_0", "0_1", "0_0"], ["0_0", "0_1"], [0, 1, 0]),                # names, though float() reads them as numbers
 ])
 def test_labels_are_numbers_or_names(tmp_path, labels, names, numbers):
     files = [write_lines(tmp_path / "a.jsonl", [{"text": "t", "label": label} for label in labels])]
@@ -140,7 +196,8 @@ BROKEN_FILES = {
                       "has the columns 'review', 'label'; expected text and label"),
     "no header": ("a.csv", b"good film,1\nbad film,0\n",
                   "has the columns 'good film', '1'; expected text and label"),
-    "semicolons": ("a.csv", b"text;label\ngood;1\n", "has the columns 'text;label'; expected"),
+    "semicolons": ("a.csv", b"text;label\ngood;1\n",
+                   "has the columns 'text;label'; expected .*put a line sep=; in front of all others, or save"),
     "a column twice": ("a.csv", b"text,Text,label\ngood,bad,1\n",
                        "'text', 'Text', 'label'; expected .* each once"),
     "a field too many": ("a.csv", b"text,label\ngood,1\nso, so,0\n",
@@ -164,12 +221,28 @@ BROKEN_FILES = {
     "text is a number": ("a.jsonl", b'{"text": 5, "label": 1}\n', "line 1 has the text 5; expected a string"),
     "label is a list": ("a.jsonl", b'{"text": "a", "label": [1]}\n', r"line 1 has the label \[1\]; expected"),
     "half a character": ("a.jsonl", rb'{"text": "a\ud83c", "label": 1}', "line 1 has the text .* with half a character"),
-    "mixed column": ("a.jsonl", b'{"text": "a", "label": 1, "x": 1}\n{"text": "b", "label": 1, "x": "y"}\n',
-                     "the column 'x' cannot be stored .*; expected values of one type"),
+    "mixed pair": ("a.jsonl", b'{"text": "a", "label": 1, "pair": 1}\n{"text": "b", "label": 1, "pair": "y"}\n',
+                     "the column 'pair' cannot be stored .*; expected values of one type"),
+    "joined": ("a.csv", b"text,label\ngood,spam\nbad,ham\ntext,label\nfine,spam\n",
+               r"row 3 \(to line 4\) is a header again \('text', 'label'\), as in files that were joined; .*delete this"),
+    "joined, numbers": ("a.csv", b"text,label\ngood,1\ntext,label\nfine,0\n", r"row 2 \(to line 3\) is a header again"),
+    "joined, other case": ("a.csv", b"text,label\ngood,spam\n Text ,LABEL\nfine,ham\n", r"row 2 \(to line 3\) is a header"),
+    "joined, with a mark": ("a.csv", "text,label\ngood,spam\n\ufefftext,label\nfine,ham\n".encode(), "is a header again"),
+    "joined, columns swapped": ("a.csv", b"text,label\ngood,spam\nlabel,text\nham,fine\n", "is a header again"),
+    "joined, an index": ("a.csv", b",text,label\n0,good,spam\n,text,label\n0,fine,ham\n", "line 3.* is a header again"),
+    "joined, three columns": ("a.tsv", b"id\ttext\tlabel\n7\tgood\tspam\ntext\tlabel\tid\nfine\tham\t8\n",
+                              "is a header again"),
+    "joined, then made JSON": ("a.jsonl", b'{"text": "a", "label": "x"}\n{"text": "text", "label": "label"}\n',
+                               "line 2 is a header again"),
+    "UTF-16 with a mark": ("a.csv", "text,label\ngood,1\n".encode("utf-16"), "got text in UTF-16 .*save the file again"),
+    "UTF-16 without a mark": ("a.csv", "text,label\ngood,1\n".encode("utf-16-le"), "got text in UTF-16 .*save the file"),
+    "bars": ("a.csv", b"text|label\ngood|1\n", "if '|' separates them, put a line sep=| in front"),
+    "tabs in a CSV file": ("a.csv", b"text\tlabel\ngood\t1\n", r"if '\\t' separates them, put a line sep=\\t in front"),
     "stars": ("a.csv", b"text,label\na,5\nb,1\nc,3\n", "got the labels 1, 3, 5; expected 0 .negative. and 1"),
     "minus one": ("a.csv", b"text,label\na,-1\nb,1\n", "got the labels -1, 1; expected 0"),
     "numbers and names": ("a.csv", b"text,label\na,0\nb,pos\n",
                           "got the labels 'pos', 0; expected .* names alone"),
+    "underscores and numbers": ("a.csv", b"text,label\na,1_0\nb,1\n", "got the labels '1_0', 1; expected"),
     "one name": ("a.csv", b"text,label\na,spam\nb,spam\n", "got one label, 'spam'; expected two or more"),
     "not parquet": ("a.parquet", b"version https://git-lfs.github.com/spec/v1",
                     "got 42 bytes that are not Parquet"),

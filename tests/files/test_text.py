@@ -71,7 +71,8 @@ def test_standard_input_without_bytes_is_read_too(monkeypatch):
 
 
 @pytest.mark.parametrize("encoding, printed", [
-    ("utf-8", "½ …–’é 映"), ("cp1252", "½ …–’é \\u6620"), ("cp437", "½ ...-'é \\u6620"), ("ascii", "\\xbd ...-'\\xe9 \\u6620"),
+    ("utf-8", "½ …–’é 映"), ("cp1252", "½ …–’é \\u6620"), ("cp437", "½ ...-'é \\u6620"),
+    ("ascii", "\\xbd ...-'\\xe9 \\u6620"),
 ])
 def test_what_a_console_lacks_is_printed_in_ascii(encoding, printed, monkeypatch):
     console = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
