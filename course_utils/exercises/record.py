@@ -64,7 +64,7 @@ def _read_file(path: Path) -> dict:
 def _marks_in(path: Path) -> dict:
     """The contents of the file. Raises ValueError if they aren't a record of progress, OSError if it can't be read."""
     try:
-        marks = json.loads(path.read_text(encoding="utf-8"))
+        marks = json.loads(path.read_text(encoding="utf-8-sig"))
     except RecursionError:
         raise ValueError("brackets without end") from None
     if not isinstance(marks, dict) or not all(isinstance(part, dict) for part in marks.values()):

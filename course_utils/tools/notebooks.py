@@ -10,7 +10,9 @@ outputs (the tests do), or touch learners' copies (see `copies`).
 """
 
 import argparse
+import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -22,11 +24,13 @@ from tqdm import tqdm
 
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, ROOT
+from course_utils.files.text import decoded
 from course_utils.tools.kernels import AsyncKernelOverFiles
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
     "12_ablations": "12_comparing_models",
 }
+CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(?= |\r?$)", re.M)
 SHORT = {"start": "START", "hour": "attention_in_an_hour"}  # what else somebody may type
 
 
@@ -62,6 +66,30 @@ def find(names: list[str]) -> list[Path]:
             sys.exit(f"there is no notebook {name!r}; there are {', '.join(path.stem for path in every)}")
         chosen.update([path for path in fitting if path.stem == start] or fitting)
     return [path for path in every if path in chosen]
+
+
+def notebook_json(content: bytes) -> dict:
+    """The JSON of a notebook file, with or without a byte-order mark. Raises ValueError that says what's wrong with it."""
+    if not content.strip():
+        raise ValueError("it is empty")
+    try:
+        text = decoded(content, "it")
+    except ValueError as error:
+        kind = re.search("UTF-(16|32)", str(error))
+        raise ValueError(f"it is text in {kind[0]}, not in UTF-8" if kind else "it is not text in UTF-8") from None
+    conflict = CONFLICT.search(text)
+    try:
+        notebook = json.loads(text)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        if conflict:
+            line = text.count("\n", 0, conflict.start()) + 1
+            raise ValueError(f"git has left a merge conflict in it (line {line} begins with {conflict[1]})") from None
+        raise ValueError(f"it is not JSON (line {error.lineno}); was it cut off while it was saved?") from None
+    if not isinstance(notebook, dict):
+        raise ValueError("it is JSON, but not a notebook")
+    return notebook
 
 
 def is_exercise(cell) -> bool:

@@ -325,3 +325,213 @@ def test_a_damaged_copy_under_an_old_name_is_kept(course, renamed, capsys):
 def test_every_old_name_is_free_and_leads_to_a_notebook_of_today():
     names = {path.stem for path in notebooks.everything()}
     assert not set(notebooks.RENAMED) & names and set(notebooks.RENAMED.values()) <= names
+
+
+# Every shape of copy: what was written is carried over, or a line says that it isn't, and why.
+
+STUB = "def half(x): ...\nexercise('1.1').check(half)"
+HALF = "def half(x): return x / 2"
+CHECK = "exercise('1.1').check(half)"
+
+
+def cell_of(content, name):
+    return next(each for each in content["cells"] if each["id"] == name)
+
+
+def edited(change):
+    """A change of the copy's JSON."""
+    def write(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+    return write
+
+
+def in_bytes(change):
+    return lambda path: path.write_bytes(change(path.read_bytes()))
+
+
+def of_kind(kind, source=None, name="first"):
+    def change(content):
+        cell = cell_of(content, name)
+        cell["cell_type"] = kind
+        cell.pop("outputs", None), cell.pop("execution_count", None)
+        if source is not None:
+            cell["source"] = source
+    return edited(change)
+
+
+def code(source, name, like=None):
+    return {"cell_type": "code", "id": name, "metadata": dict(like["metadata"]) if like else {}, "source": source,
+            "outputs": [], "execution_count": None}
+
+
+def split(first_keeps_the_id=True, metadata=True, between=(), first=HALF, second=CHECK, ids=True):
+    def change(content):
+        at = content["cells"].index(cell_of(content, "first"))
+        old = content["cells"][at]
+        names = ("first", "drawn") if first_keeps_the_id else ("drawn", "first")
+        parts = [code(source, name, old if metadata or name == "first" else None)
+                 for source, name in zip((first, second), names)]
+        content["cells"][at : at + 1] = [parts[0], *between, parts[1]]
+        if not ids:
+            as_colab_saves_it(content)
+    return edited(change)
+
+
+def also(source, name="other", like=None, at=None):
+    def change(content):
+        place = len(content["cells"]) if at is None else at
+        content["cells"].insert(place, code(source, name, cell_of(content, like) if like else None))
+    return edited(change)
+
+
+MARKDOWN = {"cell_type": "markdown", "id": "note", "metadata": {}, "source": "my note"}
+MARK = b"\xef\xbb\xbf"
+CODE_AGAIN = 'exercise("1.1"): its cell had become a raw cell, and is a code cell again'
+GONE = 'not carried over: exercise("1.9"): the new version doesn\'t ask for it'
+WHOLE, TWO_OF_TWO = f"{HALF}\n{CHECK}", "it has 2 of your 2 answers and predictions"
+MERGED = f'{WHOLE}\nexercise("1.2").check(int)'
+JOINED = f"{HALF}\n\n{CHECK}"
+SHAPES = {                                              # change, the source of the first exercise afterwards, words printed
+    "a mark": (in_bytes(lambda content: MARK + content), WHOLE, [TWO_OF_TWO]),
+    "CRLF": (in_bytes(lambda content: content.replace(b"\n", b"\r\n")), WHOLE, [TWO_OF_TWO]),
+    "a mark and CRLF": (in_bytes(lambda content: MARK + content.replace(b"\n", b"\r\n")), WHOLE, [TWO_OF_TWO]),
+    "one line": (edited(lambda content: None), WHOLE, [TWO_OF_TWO]),
+    "raw": (of_kind("raw"), WHOLE, [TWO_OF_TWO, CODE_AGAIN]),
+    "Markdown": (of_kind("markdown"), WHOLE, [TWO_OF_TWO, "had become a Markdown cell, and is a code cell again"]),
+    "raw, without its id": (lambda path: (of_kind("raw")(path), edited(as_drawn_ids)(path)), WHOLE, [TWO_OF_TWO, "a raw cell"]),
+    "raw, a prediction": (of_kind("raw", name="guess-a"), WHOLE, [TWO_OF_TWO, 'predict("01-a"): its cell had become a raw']),
+    "raw, nothing written": (of_kind("raw", "def half(x): ...\nexercise('1.1').check(half)"), "def half(x): ...\n" + CHECK,
+                             ["it has 1 of your 1 answers"]),
+    "Markdown, prose": (of_kind("markdown", "I don't know."), "def half(x): ...\n" + CHECK,
+                        ["it has 1 of your 2", 'not carried over: exercise("1.1"): its cell had become a Markdown cell, and '
+                         "holds no Python"]),
+    "split": (split(), JOINED, [TWO_OF_TWO, 'exercise("1.1"): put together from 2 cells']),
+    "split, id below": (split(first_keeps_the_id=False), JOINED, [TWO_OF_TWO, "put together from 2 cells"]),
+    "split, no metadata": (split(metadata=False), JOINED, [TWO_OF_TWO, "put together from 2 cells"]),
+    "split, id below, no metadata": (split(first_keeps_the_id=False, metadata=False), JOINED, [TWO_OF_TWO, "put together"]),
+    "split, a note between": (split(between=[MARKDOWN]), JOINED, [TWO_OF_TWO, "put together from 2"]),
+    "split, by Colab": (split(ids=False), JOINED, ["put together from 2 cells"]),
+    "split, nothing written": (split(first="def half(x): ..."), "def half(x): ...\n" + CHECK, ["it has 1 of your 1 answers"]),
+    "split, the check far below": (lambda path: (split(second="pass")(path), also(CHECK)(path)), f"{HALF}\n\npass",
+                                   ["it has 2 of your 3", "the cell with its check, far from the answer"]),
+    "a second answer": (also(WHOLE.replace("x / 2", "x * 0.5")), WHOLE, ["it has 2 of your 3", "a second cell for it"]),
+    "merged": (edited(lambda content: (cell_of(content, "first").update(source=MERGED),
+                                       content["cells"].remove(cell_of(content, "second")))),
+               MERGED, ["it has 2 of your 3", 'exercise("1.2"): it\'s in the cell of exercise("1.1")']),
+    "moved": (edited(lambda content: content["cells"].reverse()), WHOLE, [TWO_OF_TWO]),
+    "%%time": (edited(lambda content: cell_of(content, "first").update(source=f"%%time\n{WHOLE}")), f"%%time\n{WHOLE}",
+               [TWO_OF_TWO]),
+    "a syntax error": (edited(lambda content: cell_of(content, "first").update(source=f"def half(x) return\n{CHECK}")),
+                       f"def half(x) return\n{CHECK}", [TWO_OF_TWO]),
+    "spaces in the call": (lambda path: edited(lambda content: (
+        cell_of(content, "first").update(source=f"{HALF}\nexercise ( '1.1' ) . check ( half )", id="drawn")))(path),
+        f"{HALF}\nexercise ( '1.1' ) . check ( half )", [TWO_OF_TWO]),
+    "the check deleted": (edited(lambda content: cell_of(content, "first").update(source=HALF)), HALF, [TWO_OF_TWO]),
+    "everything deleted": (edited(lambda content: cell_of(content, "first").update(source="")), "", [TWO_OF_TWO]),
+    "a remark on a guess that is None": (edited(lambda content: cell_of(content, "guess-b").update(
+        source='# I would say 3\nother = predict("01-b", None)')), WHOLE, ["it has 3 of your 3"]),
+    "an exercise that is gone": (also("exercise('1.9').check(3)", like="first"), WHOLE, ["it has 2 of your 3", GONE]),
+    "own notes alone": (edited(lambda content: (cell_of(content, "first").update(source=STUB),
+                                                cell_of(content, "guess-a").update(source='guess = predict("01-a", None)'),
+                                                content["cells"].append(code("mine = 1", "mine")))),
+                        STUB, ["it has 0 of your 0", "everything else you wrote is in the old copy"]),
+    "a conflict that somebody made cells of": (edited(lambda content: cell_of(content, "first").update(
+        source=f"<<<<<<< HEAD\n{HALF}\n=======\npass\n>>>>>>> b\n{CHECK}")), None, [TWO_OF_TWO]),
+}
+
+
+@pytest.mark.parametrize(("change", "first", "words"), SHAPES.values(), ids=SHAPES.keys())
+def test_whatever_happened_to_a_copy_its_answers_are_carried_over_or_named(change, first, words, course, capsys):
+    mine = answered()
+    change(mine)
+    before = mine.read_bytes()
+    capsys.readouterr()
+    copies.update("01")
+    said = capsys.readouterr().out
+    for word in words:
+        assert word in said, said
+    assert (course / "kept-1-01_second.ipynb").read_bytes() == before
+    updated = nbformat.read(mine, as_version=4)
+    nbformat.validate(updated)
+    cells = {each.id: each for each in updated.cells}
+    assert cells["first"].cell_type == "code" and "0.25" in cells["guess-a"].source or "0 of your 0" in said
+    assert first is None or cells["first"].source == first
+    copies.update("01")
+    assert "newest version already" in capsys.readouterr().out
+
+
+def conflict(content):
+    lines = content.splitlines()
+    return b"\n".join([*lines[:5], b"<<<<<<< HEAD", lines[5], b"=======", lines[5], b">>>>>>> theirs", *lines[6:]])
+
+
+UNREADABLE = {                                          # change, what is said of it, what to do
+    "UTF-16": (lambda content: content.decode().encode("utf-16"), "it is text in UTF-16", "save it in UTF-8"),
+    "UTF-16, no mark": (lambda content: content.decode().encode("utf-16-le"), "it is text in UTF-16", "save it in UTF-8"),
+    "Latin-1": (lambda content: content.replace(b"01-a", b"01-\xe9"), "it is not text in UTF-8", "save it in UTF-8"),
+    "a conflict": (conflict, "git has left a merge conflict in it (line 6 begins with <<<<<<<)", "keep one side of each"),
+    "a conflict with CRLF": (lambda content: conflict(content).replace(b"\n", b"\r\n"), "git has left a merge conflict in it "
+                             "(line 6", "keep one"),
+    "half a conflict": (lambda content: content.replace(b'"nbformat"', b'\n=======\n"nbformat"'),
+                        "git has left a merge conflict in it (line ", "delete the lines"),
+    "cut off": (lambda content: content[: len(content) // 2], "it is not JSON (line", "in .ipynb_checkpoints beside it"),
+    "empty": (lambda content: b"", "it is empty", "in .ipynb_checkpoints beside it"),
+    "nothing but space": (lambda content: b"\n \n", "it is empty", "in .ipynb_checkpoints"),
+    "zeros": (lambda content: b"\0" * 500, "it is not JSON", "in .ipynb_checkpoints"),
+    "a list": (lambda content: b"[]", "it is JSON, but not a notebook", "in .ipynb_checkpoints"),
+    "an empty dict": (lambda content: b"{}", "it is JSON, but not a", "in .ipynb_checkpoints"),
+    "a cell without a source": (lambda content: NO_SOURCE % b"", "it is JSON, but not a", "in .ipynb_checkpoints"),
+    "brackets": (lambda content: b"[" * 100_000, "its JSON is nested too deeply", "in .ipynb_checkpoints"),
+}
+
+
+@pytest.mark.parametrize(("damage", "trouble", "mend"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_copy_that_cannot_be_read_is_named_and_carried_over_once_it_is_mended(damage, trouble, mend, course, capsys):
+    mine = answered()
+    whole = mine.read_bytes()
+    mine.write_bytes(damage(whole))
+    damaged = mine.read_bytes()
+    capsys.readouterr()
+    copies.copy()
+    said = capsys.readouterr().out
+    assert "01_second.ipynb cannot be read and is left alone; make fresh NB=01" in said and trouble in said and mend in said
+    kept = course / "kept-1-01_second.ipynb"
+    for _ in range(2):                                  # the second time it is still not mended
+        copies.update("01")
+        said = capsys.readouterr().out
+        unread = f"{copies.shown(kept)} can't be read, so your answers and predictions are not in the new copy: {trouble}"
+        assert unread in said
+        assert mend in said and "Then give the command again: make update NB=01" in said
+        assert kept.read_bytes() == damaged and len(list(course.glob("kept-*"))) == 1
+    begun = nbformat.read(mine, as_version=4)           # meanwhile another answer is written into the new copy
+    next(each for each in begun.cells if each.id == "guess-a").source = 'guess = predict("01-a", 0.5)'
+    nbformat.write(begun, mine)
+    kept.write_bytes(whole)
+    copies.update("01")
+    said = capsys.readouterr().out
+    assert "kept-1-01_second.ipynb can be read now" in said and "it has 1 of your 2 answers" in said
+    assert 'not carried over: predict("01-a"): the new copy has an answer of yours already' in said
+    sources = {each.id: each.source for each in nbformat.read(mine, as_version=4).cells}
+    assert sources["first"] == WHOLE and sources["guess-a"].endswith("0.5)")
+    copies.update("01")
+    assert "newest version already" in capsys.readouterr().out
+
+
+def test_a_mended_copy_is_carried_over_although_the_course_has_changed_meanwhile(course, capsys):
+    mine = answered()
+    whole = mine.read_bytes()
+    mine.write_bytes(b"")
+    copies.update("01")
+    newest = nbformat.read(notebooks.NOTEBOOKS / "01_second.ipynb", as_version=4)
+    newest.cells[0].source = "# Better still"
+    nbformat.write(newest, notebooks.NOTEBOOKS / "01_second.ipynb")
+    (course / "kept-1-01_second.ipynb").write_bytes(whole)
+    copies.update("01")
+    sources = {each.id: each.source for each in nbformat.read(mine, as_version=4).cells}
+    assert sources["title"] == "# Better still" and sources["first"] == WHOLE
+    (course / "kept-1-01_second.ipynb").unlink()
+    capsys.readouterr()
+    copies.update("01")
+    assert "newest version already" in capsys.readouterr().out

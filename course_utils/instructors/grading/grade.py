@@ -105,6 +105,9 @@ class Grader:
         remarks, errors = [], {}
         if strange:
             remarks.append(f"not counted, because {lesson.name} doesn't have them: {', '.join(map(shown, strange[:5]))}")
+        no_code = {cell.id for cell in hand_in.others} - {""}
+        if silent := [number for number in missing if lesson.exercises[number][0] in no_code]:
+            remarks.append(f"a raw or Markdown cell, so it isn't run: the cell of {', '.join(silent)}")
         until = time.monotonic() + self.seconds
         needed = [step for step in steps if step.needed]
         lines, how = self._told(needed, hand_in.content, until, states, remarks)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import sha256
 from course_utils.instructors.editions import called_numbers
-from course_utils.tools.notebooks import find
+from course_utils.tools.notebooks import find, notebook_json
 
 LARGEST = 50_000_000                                    # bytes of a notebook
 MOST_CELLS = 5_000
@@ -27,19 +27,20 @@ MAGIC = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 
 
 class Cell(NamedTuple):
-    """A code cell: its id ('' where the file has none) and its source."""
+    """A cell: its id ('' where the file has none) and its source."""
 
     id: str
     source: str
 
 
 class HandIn(NamedTuple):
-    """A file with its bytes, and its code cells or what is the `trouble` with it."""
+    """A file with its bytes, and its code cells or what is the `trouble` with it; `others` are Markdown and raw cells."""
 
     path: Path
     content: bytes = b""
     cells: tuple[Cell, ...] = ()
     trouble: str = ""
+    others: tuple[Cell, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -113,22 +114,15 @@ def read_hand_in(path: Path) -> HandIn:
     if len(content) > LARGEST:
         return HandIn(path, trouble=f"it is larger than {LARGEST // 10**6} MB; hand it in without its outputs")
     try:
-        return HandIn(path, content, _code_cells(json.loads(content.decode("utf-8-sig"))))
-    except UnicodeDecodeError:
-        trouble = "it is not text in UTF-8"
-    except RecursionError:
-        trouble = "its JSON is nested too deeply"
-    except json.JSONDecodeError as error:
-        trouble = f"it is not JSON (line {error.lineno}); was it cut off while it was saved?"
+        notebook = notebook_json(content)
+        return HandIn(path, content, _cells(notebook, code=True), others=_cells(notebook, code=False))
     except ValueError as error:
         trouble = str(error).splitlines()[0][:100]
     return HandIn(path, content, trouble=trouble)
 
 
-def _code_cells(notebook) -> tuple[Cell, ...]:
-    """The code cells of a notebook in any format from 3 on. Raises ValueError for anything else."""
-    if not isinstance(notebook, dict):
-        raise ValueError("it is JSON, but not a notebook")
+def _cells(notebook: dict, code: bool) -> tuple[Cell, ...]:
+    """The code cells of a notebook in any format from 3 on, or those that aren't. Raises ValueError for anything else."""
     cells = notebook.get("cells")
     if cells is None and isinstance(notebook.get("worksheets"), list):                       # nbformat 3
         sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
@@ -141,7 +135,7 @@ def _code_cells(notebook) -> tuple[Cell, ...]:
     for cell in cells:
         if not isinstance(cell, dict):
             raise ValueError("one of its cells isn't a cell")
-        if cell.get("cell_type") != "code":
+        if (cell.get("cell_type") == "code") is not code:
             continue
         source = cell.get("source", cell.get("input", ""))
         if isinstance(source, list) and all(isinstance(line, str) for line in source):
@@ -162,7 +156,7 @@ def lessons() -> list[Lesson]:
     known, found = {exercise.id for exercise in list_exercises()}, []
     for path in find([]):
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        cells = _code_cells(notebook)
+        cells = _cells(notebook, code=True)
         exercises = {number: (cell.id, _checked_name(cell.source, number))
                      for cell in cells for number in called_numbers(cell.source) if number in known}
         if exercises:
