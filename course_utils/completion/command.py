@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
                              "the end of the line if there is no column")
     parser.add_argument("--number", type=int, default=5, metavar="N", help="how many completions (default: 5)")
     parser.add_argument("--model", metavar="FOLDER",
-                        help="a folder that CodeCompleter.save wrote (default: the course's, data/checkpoints/code)")
+                        help="a folder that CodeCompleter.save wrote (default: the course's, code)")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.number <= 100:
         parser.error(f"--number is {chosen.number}; use a whole number from 1 to 100")

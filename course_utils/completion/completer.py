@@ -16,7 +16,8 @@ from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, whole
 from course_utils.tokenization import BPETokenizer
-from course_utils.training.saved_models import holds_model, read_model, write_model
+from course_utils.training.model_kinds import CODE, SMALL, also_a_course_model, kind_in
+from course_utils.training.saved_models import find_model, holds_model, read_model, write_model
 
 DEFAULT_FOLDER = CHECKPOINTS / "code"
 SPARE = 4                                               # for each suggestion so many are made, since some are no names
@@ -59,14 +60,19 @@ class CodeCompleter:
 
     @classmethod
     def load(cls, folder: str | Path = DEFAULT_FOLDER) -> Self:
-        """Read and check what `save` wrote. Weights in half precision are used in float32, which processors are faster in.
+        """Read and check what `save` wrote; or, by a name alone such as "code", a model that comes with the course.
+
+        Weights in half precision are used in float32, which processors are faster in.
 
         Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
         """
-        if isinstance(folder, str | Path) and not holds_model(Path(folder).expanduser()):
-            raise FileNotFoundError(f"there is no model in {str(folder)[:200]}; "
-                                    "give a folder that CodeCompleter.save(folder) wrote")
-        saved = read_model(folder, LanguageModel, LanguageModelConfig)
+        found = find_model(folder)
+        if not holds_model(found) and kind_in(found) is None:
+            raise FileNotFoundError(f"there is no model in {str(found)[:200]}; give a folder that "
+                                    f"CodeCompleter.save(folder) wrote{also_a_course_model(found)}")
+        if kind_in(found) == SMALL:
+            raise ValueError(f"{str(found)[:200]}: expected {CODE.what}; {SMALL.advice(found)}")
+        saved = read_model(found, LanguageModel, LanguageModelConfig)
         return cls(saved.model.float(), saved.tokenizer)
 
     def complete(self, text: str, number: int = 5) -> list[Completion]:

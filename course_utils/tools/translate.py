@@ -6,8 +6,6 @@ Does not: cut a text into sentences (see `sentences`), or train (`results transl
 """
 
 import argparse
-import contextlib
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -36,16 +34,15 @@ def load_translator(folder: Path):
     """The `Translator` or `SubwordTranslator` in a folder. Raises ValueError or OSError that says what is wrong with it."""
     from course_utils.encoder_decoder import Translator
     from course_utils.experiments.subword_translator import SubwordTranslator
-    from course_utils.training.pair_subwords import SharedBytePairs
-    from course_utils.training.saved_models import MANIFEST, holds_model
+    from course_utils.training.model_kinds import PIECES, also_a_course_model, kind_in
+    from course_utils.training.saved_models import holds_model
 
-    if not holds_model(folder):
-        raise ValueError(f"there is no translator in {folder}; give a folder that Translator.save wrote")
-    kind = None
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):     # what is wrong with it, `load` says
-        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["tokenizer"]
+    kind = kind_in(folder)
+    if not holds_model(folder) and kind is None:
+        raise ValueError(f"there is no translator in {folder}; give a folder that Translator.save wrote"
+                         f"{also_a_course_model(folder)}")
     try:
-        return (SubwordTranslator if kind == SharedBytePairs.kind else Translator).load(folder)
+        return (SubwordTranslator if kind == PIECES else Translator).load(folder)
     except ValueError as error:
         raise ValueError(f"the model in {folder} isn't a translator, or is damaged: {error}") from None
 
@@ -90,8 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
                                                                  "lines of standard input")
     parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
-                        help="a folder that Translator.save or SubwordTranslator.save wrote (default: the course's, "
-                             "data/checkpoints/multi30k if it's there, else data/checkpoints/translation)")
+                        help="a folder that Translator.save or SubwordTranslator.save wrote, or the name of one that comes "
+                             "with the course: multi30k (the default, if it's there), which knows captions of photographs, "
+                             "or translation, which knows the words of the course's own sentences")
     parser.add_argument("--score", nargs=2, type=Path, metavar=("ENGLISH", "FRENCH"),
                         help="in place of texts: two files with a sentence a line, plain or gzipped, such as another year's "
                              "test set; prints BLEU and chrF of the translations, with intervals, and by length")
@@ -108,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
             pairs = _pairs(chosen.score)
         else:
             texts = texts_of(chosen.texts)
-        folder = chosen.folder or default_folder()
+        folder = _found(chosen.folder or default_folder())
         translator = load_translator(folder)
         print(f"model: {_named(folder, translator)}", file=sys.stderr)
         for text in texts:
@@ -119,6 +117,12 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0
+
+
+def _found(folder: Path) -> Path:
+    from course_utils.training.saved_models import find_model
+
+    return find_model(folder)
 
 
 def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:

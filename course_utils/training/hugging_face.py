@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.data.fetching import HUB_TIMEOUT, fetch, hub_name
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.files.switches import is_on
+from course_utils.training.model_kinds import COURSE_KINDS, kind_in
 
 __all__ = ["Checkpoint", "ModelNotAvailable", "check_settings", "fill", "find_checkpoint", "find_if_allowed", "first_there",
            "read_checkpoint"]
@@ -68,21 +71,26 @@ def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) ->
     name = os.fspath(folder_or_name)
     path = Path(name).expanduser()
     if name and path.is_dir():
+        if (path / CONFIG).is_file() and (other := _in_named_folder(name)) and not other.samefile(path):
+            warnings.warn(f"{name!r} is the folder {path.resolve()}; the model of that name in COURSE_MODELS is {other}",
+                          stacklevel=4)
         return path
     if path.is_file():
-        raise ValueError(f"{name} is a file; give the folder that has {CONFIG} and {WEIGHTS}")
+        raise ValueError(f"{name} is a file; give the folder that has {CONFIG} and {WEIGHTS}{_hidden(name)}")
     if not NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name!r}, and it can't be a name on the hub either; such a name looks like "
                          "'gpt2' or 'openai-community/gpt2'")
     if models := os.environ.get("COURSE_MODELS"):
-        for part in (name, name.rpartition("/")[2]):
-            if (found := Path(models).expanduser() / part).is_dir():
-                return found
+        if found := _in_named_folder(name):
+            return found
+        _refuse_course_model(name)
         raise ModelNotAvailable(
             f"{name} could not be loaded: COURSE_MODELS names {models}, which has no folder {name}.\n"
             f"Put the model there, as {name}/{CONFIG} and {name}/{WEIGHTS}, or let COURSE_MODELS name another folder,\n"
             "or empty that variable, and the hub is asked (%env COURSE_MODELS=); the rest of the notebook works without it.")
     found = _in_cache(name)
+    if not found:
+        _refuse_course_model(name)
     why = None if found else _fetch(name, timeout)
     if found := found or (None if why else _in_cache(name)):
         return found
@@ -91,6 +99,30 @@ def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) ->
         f"{name} could not be loaded: COURSE_MODELS is not set, {tried}.\n"
         f"Set COURSE_MODELS to a folder that has {name}/{CONFIG} and {name}/{WEIGHTS}, or give the path of such a folder,\n"
         "or connect to the internet and try again; the rest of the notebook works without it.")
+
+
+def _in_named_folder(name: str) -> Path | None:
+    """The folder of a model in the one that COURSE_MODELS names."""
+    models = os.environ.get("COURSE_MODELS")
+    places = [Path(models).expanduser() / part for part in (name, name.rpartition("/")[2])] if models else []
+    return next((place for place in places if place.is_dir()), None)
+
+
+def _refuse_course_model(name: str) -> None:
+    """Raise ValueError for the name of a model that comes with the course: the hub would be asked for it in vain."""
+    if kind := kind_in(CHECKPOINTS / name):
+        raise ValueError(f"{name!r} comes with the course, and isn't in Hugging Face's format; "
+                         f"{kind.advice(CHECKPOINTS / name)}")
+
+
+def _hidden(name: str) -> str:
+    """What to do where a file or folder that holds no model is called as one on the hub, or in COURSE_MODELS."""
+    if not NAME.fullmatch(name):
+        return ""
+    other = _in_named_folder(name)
+    way = f"give its path, {str(other)!r}" if other else "rename yours, or let Python run in another folder"
+    return (f"; {name!r} was taken for what is called so in {Path.cwd()}: for the model of that name "
+            f"{'in COURSE_MODELS' if other else 'on the hub'}, {way}")
 
 
 def first_there(*names: str) -> str:
@@ -163,8 +195,12 @@ def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float 
     parts, or of another kind.
     """
     folder = find_checkpoint(folder_or_name, timeout)
+    kind = kind_in(folder)
+    if kind in COURSE_KINDS:
+        raise ValueError(f"{folder}: expected a {model_type} in Hugging Face's format; {kind.advice(folder)}")
     if not (folder / CONFIG).is_file():
-        raise ValueError(f"{folder} has no {CONFIG}; expected a folder that `save_pretrained` wrote")
+        raise ValueError(f"{folder} has no {CONFIG}; expected a folder that `save_pretrained` wrote"
+                         f"{_hidden(os.fspath(folder_or_name))}")
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         found, known = config.get("model_type"), model_type in EARLY and EARLY[model_type] <= config.keys()
@@ -180,7 +216,7 @@ def read_checkpoint(folder_or_name: str | Path, model_type: str, timeout: float 
                          f"those of a {model_type}, since another kind computes something else from such weights")
     if found not in (None, model_type):
         raise ValueError(f"{folder} holds a model of the type {found!r}; expected {model_type!r}, since the weights of "
-                         "another kind have other names and another meaning")
+                         f"another kind have other names and another meaning{f'; {kind.advice(folder)}' if kind else ''}")
     if not (folder / WEIGHTS).is_file():
         if (folder / INDEX).is_file():
             more = (", only a list of several files; load it with transformers and write it in one with "

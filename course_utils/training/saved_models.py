@@ -18,6 +18,7 @@ import json
 import os
 import re
 import stat
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from course_utils.files import locked, remove_partials, sha256, write_bytes, wri
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import Tokenizer
 from course_utils.training.eight_bits import packed
+from course_utils.training.model_kinds import CODE, SMALL, Kind, also_a_course_model, kind_in, kind_of
 from course_utils.training.saved_contents import (
     MANIFEST,
     MEND,
@@ -44,8 +46,8 @@ from course_utils.training.saved_contents import (
     read_tokenizer,
 )
 
-__all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "holds_model", "read_model", "saved_weights",
-           "write_model"]
+__all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "find_model", "holds_model", "read_model",
+           "saved_weights", "write_model"]
 
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
 ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
@@ -149,11 +151,13 @@ def _is_old_layout(folder: Path) -> bool:
 def read_model(folder, model_class: type, config_class: type, extra: Iterable[str] = ()) -> SavedModel:
     """Read and check what `write_model` wrote; `extra` are the entries of the configuration beside `config_class`'s.
 
-    A name alone, such as "imdb", is a model that comes with the course (data/checkpoints), unless the working folder has
-    one of that name. Raises FileNotFoundError if the folder or one of its files isn't there, and ValueError for a file
-    that is damaged, changed or doesn't fit the others. Each message names the file and says what to do.
+    `folder` is found as by `find_model`. Raises FileNotFoundError if the folder or one of its files isn't there, and
+    ValueError for a model of another kind, and for a file that is damaged, changed or doesn't fit the others. Each message
+    names the file and says what to do.
     """
-    parts = _read_parts(_course_model(_folder(folder)))
+    folder, extra = find_model(folder), list(extra)
+    _refuse_other_kinds(folder, kind_of([*extra, *(field.name for field in dataclasses.fields(config_class))], None))
+    parts = _read_parts(folder)
     config, tensors, tokenizer, values = _checked(parts, model_class, config_class, extra)
     model = model_class(config)
     model.to(next((t.dtype for t in tensors.values()), torch.float32))
@@ -170,10 +174,26 @@ def _folder(named) -> Path:
     return Path(os.path.expanduser(named))
 
 
-def _course_model(folder: Path) -> Path:
-    """The course's own model of that name, if `folder` is a name alone and nothing here is called so; else `folder`."""
+def find_model(folder) -> Path:
+    """The folder that is meant: a path; or, by a name alone such as "imdb", a model that comes with the course.
+
+    Where the working folder has a file or folder of that name, that one is meant, with a warning if it's a model of its own;
+    the course's is then data/checkpoints/ and the name. Raises TypeError or ValueError for what can't be a folder's name.
+    """
+    folder = _folder(folder)
     own, alone = CHECKPOINTS / folder.name, folder.name and folder == Path(folder.name)
-    return own if alone and not os.path.lexists(folder) and holds_model(own) else folder
+    if alone and not os.path.lexists(folder) and own.is_dir():
+        return own
+    if holds_model(folder) and (hidden := also_a_course_model(folder)):
+        warnings.warn(hidden.removeprefix("; "), stacklevel=1)              # once, however often the model is loaded
+    return folder
+
+
+def _refuse_other_kinds(folder: Path, wanted: Kind | None) -> None:
+    """Raise ValueError where the folder holds another kind of model than `wanted`, with the function that loads it."""
+    found = kind_in(folder)
+    if found is not None and wanted is not None and found != wanted and {found, wanted} != {CODE, SMALL}:
+        raise ValueError(f"{str(folder)[:200]}: expected {wanted.what}; {found.advice(folder)}")
 
 
 def saved_weights(folder) -> tuple[Path, str]:
@@ -182,13 +202,17 @@ def saved_weights(folder) -> tuple[Path, str]:
     Raises FileNotFoundError if there's no model, ValueError if its manifest is damaged, or it has none, being of the earlier
     layout.
     """
-    folder = _course_model(_folder(folder))
+    folder = find_model(folder)
     if _state_of(folder) is None:
+        kind = kind_in(folder)
         if holds_model(folder):
             raise ValueError(f"the model in {str(folder)[:200]} is of the earlier layout, which has no checksums; load it "
-                             "and save it again")
+                             f"and save it again{f'; {kind.advice(folder)}' if kind else ''}")
+        if kind:
+            raise ValueError(f"{str(folder)[:200]}: expected a model that the course saved; {kind.advice(folder)}")
         raise FileNotFoundError(f"there is no model in {str(folder)[:200]}: it lacks {MANIFEST}; give the folder that "
-                                "ReviewClassifier.save(folder) wrote, or the name of a model that comes with the course")
+                                "ReviewClassifier.save(folder) wrote, or the name of a model that comes with the course"
+                                f"{also_a_course_model(folder)}")
     return folder, _read_manifest(folder / MANIFEST)["files"]["weights"]["sha256"]
 
 
@@ -202,9 +226,11 @@ def _read_parts(folder: Path) -> _Parts:
     if not os.path.exists(folder):
         raise FileNotFoundError(f"there is no folder {str(folder)[:200]}; give the folder that "
                                 "ReviewClassifier.save(folder) wrote, or the name of a model that comes with the course, "
-                                "such as 'imdb'")
+                                "such as 'imdb'; models of the Hugging Face hub are for load_bert, load_gpt2 and load_llama"
+                                f"{also_a_course_model(folder)}")
     if not folder.is_dir():
-        raise ValueError(f"{folder} is a file; give the folder that ReviewClassifier.save(folder) wrote, not a file in it")
+        raise ValueError(f"{folder} is a file; give the folder that ReviewClassifier.save(folder) wrote, not a file in it"
+                         f"{also_a_course_model(folder)}")
     missing = None
     for _ in range(10):
         seen = _state_of(folder)
@@ -252,6 +278,7 @@ def _read_old_parts(folder: Path) -> _Parts:
     if len(missing) == len(paths):
         raise FileNotFoundError(
             f"there is no model in {folder}: it lacks {MANIFEST}; give the folder that ReviewClassifier.save(folder) wrote"
+            f"{also_a_course_model(folder)}"
         )
     if missing:
         raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}; {MEND}")

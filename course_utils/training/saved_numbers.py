@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course_utils.files import write_json
+from course_utils.training.model_kinds import kind_in
 from course_utils.training.saved_models import saved_weights
 
 
@@ -38,7 +39,9 @@ def read_numbers(folder: str | Path, name: str, wanted: Iterable[str]) -> dict[s
     folder, weights = saved_weights(folder)
     path = folder / name
     if not path.is_file():
-        raise FileNotFoundError(f"the model in {str(folder)[:200]} has no {name}; fit its numbers, and save them")
+        kind = kind_in(folder)
+        advice = f"; {kind.advice(folder)}" if kind else ""
+        raise FileNotFoundError(f"the model in {str(folder)[:200]} has no {name}; fit its numbers, and save them{advice}")
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

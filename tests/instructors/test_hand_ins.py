@@ -26,7 +26,8 @@ def test_a_mark_or_other_line_ends_change_nothing(tmp_path, content):
     (NOTEBOOK.replace(b"y", b"\xe9"), "it is not text in UTF-8"), (b"\n", "it is empty"),
     (NOTEBOOK.replace(b' "nbformat_minor"', b'<<<<<<< mine\n "nbformat_minor"'),
      "git has left a merge conflict in it (line 3 begins with <<<<<<<)"),
-    (NOTEBOOK[:100], "it is not JSON (line 10); was it cut off while it was saved?"), (b"[]", "it is JSON, but not a notebook"),
+    (NOTEBOOK[:100], "it is not JSON (line 8); was it cut off while it was saved?"),
+    (b"[]", "it is JSON, but not a notebook"),
 ])
 def test_what_cannot_be_read_is_said(tmp_path, content, trouble):
     (tmp_path / "a.ipynb").write_bytes(content)
