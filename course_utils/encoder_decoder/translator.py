@@ -14,6 +14,7 @@ from course_utils.encoder_decoder.decoding import Candidate, CutOff, beam_search
 from course_utils.encoder_decoder.model import Transformer, TransformerConfig
 from course_utils.tokenization import pad_batch
 from course_utils.training.pair_batches import PAD, WordList
+from course_utils.training.plain_text import as_read
 from course_utils.training.saved_models import read_model, write_model
 
 __all__ = [
@@ -68,7 +69,8 @@ class Translator(NamedTuple):
 
     def translate(self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6) -> list[str]:
         """English texts to French texts; warns as `tokens` does."""
-        return [join_french(tokens) for tokens in self.tokens([split_english(text) for text in texts], beam, alpha)]
+        sources = [split_english(as_read(text, self.target_words)) for text in texts]
+        return [join_french(tokens) for tokens in self.tokens(sources, beam, alpha)]
 
     def save(self, folder) -> None:
         """Write model and word lists into a folder, as `course_utils.training.saved_models` says."""

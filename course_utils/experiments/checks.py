@@ -13,7 +13,7 @@ import torch
 
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import normalised, split_reviews
-from course_utils.tokenization import WordTokenizer
+from course_utils.training.plain_tokenizers import PlainWords
 
 __all__ = [
     "RESULT", "STATE", "check_model", "check_output", "check_vocabulary", "ready_to_train", "shared_texts", "warnings_for",
@@ -161,7 +161,7 @@ def warnings_for(dataset) -> list[str]:
 
 def check_vocabulary(texts: Iterable[str], min_freq: int) -> None:
     """Refuse texts in which no word is frequent enough for the vocabulary: to the model every word would be unknown."""
-    counts, tokenizer = Counter(), WordTokenizer(["<pad>", "<unk>"])
+    counts, tokenizer = Counter(), PlainWords(["<pad>", "<unk>"])
     for text in texts:
         for token in tokenizer.tokenize(text):
             counts[token.text] += 1

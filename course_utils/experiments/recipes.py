@@ -29,7 +29,6 @@ from course_utils.experiments.checks import (
 )
 from course_utils.experiments.results import scores
 from course_utils.options import check_options
-from course_utils.tokenization import WordTokenizer
 from course_utils.training import (
     BatchOptions,
     FitResult,
@@ -41,6 +40,7 @@ from course_utils.training import (
     seed_everything,
 )
 from course_utils.training.options import PART_OF, RECIPE_RULES, RUN_RULES, check_recipe_option, parse_setting
+from course_utils.training.plain_tokenizers import PlainWords
 
 
 class Recipe(NamedTuple):
@@ -98,7 +98,7 @@ def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, pr
     Raises FloatingPointError for a model whose loss, weights or answers are not finite numbers.
     """
     seed_everything(seed)
-    tokenizer = WordTokenizer.train(dataset["train"]["text"], recipe.max_size, recipe.min_freq)
+    tokenizer = PlainWords.train(dataset["train"]["text"], recipe.max_size, recipe.min_freq)
     names = dataset["train"].features["label"].names
     config = ClassifierConfig(vocab_size=tokenizer.vocab_size, num_classes=len(names), **recipe.model)
     device = fastest_device()

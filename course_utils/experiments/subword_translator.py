@@ -18,6 +18,7 @@ from course_utils.encoder_decoder import Transformer, TransformerConfig, beam_se
 from course_utils.tokenization import pad_batch
 from course_utils.training.pair_batches import PAD
 from course_utils.training.pair_subwords import SharedBytePairs
+from course_utils.training.plain_text import as_read
 from course_utils.training.saved_models import read_model, write_model
 
 __all__ = ["SubwordTranslator"]
@@ -33,6 +34,7 @@ class SubwordTranslator(NamedTuple):
 
     def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Texts as source_ids and source_mask (batch, source). Raises ValueError for an empty text, or one too long."""
+        texts = [as_read(text, self.pieces) for text in texts]
         ids = [self.pieces.encode(text) for text in texts]
         empty = [i for i, text in enumerate(texts) if not text.strip()]
         if empty or not ids:
@@ -52,6 +54,7 @@ class SubwordTranslator(NamedTuple):
         A translation may get twice as long as its text and ten byte pairs longer (`default_lengths`), whatever it's
         translated with. Warns (`CutOff`) of those that didn't end.
         """
+        texts = [as_read(text, self.pieces) for text in texts]
         self.encode(texts)                              # whatever is wrong is said before the first is translated
         order, found = sorted(range(len(texts)), key=lambda i: len(self.pieces.encode(texts[i]))), {}
         for rows in (order[first : first + batch_size] for first in range(0, len(order), batch_size)):

@@ -117,7 +117,13 @@ def put_aside(folder: Path) -> Path:
 def write(classifier: ReviewClassifier, folder: Path, about: dict) -> None:
     """Save a classifier in a new folder, with the checksums of its files and what it was made from."""
     classifier.save(folder)
-    files = {path.name: sha256(path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+    note_files(folder, about)
+
+
+def note_files(folder: Path, about: dict) -> None:
+    """Write what a model was made from, with the checksums of its files."""
+    files = {path.name: sha256(path) for path in sorted(folder.iterdir())
+             if path.name != MANIFEST and not path.name.startswith(".")}
     write_json(folder / MANIFEST, {**about, "files": files})
 
 

@@ -15,6 +15,8 @@ from torch.nn import functional as F
 
 from course_utils.classifier import ClassifierConfig, ReviewClassifier
 from course_utils.tokenization import WordTokenizer
+from course_utils.training.plain_text import PLAIN, page_rules
+from course_utils.training.plain_tokenizers import PlainWords
 
 MOST_BYTES = 1_000_000                                                     # of weights in one page, before base64
 
@@ -22,7 +24,8 @@ MOST_BYTES = 1_000_000                                                     # of 
 def model_data(classifier: ReviewClassifier, texts: Iterable[str] | None = None) -> dict:
     """What `classifierModel` needs: config, words, and all weights in base64. With `texts` only the words in these.
 
-    A weight is off by one part in 2,048 at most; for the course's models that moves a probability by less than 0.001.
+    For a model that reads plain texts also their rules (see `training.plain_text`). A weight is off by one part in 2,048 at
+    most; for the course's models that moves a probability by less than 0.001.
     Raises TypeError for anything but a ReviewClassifier, ValueError for a model that the script can't run.
     """
     _check(classifier)
@@ -35,11 +38,12 @@ def model_data(classifier: ReviewClassifier, texts: Iterable[str] | None = None)
         raise ValueError(f"the model's weights would take {weights.nbytes:,} bytes in the page; at most {MOST_BYTES:,} do. "
                          "Use a model with fewer words or a smaller d_model")
     block = classifier.model.encoder.blocks[0]
+    rules = {"plain": page_rules()} if classifier.tokenizer.texts == PLAIN else {}
     kept = ("d_model", "num_heads", "d_ff", "num_layers", "max_len", "positions", "pooling", "embedding_scale", "unk_id")
     return {
         "config": {**{name: getattr(config, name) for name in kept}, "eps": block.attention_norm.eps,
                    "base": getattr(classifier.model.positions, "base", 10000.0)},
-        "words": words, "labels": classifier.label_names, "weights": base64.b64encode(weights.tobytes()).decode(),
+        **rules, "words": words, "labels": classifier.label_names, "weights": base64.b64encode(weights.tobytes()).decode(),
     }
 
 
@@ -82,7 +86,7 @@ def _check(classifier: ReviewClassifier) -> None:
         if getattr(config, name) not in allowed:
             raise ValueError(f"the model has {name}={getattr(config, name)!r}; in the browser it runs with "
                              f"{' or '.join(f'{name}={value!r}' for value in allowed)} only")
-    if type(tokenizer) is not WordTokenizer or tokenizer.pattern != WordTokenizer.pattern:
+    if type(tokenizer) not in (WordTokenizer, PlainWords) or tokenizer.pattern != type(tokenizer).pattern:
         raise ValueError(f"the tokenizer is a {type(tokenizer).__name__}; in the browser only the course's WordTokenizer "
                          "runs")
     if any(block.feed_forward.activation is not F.gelu for block in classifier.model.encoder.blocks):

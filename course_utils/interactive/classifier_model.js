@@ -10,7 +10,7 @@
 function classifierModel(saved) {
   var c = saved.config, d = c.d_model, heads = c.num_heads, width = d / heads, scale = 1 / Math.sqrt(width);
   var words = saved.words, index = new Map(words.map(function (word, i) { return [word, i]; }));
-  var numbers = halfFloats(saved.weights), at = 0;
+  var numbers = halfFloats(saved.weights), at = 0, tokenize = tokenizer(saved.plain);
 
   function take(count) { at += count; return numbers.subarray(at - count, at); }
   function linear(wide, narrow) { return { weight: take(wide * narrow), bias: take(wide), wide: wide, narrow: narrow }; }
@@ -147,13 +147,44 @@ function classifierModel(saved) {
   return { config: c, tokenize: tokenize, read: read, run: run, occlusion: occlusion };
 }
 
-// tokenize: the course's regular expression; Python's \w is letters, numbers and '_', its \s the list of spaces below
-var SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000", WORD = "\\p{L}\\p{N}_";
+// tokenizer(rules): a function text -> [{text, start, end}]. Without rules, by WordTokenizer's regular expression; with those of
+// course_utils/training/plain_text.py, as PlainWords reads: the words of the text's plain form, with their range in the text.
+// Python's \w is letters, numbers and '_', its \s the list of spaces below.
+var SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000", WORD = "\\p{L}\\p{N}_", MARKS = "\\p{M}";
 var PATTERN = new RegExp("<br[" + SPACE + "]*/?>|([" + WORD + "]+(?:['’][" + WORD + "]+)*|[^" + WORD + SPACE + "])", "gu");
-function tokenize(text) {
-  return Array.from(text.matchAll(PATTERN)).filter(function (m) { return m[1]; }).map(function (m) {
-    return { text: m[1].toLowerCase(), start: m.index, end: m.index + m[0].length };
-  });
+function tokenizer(rules) {
+  var make = rules && plainForm(rules), pattern = rules ? compiled(rules.words) : PATTERN;
+  return function (text) {
+    var plain = make ? make(text) : { text: text };
+    return Array.from(plain.text.matchAll(pattern)).filter(function (m) { return m[1]; }).map(function (m) {
+      var end = m.index + m[0].length;
+      return { text: m[1].toLowerCase(), start: make ? plain.starts[m.index] : m.index, end: make ? plain.ends[end - 1] : end };
+    });
+  };
+}
+
+function compiled(rule) {
+  var here = { letter: "[" + WORD + MARKS + "]", marks: MARKS, word_and_space: WORD + SPACE, word: "[" + WORD + "]", space: "[" + SPACE + "]" };
+  return new RegExp(rule.replace(/\{([a-z_]+)\}/g, function (all, name) { return here[name]; }), "gu");
+}
+
+// plainForm(rules): a function text -> {text, starts, ends}, the plain form and the range of each of its characters in the text
+function plainForm(rules) {
+  var character = compiled(rules.character), apostrophe = compiled(rules.apostrophe), quote = compiled(rules.quote);
+  var dropped = new RegExp("[" + rules.dropped + "]", "gu");
+  return function (text) {
+    var plain = "", starts = [], ends = [];
+    Array.from(text.matchAll(character)).forEach(function (m) {
+      var made = Array.from(m[0].replace(dropped, "").normalize("NFC")).map(function (c) { return rules.forms[c] || c; }).join("");
+      var start = m.index, size = m[0].length, same = made.length === size;
+      for (var i = 0; i < made.length; i++) {
+        starts.push(same ? start + i : start);
+        ends.push(same ? start + i + 1 : start + size);
+      }
+      plain += made;
+    });
+    return { text: plain.replace(apostrophe, "'").replace(quote, "'"), starts: starts, ends: ends };
+  };
 }
 
 // halfFloats: base64 of little-endian 16-bit floats -> Float32Array

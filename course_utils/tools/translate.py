@@ -109,6 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
         folder = _found(chosen.folder or default_folder())
         translator = load_translator(folder)
         print(f"model: {_named(folder, translator)}", file=sys.stderr)
+        from course_utils.training.plain_text import as_read
+
+        texts = texts and [as_read(text, translator[-1]) for text in texts]    # by the vocabulary in its saved folder
         for text in texts:
             if words := unknown_words(translator, text):
                 print(f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}", file=sys.stderr)

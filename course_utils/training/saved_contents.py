@@ -16,6 +16,8 @@ from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.eight_bits import unpacked
 from course_utils.training.pair_batches import SPECIAL, WordList
 from course_utils.training.pair_subwords import SharedBytePairs
+from course_utils.training.plain_text import PLAIN
+from course_utils.training.plain_tokenizers import reading_plain
 from course_utils.training.saved_word_pieces import SavedWordPieces
 
 MANIFEST = "model.json"
@@ -132,7 +134,10 @@ def read_tokenizer(content, expected: str | None):
     if expected is not None and kind != expected:
         raise ValueError(f"it is for a tokenizer of the kind {kind!r}, and {MANIFEST} says {expected!r}; {MEND}")
     tokenizer_class = TOKENIZERS[kind]
-    check_keys(content, ("type", tokenizer_class.part), "a vocabulary")
+    setting = ("texts",) if "texts" in content else ()  # absent: the model reads texts as they are
+    check_keys(content, ("type", *setting, tokenizer_class.part), "a vocabulary")
+    if setting and content["texts"] != PLAIN:
+        raise ValueError(f"texts is {content['texts']!r:.60}, and can be {PLAIN!r}, or be left out; {MEND}")
     entries = content[tokenizer_class.part]
     if not isinstance(entries, list):
         raise ValueError(f"{tokenizer_class.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
@@ -140,7 +145,7 @@ def read_tokenizer(content, expected: str | None):
     twice = [entry for entry, count in Counter(entries).items() if count > 1]
     if twice:
         raise ValueError(f"{twice[0]!r} is there more than once; {MEND}")
-    return tokenizer_class(entries)
+    return reading_plain(tokenizer_class(entries)) if setting else tokenizer_class(entries)
 
 
 def read_tensors(content: bytes) -> dict[str, torch.Tensor]:

@@ -32,6 +32,7 @@ from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import Tokenizer
 from course_utils.training.eight_bits import packed
 from course_utils.training.model_kinds import CODE, SMALL, Kind, also_a_course_model, kind_in, kind_of
+from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords, reading_plain
 from course_utils.training.saved_contents import (
     MANIFEST,
     MEND,
@@ -47,7 +48,7 @@ from course_utils.training.saved_contents import (
 )
 
 __all__ = ["MANIFEST", "SavedModel", "check_answers", "check_label_names", "find_model", "holds_model", "read_model",
-           "saved_weights", "write_model"]
+           "read_plain_texts", "saved_weights", "write_model"]
 
 FORMAT = 2                                              # format 1: OLD_NAMES, without a manifest
 ENDINGS = {"weights": "safetensors", "config": "json", "vocabulary": "json"}
@@ -85,7 +86,7 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
     folder = _folder(folder)
     if os.path.exists(folder) and not folder.is_dir():  # os.path takes any name and doesn't raise
         raise ValueError(f"{folder} is a file; a model is saved in a folder: choose another name")
-    if type(model) is not model_class or type(tokenizer) not in TOKENIZERS.values():
+    if type(model) is not model_class or type(tokenizer) not in (*TOKENIZERS.values(), PlainWords, PlainWordPieces):
         other = type(tokenizer) if type(model) is model_class else type(model)
         raise ValueError(f"the model isn't saved: it holds a {other.__name__}, and loading would make something else of "
                          f"it; use a {model_class.__name__} and one of the course's tokenizers")
@@ -93,7 +94,7 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
     content = {
         "weights": safetensors.torch.save(packed(weights) if eight_bits else weights),
         "config": _json({**extra, **dataclasses.asdict(model.config)}, indent=2),
-        "vocabulary": _json({"type": tokenizer.kind, tokenizer.part: getattr(tokenizer, tokenizer.part)}, indent=0),
+        "vocabulary": _json(tokenizer.content(), indent=0),
     }
     sums = {part: sha256(data) for part, data in content.items()}
     names = {part: f"{part}-{sums[part][:12]}.{ENDINGS[part]}" for part in content}
@@ -114,6 +115,29 @@ def write_model(folder, model: nn.Module, tokenizer, extra: dict, model_class: t
         files = {part: {"name": names[part], "sha256": sums[part]} for part in content}
         write_json(folder / MANIFEST, {"format": FORMAT, "tokenizer": tokenizer.kind, "files": files})
         _remove_others(folder, set(names.values()))
+
+
+def read_plain_texts(folder) -> None:
+    """Let a saved model read texts in their plain form from now on; only its vocabulary's file changes.
+
+    For a model whose training texts had straight quotes. Raises as `read_model` does for a folder that is damaged or
+    missing, and ValueError for a model that reads byte pairs of code.
+    """
+    folder = _folder(folder)
+    parts = _read_parts(folder)
+    with _naming(parts.paths["vocabulary"]):
+        tokenizer = reading_plain(read_tokenizer(parse_json(parts.content["vocabulary"]), parts.tokenizer))
+    content = _json(tokenizer.content(), indent=0)
+    if parts.tokenizer is None:                         # the earlier layout
+        write_bytes(parts.paths["vocabulary"], content)
+        return
+    with locked(folder / MANIFEST, "saving a model", wait=PATIENCE):
+        manifest = _read_manifest(folder / MANIFEST)
+        name = f"vocabulary-{sha256(content)[:12]}.{ENDINGS['vocabulary']}"
+        write_bytes(folder / name, content)
+        manifest["files"]["vocabulary"] = {"name": name, "sha256": sha256(content)}
+        write_json(folder / MANIFEST, manifest)
+        _remove_others(folder, {file["name"] for file in manifest["files"].values()})
 
 
 def _json(content: dict, indent: int) -> bytes:
