@@ -1,6 +1,7 @@
 """The trained classifier in a browser: it says what Python says, and answers to typing, swapping, switches and undo."""
 
 import json
+import random
 
 import numpy as np
 import pytest
@@ -17,11 +18,15 @@ from course_utils.files.paths import CHECKPOINTS, DATA
 from course_utils.interactive import classifier_view, gates_view
 from course_utils.interactive.classifier_data import model_data
 from course_utils.interactive.piece import _source, in_script
+from course_utils.tokenization import WordTokenizer
+from course_utils.training.plain_text import FORMS
+from course_utils.training.plain_tokenizers import PlainWords
 
 MODELS = ("reviews", "reviews-seed-1-dda8b02b", "reviews-without-positions", "reviews-pooling-mean-seed-0-dd763104")
 STRANGE = ["", " \n\t", "<br />two<br>lines", "it’s o'clock, 'quoted'", "İstanbul ΟΔΟΣ Straße ﬁne", "👩‍👩‍👧 🎬 naïve",
            "é é", "فيلم ممتع not dull", "x" * 3000, "a_b 12½ ²x ٣", "</script><b>&amp;",
-           "\u2028\x1c\x85\xa0\ufeffend", "不错的电影!"]
+           "\u2028\x1c\x85\xa0\ufeffend", "不错的电影!", "it isn’t ‘dull’, so—“what”… it‘dull’ don`t",
+           "cafe\u0301 हिन्दी שָׁלוֹם ที่นี่", "do\u200bn\u2060´t 5′10″ «dull»"]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +72,21 @@ def test_strange_texts_are_read_as_python_reads_them(in_page, trained, text):
     assert probability == pytest.approx(seen.probabilities["positive"], abs=0.005)
     assert np.allclose(pooling, seen.weights[: len(tokens)], atol=0.005)
     assert np.allclose(np.array(maps).reshape(seen.attentions.shape), seen.attentions, atol=0.01)
+
+
+@pytest.mark.parametrize("reads", [PlainWords, WordTokenizer])
+def test_words_and_their_ranges_are_pythons_on_5000_strings(in_page, trained, reads):
+    """Of a model that reads plain texts, and of one that reads texts as they are."""
+    chooser = random.Random(0)
+    signs = [*FORMS, *STRANGE[:8], *"‘‛´′‚‹›`'\"aeB .!", "n't", "don", "\u200b", "\u2060", "\xad", "\u200c",
+             "\u0301", "\u0323", "\ufe0f", "क", "ि", "ท", "ี", "각", "\u1100", "\u1161", "👩", "\x96", "\u037e", "\u1fef"]
+    texts = ["".join(chooser.choice(signs) for _ in range(chooser.randint(0, 20))) for _ in range(5000)]
+    classifier = ReviewClassifier(trained.model, reads(trained.tokenizer.vocabulary))
+    found = in_page(classifier)("return arguments[0].map(text => model.tokenize(text).map("
+                                "t => [t.text, text.slice(t.start, t.end), text.slice(0, t.start)]))", texts)
+    for text, words in zip(texts, found, strict=True):
+        expected = [[t.text, text[t.start : t.end], text[: t.start]] for t in classifier.tokenizer.tokenize(text)]
+        assert words == expected, ascii(text)
 
 
 def test_gates_and_occlusion_are_the_courses(in_page, trained):

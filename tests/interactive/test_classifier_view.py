@@ -15,7 +15,9 @@ from course_utils.data import load_reviews
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import classifier_view
 from course_utils.interactive.classifier_data import decoded, model_data, weight_names
+from course_utils.interactive.piece import _source
 from course_utils.tokenization import WordTokenizer
+from course_utils.training.plain_text import page_rules
 
 HOSTILE = ["</script><script>alert(1)</script>", "<br />", "$x$", "🎬 è بديع", "", "two\nlines\u2028", "\x00\x0b", "\ud83c"]
 
@@ -58,6 +60,15 @@ def test_the_page_holds_the_models_words_and_weights(trained):
     page = with_weights_of(data, trained).model.state_dict()
     for name, weight in trained.model.state_dict().items():
         assert torch.equal(page[name], weight.half().float()), name
+
+
+def test_the_page_has_pythons_rules_for_plain_texts_and_only_where_the_model_reads_such(trained, small):
+    assert from_page(classifier_view(trained, "Dull."))["model"]["plain"] == page_rules()
+    assert "plain" not in from_page(classifier_view(small(), "Dull."))["model"]
+    script = _source("classifier_model.js")
+    assert not set("“”„«»–—…‘‛´′ʼ") & set(script), "quotes and dashes come from plain_text.py, so that they can't differ"
+    rules = "".join(rule for rule in page_rules().values() if isinstance(rule, str))
+    assert set(re.findall(r"\{([a-z_]+)\}", rules)) == {"letter", "marks", "word", "word_and_space", "space"}
 
 
 def test_rounded_weights_hardly_move_an_answer(trained):

@@ -1,0 +1,252 @@
+"""Texts as people type them: one plain form for words and word pieces, spans in the original, a setting of saved models."""
+
+import json
+import random
+import unicodedata
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from saved_classifiers import MANIFEST, make, path_of, rewrite, to_old_layout
+
+from course_utils.classifier import ReviewClassifier
+from course_utils.completion import CodeCompleter
+from course_utils.data import load_reviews
+from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
+from course_utils.experiments import read_plain
+from course_utils.experiments.subword_translator import SubwordTranslator
+from course_utils.experiments.trained_models import COMMITTED, folder_name
+from course_utils.files.paths import CHECKPOINTS
+from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.training.pair_batches import WordList
+from course_utils.training.pair_subwords import SharedBytePairs
+from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
+from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords
+from course_utils.training.saved_models import read_plain_texts
+from course_utils.training.saved_word_pieces import SavedWordPieces
+
+APOSTROPHES = "’ʼ＇´‘′`"
+CLASSIFIERS = ["reviews", "reviews-without-positions", "imdb", "student", "reader",
+               *(folder_name(seed, "reviews", changes) for seed, changes in COMMITTED)]
+WORDS = PlainWords(["<pad>", "<unk>"])
+ODD = [*FORMS, *"‘‛´′‚‹›`'\"aeBt .!\n", "n't", "don", "<br />", "\u200b", "\u2060", "\ufeff", "\xad", "\u200c", "\u200d",
+       "\u0301", "\u0323", "\ufe0f", "क", "ि", "्", "ש", "ָ", "ท", "ี", "่", "각", "\u1100", "\u1161", "\u11a8", "👩",
+       "\ud83c", "\x96", "ﬁ", "İ", "Å", "\u037e", "\u1fef", "½", "\U00011347\U0001133e"]
+odd_texts = st.lists(st.sampled_from(ODD) | st.text(max_size=2), max_size=25).map("".join)
+
+
+def split(text: str) -> list[str]:
+    return [token.text for token in WORDS.tokenize(text)]
+
+
+@pytest.mark.parametrize(("typed", "form"), [
+    ("It isn’t “dull” – café…", 'It isn\'t "dull" - café...'), ("„dull“ «dull» ″dull″ ＂dull＂", " ".join(['"dull"'] * 4)),
+    ("‘dull’ ‚dull‘ ‹dull› ´dull´ ‛dull’", " ".join(["'dull'"] * 5)), ("‘tis the actors’ film, rock ’n’ roll", None),
+    ("well‐made, 9‑5, so—what, 1−1", "well-made, 9-5, so-what, 1-1"), ("e\u0301 e\u200b\u0301 \u212b", "é é Å"),
+    ("\ufeffdo\u200bn\u2060't co\xadoperate", "don't cooperate"), ("نمی\u200cخواهم क्\u200dष", "نمی\u200cخواهم क्\u200dष"),
+    ("`code` ``quoted''", "`code` ``quoted''"), ("½ ﬁlm ² Straße \x96 &#39;", "½ ﬁlm ² Straße \x96 &#39;"),
+])
+def test_the_plain_form(typed, form):
+    assert plain(typed) == (form or typed.replace("‘", "'").replace("’", "'"))
+
+
+@pytest.mark.parametrize("sign", APOSTROPHES + "‛ʻ")
+@pytest.mark.parametrize("word", ["isn't", "it's", "I'm", "they'll", "O'Brien", "o'clock", "rock'n'roll", "qu'il", "l'été"])
+def test_what_stands_between_letters_is_an_apostrophe(sign, word):
+    typed = word.replace("'", sign)
+    assert split(f"So {typed}.") == ["so", word.lower(), "."]
+
+
+@pytest.mark.parametrize("opening, closing", ["“”", "„“", "„”", "«»", "″″", "＂＂", "〝〞"])
+@pytest.mark.parametrize("text", ["{}dull{}", "so{}dull{}film", "{}It isn’t dull{}, he said", "un{}dull{}", "5{}x{}5"])
+def test_double_quotes_are_never_part_of_a_word(opening, closing, text):
+    assert split(text.format(opening, closing)) == split(text.format('"', '"'))
+
+
+@pytest.mark.parametrize("text", ["‘dull’", "so ‘dull’.", "(‘dull’)", "it‘dull’.", "un‘dull’", "‚dull‘", "x‚dull‘", "‹dull›",
+                                  "x‹dull›", "`dull`", "x`dull`", "`dull'", "´dull´", "‘dull’—really", "“‘dull’”"])
+def test_a_single_quote_is_never_part_of_a_word(text):
+    assert "dull" in split(text)
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "क्षत्रिय", "שָׁלוֹם", "בְּרֵאשִׁית", "ที่นี่", "তুমি", "தமிழ்", "مُحَمَّد",
+                                  "می\u200cخواهم", "ශ්\u200dරී", "café", "cafe\u0301", "x\u0302y", "1\ufe0f\u20e3",
+                                  unicodedata.normalize("NFD", "한국어")])
+def test_marks_stay_with_their_letters(word):
+    text = f"so {word}!"
+    tokens = WORDS.tokenize(text)
+    assert [text[token.start : token.end] for token in tokens] == ["so", word, "!"]
+    assert tokens[1].text == unicodedata.normalize("NFC", word)
+
+
+def test_spans_are_those_of_the_text_as_it_was_typed():
+    text = "\ufeff<br />It do\u200bn’t—cafe\u0301… “x”"
+    tokens = WORDS.tokenize(text)
+    assert [(token.text, text[token.start : token.end]) for token in tokens] == [
+        ("it", "It"), ("don't", "do\u200bn’t"), ("-", "—"), ("café", "cafe\u0301"), (".", "…"), (".", "…"), (".", "…"),
+        ('"', "“"), ("x", "x"), ('"', "”")]
+    pieces = PlainWordPieces(["[PAD]", "[UNK]", "don", "'", "t", "cafe", "##s"])
+    tokens = pieces.tokenize("don’t cafe\u0301s")
+    assert [(token.text, token.start, token.end) for token in tokens] == [
+        ("don", 0, 3), ("'", 3, 4), ("t", 4, 5), ("cafe", 6, 11), ("##s", 11, 12)]
+
+
+@settings(max_examples=500, deadline=None)
+@given(odd_texts)
+@example("a‘b‘c'd")
+@example("x`y´ z")
+def test_plain_forms_are_plain_and_spans_cover_the_text_in_order(text):
+    form, spans = plain_with_spans(text)
+    assert plain(text) == form == plain(form) and len(spans) == len(form)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in zip(spans, spans[1:]))
+    tokens = WORDS.tokenize(text)
+    assert WORDS.encode(text) == [1] * len(tokens) and all(0 <= token.start < token.end <= len(text) for token in tokens)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(max_codepoint=127, exclude_characters="`"), max_size=60))
+def test_ordinary_text_has_the_ids_and_spans_that_it_always_had(text):
+    assert plain(text) == text and WORDS.tokenize(text) == WordTokenizer(WORDS.vocabulary).tokenize(text)
+
+
+def test_what_ordinary_corpora_hold_is_read_as_before():
+    """Only the nine dashes of the hand-written reviews are read in another way."""
+    changed, words = [], WordTokenizer(WORDS.vocabulary)
+    for name in ("reviews", "sentences", "written", "written_more", "ordinary", "ordinary_second", "ordinary_third",
+                 "handwritten"):
+        texts = [text for split in load_reviews(name).values() for text in split["text"]]
+        typed = [text for text in texts if not text.isascii() or "`" in text]
+        changed += [name for text in typed if WORDS.tokenize(text) != words.tokenize(text)]
+    assert changed == ["handwritten"] * 9
+
+
+def test_2000_odd_strings_come_back_from_byte_pairs_and_word_pieces_alone_read_them_as_they_are():
+    chooser = random.Random(0)
+    texts = ["".join(chooser.choice(ODD) for _ in range(chooser.randint(0, 20))) for _ in range(2000)]
+    for tokenizer in (CodeCompleter.load().tokenizer, SubwordTranslator.load(CHECKPOINTS / "multi30k").pieces):
+        for text in texts:
+            assert tokenizer.decode(tokenizer.encode(text)) == text
+            assert "".join(text[token.start : token.end] for token in tokenizer.tokenize(text) if token.text) or not text
+    pieces = ReviewClassifier.load("reader").tokenizer
+    alone = SavedWordPieces(pieces.vocabulary)
+    assert all(pieces.encode(text) == alone.encode(plain(text)) for text in texts)
+    assert [token.text for token in alone.tokenize("isn’t “dull” –")] == ["isn", "’", "t", "“", "dull", "”", "–"]
+
+
+@pytest.fixture(scope="module")
+def negated() -> list[str]:
+    rows = [text for name in ("ordinary", "ordinary_second", "ordinary_third", "handwritten")
+            for text in load_reviews(name)["test"]["text"]]
+    return [text for text in rows if "n't" in text][:60]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_models_that_come_with_the_course_read_both_forms_alike(name, negated):
+    classifier = ReviewClassifier.load(CHECKPOINTS / name)
+    straight = [f'"{text}" - so he said, at a café.' for text in negated]
+    expected, ids = classifier.predict(straight[:3])[1], [classifier.tokenizer.encode(text) for text in straight]
+    changes = [lambda text, sign=sign: text.replace("n't", f"n{sign}t") for sign in APOSTROPHES]
+    changes += [lambda text: f"“{text[1:]}".replace('" - ', "” — "), lambda text: text.replace(" - ", " – "),
+                lambda text: unicodedata.normalize("NFD", text), lambda text: f"\ufeff{text[:9]}\u200b\u2060{text[9:]}"]
+    for change in changes:
+        typed = [change(text) for text in straight]
+        assert [classifier.tokenizer.encode(text) for text in typed] == ids and typed != straight
+        assert torch.allclose(classifier.predict(typed[:3])[1], expected, atol=1e-4)
+    assert len(straight) == 60
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Translator, "translation"), (SubwordTranslator, "multi30k")])
+@pytest.mark.parametrize(("typed", "straight"), [
+    ("A man’s dog is running on the beach.", "A man's dog is running on the beach."),
+    ("\ufeffThe film didn´t end.", "The film didn't end."), ("He said “yes” — twice.", 'He said "yes" - twice.'),
+    ("A girl in a cafe\u0301.", "A girl in a café."), ("Two do\u200bgs play.", "Two dogs play.")])
+def test_the_translators_that_come_with_the_course_do_so_too(kind, name, typed, straight):
+    translator = kind.load(CHECKPOINTS / name)
+    assert translator.translate([typed]) == translator.translate([straight])
+
+
+# the setting
+
+@pytest.fixture(params=["this layout", "the earlier layout"])
+def folder(request, tmp_path):
+    make().save(tmp_path / "mine")
+    if request.param == "the earlier layout":
+        to_old_layout(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+TYPED = ["It isn’t dull.", "“A moving film”", "zzyzx — x"]
+
+
+def test_a_model_that_reads_plain_texts_does_so_after_saving_and_loading(tmp_path):
+    made = make(tokenizer=PlainWords(["<pad>", "<unk>", "a", "film", "isn't", '"']))
+    made.save(tmp_path)
+    saved = json.loads(path_of(tmp_path, "vocabulary").read_text())
+    again = ReviewClassifier.load(tmp_path)
+    assert saved["texts"] == "plain" and saved["type"] == "words" and type(again.tokenizer) is PlainWords
+    assert again.predict(TYPED)[1].equal(made.predict(TYPED)[1]) and again.tokenizer.encode("isn’t") == [4]
+    with pytest.raises(ValueError, match="reads texts as plain, and a WordTokenizer reads them as they are"):
+        WordTokenizer.load(path_of(tmp_path, "vocabulary"))
+    made.tokenizer.save(tmp_path / "words.json")
+    assert PlainWords.load(tmp_path / "words.json").vocabulary == made.tokenizer.vocabulary
+
+
+def test_a_model_without_the_setting_reads_texts_as_they_are(folder):
+    loaded = ReviewClassifier.load(folder)
+    assert "texts" not in json.loads(path_of(folder, "vocabulary").read_text()) and type(loaded.tokenizer) is WordTokenizer
+    assert [token.text for token in loaded.tokenizer.tokenize("“isn’t”")] == ["“", "isn’t", "”"]
+
+
+def test_the_command_gives_a_model_the_setting_and_changes_nothing_else(folder, capsys):
+    before = ReviewClassifier.load(folder)
+    (folder / "made_from.json").write_text(json.dumps({"seed": 3, "files": {}}))
+    assert read_plain.main([str(folder)]) == 0 and read_plain.main([str(folder)]) == 0
+    after = ReviewClassifier.load(folder)
+    assert type(after.tokenizer) is PlainWords and after.tokenizer.vocabulary == before.tokenizer.vocabulary
+    assert all(one.equal(other) for one, other in zip(before.model.state_dict().values(), after.model.state_dict().values()))
+    about = json.loads((folder / "made_from.json").read_text())
+    assert about["seed"] == 3 and set(about["files"]) == {path.name for path in folder.iterdir() if path.suffix in (
+        ".json", ".safetensors") and path.name != "made_from.json"}
+    assert len(list(folder.glob("vocabulary*"))) == 1 and (folder / MANIFEST).exists() == (len(about["files"]) == 4)
+
+
+def test_the_command_refuses_byte_pairs_and_what_is_no_model(tmp_path, capsys):
+    make(tokenizer=BPETokenizer()).save(tmp_path / "pairs")
+    for wrong, said in ((tmp_path / "pairs", "BPETokenizer, which reads texts as they are"), (tmp_path, "no model in")):
+        with pytest.raises(SystemExit):
+            read_plain.main([str(wrong)])
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [True, None, "Plain", ["plain"], 1])
+def test_another_value_of_the_setting_is_refused(folder, value):
+    content = json.loads(path_of(folder, "vocabulary").read_text())
+    rewrite(folder, "vocabulary", json.dumps(content | {"texts": value}).encode())
+    with pytest.raises(ValueError, match="texts is .*, and can be 'plain', or be left out"):
+        ReviewClassifier.load(folder)
+
+
+def test_word_pieces_and_translators_have_the_setting_too(tmp_path):
+    config = dict(d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=20)
+    pieces = make(tokenizer=SavedWordPieces(["[PAD]", "[UNK]", "don", "'", "t"]))
+    translator = Translator(Transformer(TransformerConfig(7, 7, **config)).eval(),
+                            WordList(["<pad>", "<unk>", "<bos>", "<eos>", "do", "n't", '"']),
+                            WordList(["<pad>", "<unk>", "<bos>", "<eos>", "ne", "pas", "."]))
+    byte_pairs = SharedBytePairs.train(["They don't run."] * 3, 270)
+    subwords = SubwordTranslator(Transformer(TransformerConfig(270, 270, **config)).eval(), byte_pairs)
+    pieces.save(tmp_path / "pieces")
+    translator.save(tmp_path / "words")
+    subwords.save(tmp_path / "subwords")
+    loads = {"pieces": ReviewClassifier.load, "words": Translator.load, "subwords": SubwordTranslator.load}
+    parts = {"pieces": "tokenizer", "words": "target_words", "subwords": "pieces"}
+    for name, load in loads.items():
+        assert as_read("“don’t”", getattr(load(tmp_path / name), parts[name])) == "“don’t”"
+        read_plain_texts(tmp_path / name)
+        loaded = load(tmp_path / name)
+        loaded.save(tmp_path / f"{name} again")
+        for one in (loaded, load(tmp_path / f"{name} again")):
+            assert as_read("“don’t”", getattr(one, parts[name])) == '"don\'t"'
+    assert ReviewClassifier.load(tmp_path / "pieces").tokenizer.encode("don’t") == [2, 3, 4]
+    assert SubwordTranslator.load(tmp_path / "subwords").pieces.encode("don’t") == byte_pairs.encode("don’t")
