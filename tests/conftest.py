@@ -10,8 +10,8 @@ settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
-def checks_run_here(monkeypatch):
-    """Checks run in the tests' own process (but for test_exercise_worker.py), and no answer has been handed out yet.
+def as_in_a_new_kernel(monkeypatch):
+    """No worker process starts before a function is checked, and no answer has been handed out yet.
 
     A test file that never imports the exercises does not wait for them: running one file alone takes seconds.
     """

@@ -3,17 +3,19 @@
     exercise("4.2").check(masked_attention)                   # never raises; one verdict
     masked_attention = exercise("4.2").use(masked_attention)  # yours if it is right, else the course's
     exercise("4.2").hint(1);  exercise("4.2").solution()
+    verdict("4.2", masked_attention).names                    # the same verdict for a program, ("unscaled",) perhaps
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
-What happens to an answer: `check` wraps it in a side (sides, workers). The side sends a function to the worker process
-(worker), which runs it on the exercise's inputs (running) and returns its runs as JSON (wire). The results are compared
+What happens to an answer: a function is sent to the worker process (workers, worker), which runs it on the exercise's inputs
+(running) by a clock that a busy machine can't hurry (clock), and returns its runs as JSON (wire). The results are compared
 with those of the course's answer and of the known mistakes (compare; sealed, in editions without solutions). Then `judge`
 decides what to print, in the words of the lesson or of `say`, and `record` saves the result.
 
 Does: the functions that a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
 
 Environment: with `COURSE_STRICT=1`, `check` raises AssertionError on a wrong answer; `COURSE_SEED=7` draws other inputs;
-`COURSE_WORKER=0` runs functions in this process (see `workers`); with `COURSE_GRADING=1`, `use` returns what it was given.
+with `COURSE_WORKER=0`, the worker process starts at the first function that is checked, and not before; with
+`COURSE_GRADING=1`, `use` returns what it was given.
 """
 
 import datetime
@@ -22,14 +24,14 @@ import os
 import time
 from typing import NamedTuple
 
-from course_utils.exercises import record, sides, workers
+from course_utils.exercises import record, workers
 from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
 from course_utils.exercises.definitions import Verdict
 from course_utils.exercises.judge import AS_GIVEN, SEED, judge, right_order, strict
 from course_utils.exercises.quizzes import Prediction, Quiz, list_quizzes, load_quiz
 from course_utils.files.switches import is_on
 
-__all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz"]
+__all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz", "verdict"]
 
 
 _handed_out: list = []                                  # the course's answers that `use` has returned in this kernel
@@ -47,8 +49,8 @@ class exercise:
     def check(self, answer, seed: int | None = None) -> None:
         """Print one verdict on an answer: a function, a number, or an order of letters.
 
-        A function runs in a separate process, for at most eight seconds. If it changes variables of your notebook, the
-        change stays in that process (see `workers`).
+        A function runs in a separate process, for at most eight seconds of computing in its own lines, or two minutes of
+        waiting. If it changes variables of your notebook, the change stays in that process (see `workers`).
 
         `seed` chooses the inputs; the default is the usual ones, or those that COURSE_SEED names.
         """
@@ -95,8 +97,7 @@ class exercise:
             name = f"{self._exercise.id} {self._exercise.title}"
             return Verdict("open", (), f"○ {name}: this is the course's own answer, not yours. It works, but it doesn't "
                            "count. Check the one you wrote.")
-        side = (workers.InWorker if workers.wanted() else sides.InThread)(self._exercise, answer)
-        verdict = judge(self._exercise, self._answers(), side, seed)
+        verdict = judge(self._exercise, self._answers(), answer, seed)
         _last[:] = [asked, answer, verdict, time.monotonic()]
         return verdict
 
@@ -123,6 +124,35 @@ class exercise:
         low, high = self._exercise.minutes
         return "\n\n".join([f"Exercise {self._exercise.id}: {self._exercise.title} ({low}–{high} minutes)",
                             self._exercise.question, self._exercise.signature])
+
+
+def verdict(id: str, answer, seed: int = SEED) -> Verdict:
+    """The verdict on an answer to the exercise `id`, such as "4.2"; prints nothing of its own, and saves nothing.
+
+    `.state` is 'right', 'wrong', 'other' (another valid convention) or 'open' (not tried, or not judged); `.names` are the
+    known mistakes that fit, `.text` is what `check` prints. `seed` chooses the inputs. Never raises, whatever is handed over:
+    of an unknown exercise, a seed that is none, or a check that fails, the text of an 'open' verdict says what is wrong.
+    """
+    try:
+        found = find_exercise(str(id))
+    except Exception as error:
+        return Verdict("open", (), f"○ not judged: {error}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        return Verdict("open", (), f"○ {found.id} {found.title}: not judged. The seed is {_short(seed)}; expected a whole number "
+                       "from 0 on, such as seed=7.")
+    try:
+        answers = answers_to(found.id)
+    except Exception as error:                          # an edition without solutions and without keys
+        return Verdict("open", (), f"○ {found.id} {found.title}: not judged. {error}")
+    return judge(found, answers, answer, seed)
+
+
+def _short(thing) -> str:
+    """An object for a message, whatever it says of itself."""
+    try:
+        return repr(thing)[:60]
+    except Exception:
+        return f"an object of type {type(thing).__name__}"
 
 
 def _is_ours(answer) -> bool:

@@ -15,26 +15,30 @@ from collections.abc import Sequence
 
 import torch
 
-from course_utils.exercises import say
+from course_utils.exercises import say, workers
 from course_utils.exercises.compare import NotNumbers, Unreadable, close, in_form_of, named_tensors, readings
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
-from course_utils.exercises.running import Run, usual_settings
+from course_utils.exercises.running import Handed, Run, Side, usual_settings
 from course_utils.exercises.sealed import RIGHT, Key, Solved
-from course_utils.exercises.sides import Handed, InThread, Side
 from course_utils.files.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
 AS_GIVEN = "The code you were given does the same, and that's what you have to fix."     # if its mistake is still there
+FAILED = "not judged, because the check itself failed"
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
-    """The verdict on an answer; never raises, whatever the answer does. A Key can judge only the usual `seed`.
+    """The verdict on an answer; never raises, whatever the answer or the check does. A Key judges only the usual `seed`.
 
-    `answer` is a function or a value, which is run here, or a side (see `sides`) that is run elsewhere.
+    `answer` is a function, which runs in the worker process (see `workers`), a value, or a `running.Side`.
     """
-    side = answer if isinstance(answer, Side) else InThread(exercise, answer)
-    with usual_settings():
-        return _judge(exercise, answers, side, seed)
+    side = answer if isinstance(answer, Side) else workers.InWorker(exercise, answer)
+    try:
+        with usual_settings():
+            return _judge(exercise, answers, side, seed)
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0][:200]
+        return _failed(exercise, f"{type(error).__name__}: {said}" if said else type(error).__name__)
 
 
 def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) -> Verdict:
@@ -60,12 +64,16 @@ def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], se
         if index >= len(runs):
             return _wrong(exercise, f"It returned results for only {len(runs)} of its inputs.")
         result = runs[index]
+        if result.error is not None and result.error.type == "CheckFailed":
+            return _failed(exercise, "it took too long")
         trouble = _trouble(exercise, result, inputs)
         if trouble and index == 0 and _not_written(result):
             return _open(exercise)
         if trouble:
             return _wrong(exercise, trouble)
         right = known.gives(RIGHT, index, inputs)
+        if right is None:
+            return _failed(exercise, "the course's own answer gives nothing here")
         cases.append(Case(inputs, in_form_of(named_tensors(result.output), right), right))
     if all(close(case.got, case.right, exercise.tolerance) for case in cases):
         return _right(exercise)
@@ -142,9 +150,6 @@ def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
 
 def _trouble(exercise: Exercise, result: Run, inputs: tuple) -> str | None:
     """What to say about an answer that has no output to compare, or that changed its input."""
-    if result.timed_out:
-        return ("It didn't finish within a few seconds, so we stopped it. Look for a loop whose condition never becomes "
-                "false.")
     if result.error is not None:
         return say.of_error(exercise, result.error, inputs)
     if result.output is None:
@@ -233,6 +238,11 @@ def _as_written(value) -> str:
 def _open(exercise: Exercise) -> Verdict:
     low, high = exercise.minutes
     return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not tried yet ({low}–{high} minutes).")
+
+
+def _failed(exercise: Exercise, why: str) -> Verdict:
+    return Verdict("open", (), f"○ {exercise.id} {exercise.title}: {FAILED} ({why}). Your answer isn't the reason. Restart "
+                   "the kernel and check it again.")
 
 
 def _right(exercise: Exercise) -> Verdict:

@@ -1,45 +1,45 @@
 """Runs a learner's function on an exercise's inputs and says in plain data what happened.
 
-`runs_of(exercise, answer, seed)` is the one place where that is done, whichever process it is in: a worker (see `worker`),
-this one, in a thread (see `sides`), or the one that grades a notebook. `run_once` runs the course's own answers, too.
+`runs_of(exercise, answer, seed)` is the one place where that is done. It happens in the worker process (see `worker`);
+`run_once` runs the course's own answers, too. `judge` asks a `Side` for `describe()` and `runs(seed)` and for nothing else:
+that of a check is `workers.InWorker`, and a `Recorded` one has been run elsewhere.
 
-Does: copies of the inputs, random state put back, prints caught, the learner's line. Does not: judge what came out (see
-`judge`), or stop a function that never ends (see `sides`).
+Does: describe what was handed over; copies of the inputs, random state put back, prints caught, the learner's line. Does
+not: judge what came out (see `judge`), or stop a function that never ends (see `workers`).
 """
 
 import contextlib
 import copy
+import dis
 import inspect
 import io
 import linecache
-import os
 import random
 import re
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from course_utils.exercises.compare import as_tuple, plain_data
+from course_utils.exercises.clock import is_learners
+from course_utils.exercises.compare import Unreadable, article, as_tuple, plain_data
 from course_utils.exercises.forbidden import written_out
 
 MOST_PRINTED = 10_000                                   # letters that one run may print
-PACKAGE = str(Path(__file__).resolve().parents[1])
-LIBRARIES = tuple({path + os.sep for path in (PACKAGE, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib")))})
 
 
 class TimeIsUp(BaseException):
-    """Raised inside the learner's function when the time is over; no `except Exception` stops it."""
+    """Raised inside a function that runs in the kernel when it's stopped; no `except Exception` catches it."""
 
 
 class Failure(NamedTuple):
     """An error that a function raised: the `type`, its message, and the learner's own `line` with its `file` and number.
 
-    `ours` is true if the exercise's own look at the answer raised it, before or after the learner's lines.
+    `ours` is true if the exercise's own look at the answer raised it, before or after the learner's lines. Four types are
+    no errors of Python's: 'ProcessDied', and a `clock.Stop`'s 'NeverEnds', 'Waits' and 'CheckFailed'.
     """
 
     type: str
@@ -51,16 +51,54 @@ class Failure(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What came of one set of inputs, as `compare.plain_data`: the `output`, or the `error`, or `timed_out`.
+    """What came of one set of inputs, as `compare.plain_data`: the `output` or the `error`.
 
     `changed` holds the inputs (by position, from 0) that the function changed in place, `printed` what it printed.
     """
 
     output: object = None
     error: Failure | None = None
-    timed_out: bool = False
     changed: tuple[int, ...] = ()
     printed: str = ""
+
+
+class Handed(NamedTuple):
+    """What was handed to `check`: `kind` is 'nothing', 'stub', 'function', 'instance' (of a module) or 'value'.
+
+    `type` is its type's name, and `value` a value as plain data.
+    """
+
+    kind: str
+    type: str
+    value: object = None
+
+
+class Side:
+    """What `judge` needs to know about an answer."""
+
+    def describe(self) -> Handed:
+        """What was handed over."""
+        raise NotImplementedError
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it does on the inputs of a seed: a run for each, the last one the first that came to nothing."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Recorded(Side):
+    """A side that has been run elsewhere, such as in the process that executes a hand-in (see `wire`)."""
+
+    handed: Handed
+    recorded: list[Run]
+
+    def describe(self) -> Handed:
+        """What was handed over there."""
+        return self.handed
+
+    def runs(self, seed: int) -> list[Run]:
+        """What it did there; whoever recorded it knows on which seed."""
+        return self.recorded
 
 
 class Printed(io.TextIOBase):
@@ -71,6 +109,9 @@ class Printed(io.TextIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        """Stays open, whoever closes sys.stdout."""
 
     def write(self, text: str) -> int:
         if self.left > 0:
@@ -176,7 +217,43 @@ def returning_tuples(answer: Callable) -> Callable:
     """The function, but what it returns as dict values, a generator, map or zip comes as a tuple; a class as it is."""
     if inspect.isclass(answer):
         return answer
-    return lambda *given, **named: as_tuple(answer(*given, **named))
+
+    def the_answer(*given, **named):                    # the name by which `clock` knows that the learner's code begins
+        return as_tuple(answer(*given, **named))
+
+    return the_answer
+
+
+def described(answer) -> Handed:
+    """What an object is that was handed over."""
+    name = type(answer).__name__
+    if answer is None or answer is ...:
+        return Handed("nothing", name)
+    if not callable(answer):
+        return Handed("value", name, plain_data(answer))
+    kind = "instance" if isinstance(answer, torch.nn.Module) else "stub" if is_stub(answer) else "function"
+    return Handed(kind, name, Unreadable(article(name)))
+
+
+def is_stub(answer) -> bool:
+    """Whether there is nothing in a function yet but `...`, `pass`, a docstring or `raise NotImplementedError`.
+
+    A class is one if that is so of all its methods. The compiled code is asked: a function that came from another process
+    has no source. Code that does nothing loads and returns None, or raises; its steps' names depend on Python's version.
+    """
+    if isinstance(answer, type):
+        methods = [method for method in vars(answer).values() if inspect.isfunction(method)]
+        return answer.__module__ != "builtins" and all(map(is_stub, methods))
+    try:
+        code = inspect.unwrap(answer).__code__
+    except Exception:                                   # not a function in Python, or an object with ideas of its own
+        return False
+    idle = ("RESUME", "NOP", "COPY_FREE_VARS", "PUSH_NULL", "PRECALL", "CACHE")
+    steps = [step for step in dis.get_instructions(code) if step.opname not in idle]
+    if any(step.opname == "RAISE_VARARGS" for step in steps):
+        return all(step.argval == "NotImplementedError" for step in steps if step.opname == "LOAD_GLOBAL") and all(
+            step.opname.startswith(("LOAD_GLOBAL", "LOAD_CO", "CALL", "RAISE_")) for step in steps)
+    return all(step.opname.startswith(("LOAD_CONST", "RETURN_")) and step.argval is None for step in steps)
 
 
 def unchanged(old, new) -> bool:
@@ -201,7 +278,7 @@ def failure(error: BaseException) -> Failure:
     place, step = None, error.__traceback__
     while step is not None:
         file = step.tb_frame.f_code.co_filename
-        if not file.startswith((*LIBRARIES, "<frozen")) and "site-packages" not in file and "dist-packages" not in file:
+        if is_learners(file):
             place = file, step.tb_lineno
         step = step.tb_next
     try:

@@ -15,6 +15,7 @@ from course_utils.exercises.definitions import Case, Exercise
 from course_utils.exercises.running import Failure, names_of_inputs
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NOBODY = "there is nobody to ask for input"             # the message of a worker's EOFError
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 CUT_OFF = "NumPy, .item(), .detach(), no_grad() or a new torch.tensor(…) along the way cuts it off."
 KNOWN_ERRORS = (                                        # PyTorch's messages that tell a learner little
@@ -34,6 +35,7 @@ KNOWN_ERRORS = (                                        # PyTorch's messages tha
      "each comparison in parentheses: `a & (b < 0.5)`."),
     ("Target -1 is out of bounds", "cross_entropy leaves out targets of -100, and no others unless you name them: "
      "ignore_index=-1."),
+    (NOBODY, "Nobody can be asked here, so it can't go on. Take what you need from the arguments instead of from `input()`."),
     ("step must be greater than zero", "PyTorch can't take a tensor backwards with [::-1]. Write .flip(0), or sort with "
      "descending=True."),
 )
@@ -89,6 +91,8 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
     if error.type == "ProcessDied":
         return ("Your function ended the Python process it ran in. Look for os._exit, a crash in a library, or far too much "
                 "memory.")
+    if error.type in ("NeverEnds", "Waits"):
+        return of_stop(error)
     if error.type == "RecursionError":
         return "Your function calls itself forever (RecursionError). Which input should stop it?"
     said = error.message.strip().splitlines()
@@ -106,6 +110,16 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
         return (f"Your function can't be called the way the exercise describes ({message}). It gets {listed(names)}: "
                 f"{exercise.signature.partition('->')[0].strip()}.")
     return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip()
+
+
+def of_stop(error: Failure) -> str:
+    """What to say about a function that was stopped, with the line that was running (see `clock`)."""
+    where = f" in line {error.number}" + (f", `{error.line}`" if error.line else "") if error.number else ""
+    if error.type == "Waits":
+        return (f"It waits{where or ' for something'}, and nothing came for two minutes, so we stopped it. Look for a sleep, "
+                "a lock that nobody releases, or something to read that never arrives.")
+    advice = " Look for a loop whose condition never becomes false." if where else " It was in a call that doesn't end."
+    return f"It didn't finish within a few seconds of computing, so we stopped it{where}.{advice}"
 
 
 def shapes_of(exercise: Exercise, inputs: tuple) -> str:

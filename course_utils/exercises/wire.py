@@ -14,8 +14,7 @@ import math
 import torch
 
 from course_utils.exercises.compare import DEEPEST, MOST, TYPES, Unreadable
-from course_utils.exercises.running import Failure, Run, runs_of
-from course_utils.exercises.sides import Handed, Recorded, Side, described
+from course_utils.exercises.running import Failure, Handed, Recorded, Run, Side, described, runs_of
 
 LONGEST = 200_000_000                                   # letters in a report
 MOST_RUNS = 1000
@@ -29,7 +28,7 @@ def report(exercise, answer, seed: int) -> str:
 
 
 def report_of(exercise, side: Side, seed: int) -> str:
-    """The same for a side (see `sides`), which may have a limit of its own."""
+    """The same for a side, such as one that stops what never ends (see `workers`)."""
     handed = side.describe()
     runs = side.runs(seed) if handed.kind in ("function", "instance") and exercise.probes else []
     return json.dumps({"handed": encode_handed(handed), "runs": [encode_run(run) for run in runs]}, allow_nan=False)
@@ -63,8 +62,8 @@ def decode_handed(found: dict) -> Handed:
 
 def encode_run(run: Run) -> dict:
     """A run for JSON."""
-    return {"output": encode(run.output), "error": run.error and list(run.error), "timed_out": run.timed_out,
-            "changed": list(run.changed), "printed": run.printed}
+    return {"output": encode(run.output), "error": run.error and list(run.error), "changed": list(run.changed),
+            "printed": run.printed}
 
 
 def decode_run(found: dict) -> Run:
@@ -74,7 +73,7 @@ def decode_run(found: dict) -> Run:
         kind, message, line, file, number, ours = _list(error)
         error = Failure(_text(kind)[:100], _text(message), _text(line)[:500], _text(file), _whole(number), bool(ours))
     changed = tuple(_whole(i) for i in _list(found["changed"]))
-    return Run(decode(found["output"]), error, bool(found["timed_out"]), changed, _text(found["printed"]))
+    return Run(decode(found["output"]), error, changed, _text(found["printed"]))
 
 
 def encode(value):

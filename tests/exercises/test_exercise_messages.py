@@ -19,7 +19,6 @@ from course_utils.exercises.compare import named_tensors, readings
 from course_utils.exercises.definitions import Answers, Exercise, Property
 from course_utils.exercises.judge import judge
 from course_utils.exercises.sealed import Key, make_key
-from course_utils.exercises.sides import InThread
 
 
 def draw(generator):
@@ -341,7 +340,7 @@ class WrapsItself:
 
 @pytest.mark.parametrize("make", [Evasive, WrapsItself, lambda: functools.partial(attend)])
 def test_whatever_can_be_called_is_judged_by_what_it_gives(make):
-    assert judge(PAIR, Answers(attend, {}), InThread(PAIR, make())).state == "right"
+    assert judge(PAIR, Answers(attend, {}), make()).state == "right"
 
 
 @pytest.mark.parametrize("result", [

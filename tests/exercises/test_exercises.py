@@ -13,7 +13,7 @@ from course_utils import exercises
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
 from course_utils.exercises.compare import readings
 from course_utils.exercises.judge import judge
-from course_utils.exercises.sides import InThread
+from course_utils.exercises.workers import InWorker
 
 EVERY = list_exercises()
 IDS = [exercise.id for exercise in EVERY]
@@ -132,7 +132,7 @@ def test_nothing_that_an_answer_does_makes_the_check_crash(exercise, marks, caps
 
 @pytest.mark.parametrize("answer", [endless, endless_and_stubborn])
 def test_an_endless_loop_is_stopped(answer):
-    verdict = judge(find_exercise("4.2"), answers_to("4.2"), InThread(find_exercise("4.2"), answer, seconds=1.0))
+    verdict = judge(find_exercise("4.2"), answers_to("4.2"), InWorker(find_exercise("4.2"), answer, seconds=1.0))
     assert "didn't finish within a few seconds" in verdict.text
 
 
