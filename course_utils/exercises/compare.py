@@ -164,6 +164,37 @@ def in_form_of(got: dict, right: dict) -> dict:
     return got
 
 
+def as_row(got: dict, right: dict) -> dict:
+    """A column (n, 1) or a table (1, n) as a row of n numbers, where the right answer is one; else `got` as it is."""
+    value, form = got.get(""), right.get("")
+    if isinstance(value, torch.Tensor) and isinstance(form, torch.Tensor) and form.dim() == 1:
+        if value.numel() == form.numel() == max(value.shape, default=0):
+            return {"": value.reshape(form.shape)}
+    return got
+
+
+def distance(got: dict, right: dict) -> tuple[float, float]:
+    """How far an output is from the right one, and its gradients: the largest difference, by 1 + the size of the right one.
+
+    Infinite where parts or shapes differ, -1 where there's a text in place of a number. What isn't finite counts as nothing.
+    """
+    if got.keys() != right.keys():
+        return float("inf"), 0.0
+    worst = {False: 0.0, True: 0.0}
+    for name, value in got.items():
+        expected = right[name]
+        if isinstance(value, str) and isinstance(expected, str):
+            continue
+        if isinstance(value, str) or isinstance(expected, str):
+            return -1.0, 0.0
+        if value.shape != expected.shape:
+            return float("inf"), 0.0
+        apart = ((value - expected).abs() / (1 + expected.abs())).nan_to_num(0.0, 0.0, 0.0)
+        kind = name.startswith("gradient")
+        worst[kind] = max(worst[kind], apart.max().item() if apart.numel() else 0.0)
+    return worst[False], worst[True]
+
+
 def close(one: dict, other: dict, tolerance: float) -> bool:
     """Whether two named outputs agree in names, shapes and values."""
     if one.keys() != other.keys():
@@ -179,7 +210,7 @@ def close(one: dict, other: dict, tolerance: float) -> bool:
 
 
 def readings(answer) -> list:
-    """The possible meanings of a number as people write it: '0,783', '1,050,624', '80%', '4/5', '0.1, 0.2', lists.
+    """The possible meanings of a number as people write it: '0,783', '1,050,624', '80 %', '4/5', '0.1, 0.2', lists.
 
     A text with two meanings gives both ('1,094' is 1.094 or 1094). Anything that isn't a text or an exact number is
     returned unchanged. Raises NotNumbers for a text that isn't a number.
@@ -197,7 +228,8 @@ def _readings(answer) -> list:
         return [[_readings(part)[0] for part in answer]]
     if not isinstance(answer, str):
         return [answer]
-    text = answer.strip().strip("[]()").strip()
+    text = re.sub(r"\s+(?=%)|\s*(/)\s*", r"\1", answer.strip().strip("[]()").strip())      # '80 %, 1 / 2': '80%, 1/2'
+    text = re.sub(r"%\s*,\s*", "% ", text)             # a comma behind a % is no decimal comma
     parts = [part.replace(",", ".") for part in re.split(r"[;\s]+|,\s+", text) if part]
     one = [[text.replace(",", ".")], [re.sub(r"[\s,](?=\d{3}(\D|$))", "", text)]]
     several = [parts, re.split(r"[;,\s]+", text) if "." in text else []]       # '0.7, 0.8' or '0.7,0.8'

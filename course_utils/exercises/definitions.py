@@ -73,8 +73,7 @@ class Exercise(NamedTuple):
     tolerance: float = 1e-4
     lines: tuple[str, ...] = ()
     given: str = ""  # of a repair: the known mistake that the code to be repaired makes
-    not_finite: str = ""  # what gives NaN or infinity here, and the way round it; "" where nothing special does
-    undefined: str = ""  # the same for NaN alone, where that has other causes than infinity
+    not_finite: dict = {}  # what gives "NaN", "inf" or "-inf" here, and the way round it; "risk NaN" for one part alone
     forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
     id: str = ""  # this and what follows come from the exercise's cell in the notebook (see `catalogue`)
     title: str = ""

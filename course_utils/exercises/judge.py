@@ -16,7 +16,16 @@ from collections.abc import Sequence
 import torch
 
 from course_utils.exercises import say, workers
-from course_utils.exercises.compare import NotNumbers, Unreadable, close, in_form_of, named_tensors, readings
+from course_utils.exercises.compare import (
+    NotNumbers,
+    Unreadable,
+    as_row,
+    close,
+    distance,
+    in_form_of,
+    named_tensors,
+    readings,
+)
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
 from course_utils.exercises.running import Handed, Run, Side, usual_settings
 from course_utils.exercises.sealed import RIGHT, Key, Solved
@@ -106,20 +115,30 @@ def _with_nan_marked(named: dict) -> dict:
 
 def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]) -> Verdict:
     """The verdict for one known mistake, or for several that behaviour cannot tell apart."""
-    worst = next(case for case in cases if not close(case.got, case.right, exercise.tolerance))
-    texts = [f"{mistake.seen(worst)} {mistake.why}" for mistake in fitting]
+    wrong = _wrong_cases(exercise, cases)
+    texts = [f"{_seen(mistake, wrong)} {mistake.why}" for mistake in fitting]
     text = texts[0] if len(texts) == 1 else "one of these, which give the same results: " + " — or: ".join(texts)
     names = tuple(mistake.name for mistake in fitting)
     if exercise.given in names:
-        seen = fitting[names.index(exercise.given)].seen(worst)
+        seen = _seen(fitting[names.index(exercise.given)], wrong)
         text = f'{seen} {AS_GIVEN} exercise("{exercise.id}").hint(1) gets you started.'
     elif all(mistake.convention for mistake in fitting):
         return Verdict("other", names, f"≈ {exercise.id} {exercise.title}: {text}")
     return _wrong(exercise, text, names)
 
 
+def _seen(mistake: Mistake, wrong: Sequence[Case]) -> str:
+    """What a mistake says of the first of some cases that it can speak of: not every case has a word that occurs twice."""
+    for case in wrong:
+        try:
+            return mistake.seen(case)
+        except Exception:
+            continue
+    return "your answer isn't right."
+
+
 def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -> str:
-    """The first thing that is wrong: parts, shape, finiteness, the exercise's properties, the values."""
+    """The first thing that is wrong: parts, shape, finiteness, the exercise's properties, the values, the gradients' NaN."""
     for case, output in zip(cases, outputs):
         if case.right.keys() != case.got.keys():
             return say.of_parts(exercise, output, case.got, case.right)
@@ -132,14 +151,22 @@ def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -
         not_finite = say.of_not_finite(exercise, case)
         if not_finite:
             return not_finite
-    return (say.of_precision(cases, outputs, exercise.tolerance) or _failing_property(exercise, cases)
-            or say.of_largest_difference(exercise, cases))
+    said = say.of_precision(cases, outputs, exercise.tolerance) or _failing_property(exercise, cases)
+    in_gradients = (say.of_not_finite(exercise, case, gradients=True) for case in cases)
+    return said or next(filter(None, in_gradients), None) or say.of_largest_difference(exercise, cases)
+
+
+def _wrong_cases(exercise: Exercise, cases: Sequence[Case]) -> list[Case]:
+    """The cases in which the answer is wrong, the one that is furthest off first."""
+    wrong = [case for case in cases if not close(case.got, case.right, exercise.tolerance)]
+    return sorted(wrong, key=lambda case: distance(case.got, case.right), reverse=True)
 
 
 def _failing_property(exercise: Exercise, cases: Sequence[Case]) -> str | None:
-    """The message of the first property that fails."""
+    """The message of the first property that fails, about the worst of the cases in which it does."""
+    wrong = _wrong_cases(exercise, cases)
     for rule in exercise.properties:
-        for case in cases:
+        for case in wrong:
             try:
                 if rule.fails(case):
                     return f"{rule.seen(case)} {rule.why}"
@@ -172,7 +199,7 @@ def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Ver
         return _judge_order(exercise, known, answer)
     form = known.form()
     try:
-        meanings = [in_form_of(named_tensors(value), form) for value in readings(answer)]
+        meanings = [as_row(in_form_of(named_tensors(value), form), form) for value in readings(answer)]
     except NotNumbers as error:
         return _wrong(exercise, f"You give {error}. {say.asked_for(exercise)}")
     got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),

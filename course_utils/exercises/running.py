@@ -261,7 +261,8 @@ def unchanged(old, new) -> bool:
     if isinstance(old, torch.nn.Module):
         return True                                     # an exercise may ask to train it
     if isinstance(old, torch.Tensor):
-        return old.shape == new.shape and torch.equal(torch.nan_to_num(old), torch.nan_to_num(new))
+        cut_off = old.requires_grad and not new.requires_grad              # by detach_() or requires_grad_(False)
+        return not cut_off and old.shape == new.shape and torch.equal(torch.nan_to_num(old), torch.nan_to_num(new))
     if isinstance(old, np.ndarray):
         return np.array_equal(old, new)
     if isinstance(old, dict):

@@ -196,25 +196,34 @@ def of_shape(exercise: Exercise, output, case: Case, part: str) -> str:
             f"{tuple(right.shape)} here. {shapes_of(exercise, case.inputs)} {asked_for(exercise)}".replace("  ", " "))
 
 
-def of_not_finite(exercise: Exercise, case: Case) -> str | None:
-    """What to say about numbers that are infinite or NaN where the right ones aren't; infinite ones come first."""
-    for kind, found, advice in (
-        ("infinite", torch.isinf, exercise.not_finite or "Look for a division by zero, or a number too large to store."),
-        ("NaN", torch.isnan, exercise.undefined or exercise.not_finite
-         or "Look for 0 / 0, the root of a negative number, or inf - inf."),
-    ):
-        parts = list(case.right.items())[::-1]                    # weights come after the context computed from them
+NOT_FINITE = {                                          # kind: in a sentence, how it's found, where it comes from
+    "inf": ("infinite", torch.isposinf, "Look for a division by zero, or a number too large to store."),
+    "-inf": ("minus infinity", torch.isneginf, "Look for the logarithm of 0, or a division of a negative number by zero."),
+    "NaN": ("NaN", torch.isnan, "Look for 0 / 0, the root of a negative number, or inf - inf."),
+}
+
+
+def of_not_finite(exercise: Exercise, case: Case, gradients: bool = False) -> str | None:
+    """What to say about numbers that are infinite or NaN where the right ones aren't; infinite ones come first.
+
+    Of the parts whose names begin with "gradient", with `gradients`, or of the others.
+    """
+    parts = list(case.right.items())[::-1]                        # weights come after the context computed from them
+    for kind, (word, found, usual) in NOT_FINITE.items():
         for part, right in sorted(parts, key=lambda item: getattr(item[1], "ndim", 0) == 0):          # lone numbers last
             got = case.got[part]
             if isinstance(right, str) or isinstance(got, str) or not torch.isfinite(right).all():
                 continue
+            if part.startswith("gradient") != gradients:
+                continue
             count = int(found(got).sum())
             if count:
                 name = name_of_part(exercise, case.right, part)
+                advice = exercise.not_finite.get(f"{part} {kind}") or exercise.not_finite.get(kind) or usual
                 if got.numel() == 1:
-                    return f"Your {name} is {kind}. {advice}"
+                    return f"Your {name} is {word}. {advice}"
                 are = "is" if count == 1 else "are"
-                return f"{count} of the {got.numel()} numbers in your {name} {are} {kind}. {advice}"
+                return f"{count} of the {got.numel()} numbers in your {name} {are} {word}. {advice}"
     return None
 
 

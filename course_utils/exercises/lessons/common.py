@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 
+import numpy as np
 import torch
 
-from course_utils.exercises.compare import NotNumbers, in_form_of, named_tensors
+from course_utils.exercises.compare import NotNumbers, close, in_form_of, named_tensors, plain_data
 from course_utils.exercises.definitions import Case, Property
 
 
@@ -56,7 +58,10 @@ def no_module(made):
 
 
 def one_tensor(part, name: str):
-    """A result as one tensor, however it comes: a tensor, an array, rows in a list. Raises TypeError that names it."""
+    """A result as one tensor, however it comes: a tensor, an array, rows in a list. Raises TypeError that names it.
+
+    What isn't a tensor becomes one of bool, int64 or float64, whichever it holds.
+    """
     if isinstance(part, (list, tuple)) and part and isinstance(_innermost(part), torch.Tensor):
         rows = [one_tensor(row, name) for row in part]
         if len({row.shape for row in rows}) > 1:
@@ -68,7 +73,13 @@ def one_tensor(part, name: str):
         raise TypeError(f"expected a tensor as {name}, got {unfit}") from None
     if list(found) != [""] or isinstance(found[""], str):
         raise TypeError(f"expected one tensor as {name}, got {what(part)}")
-    return part if isinstance(part, torch.Tensor) else found[""]
+    return part if isinstance(part, torch.Tensor) else found[""].to(_type_of(part))
+
+
+def _type_of(part) -> torch.dtype:
+    """bool, int64 or float64: what a number, an array or a list of lists holds, before it's read as numbers."""
+    kind = np.asarray(plain_data(part)).dtype.kind
+    return {"b": torch.bool, "i": torch.int64, "u": torch.int64}.get(kind, torch.float64)
 
 
 def one_loss(output, name: str) -> torch.Tensor:
@@ -80,6 +91,36 @@ def one_loss(output, name: str) -> torch.Tensor:
         raise TypeError(f"expected one number, {name}; got {len(output)} result{'s' * (len(output) != 1)}")
     loss = one_tensor(output, name)
     return loss.reshape(()) if loss.numel() == 1 else loss
+
+
+def loss_and_gradient(output, leaf: torch.Tensor, name: str) -> dict[str, torch.Tensor]:
+    """A loss, and the gradient that it sends to what it was made from; zeros if none arrives, or the loss isn't finite."""
+    loss = one_loss(output, "the mean loss")
+    gradient = torch.zeros_like(leaf)
+    if loss.requires_grad and loss.isfinite().all():
+        (gradient,) = gradients_of(loss, [leaf])
+    return {"loss": loss, f"gradient for the {name}": gradient}
+
+
+def same_twice(call: Callable, why: str):
+    """What a call gives. Raises TypeError if a second one gives something else; what that one prints isn't shown."""
+    first = call()
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
+            second = call()
+        except Exception:                               # a function that keeps something of its first call
+            return first
+    if first is not None and second is not None and not close(named_tensors(first), named_tensors(second), 1e-4):
+        raise TypeError(f"expected the same result for the same inputs, got another one in a second call. {why}")
+    return first
+
+
+def worst_row(case: Case, *parts: str) -> int:
+    """The row, along the first dimension, in which one of some parts is furthest from the right one; 0 if shapes differ."""
+    pairs = [(case.got[part], case.right[part]) for part in parts]
+    if any(got.shape != right.shape or not got.dim() for got, right in pairs):
+        return 0
+    return int(sum((got - right).abs().nan_to_num().flatten(1).amax(dim=1) for got, right in pairs).argmax())
 
 
 def _innermost(part):

@@ -38,7 +38,8 @@ MEAN = Exercise(
     given="every-with-every", probes=probes.mean_probes,
     signature="mean_opinion(opinions (review, position), is_token (review, position), True = a token, False = padding) -> "
     "(review,)",
-    not_finite="Every review has at least one token, so no count should be 0.",
+    not_finite=dict.fromkeys(("NaN", "inf", "-inf"), "You divide by 0 here, and every review has at least one token, so no "
+                             "count should be 0."),
     mistakes=(
         Mistake("every-with-every", _how_many, "One of the two that you divide is a column, the other a row, so every "
                 "total is divided by every count. Print both shapes and make them equal."),
@@ -98,8 +99,12 @@ def _furthest(case: Case) -> str:
 SOFTMAX = Exercise(
     probes=probes.softmax_probes, observe=probes.observe_softmax,
     signature="stable_softmax(scores (..., class)) -> probabilities of the same shape; each row sums to one",
-    not_finite="e to the power of a score above 88.7 overflows, and a row whose powers are all rounded to 0 gives 0/0. "
-    "Subtract from each row its own maximum first: then its largest power is 1, and its sum at least 1.",
+    not_finite={
+        "inf": "e to the power of a score above 88.7 overflows. Subtract from each row its own maximum first: then its "
+        "largest power is 1.",
+        "-inf": "A power of e is never below 0. That's a score, or the logarithm of a power that was rounded to 0.",
+        "NaN": "That's infinity divided by infinity, or 0 / 0 in a row whose powers are all rounded to 0. Subtract from "
+        "each row its own maximum first: then its largest power is 1, and its sum at least 1."},
     mistakes=(
         Mistake("no-shift", _not_numbers, "e to the power of a large score overflows, and infinity divided by infinity is "
                 "NaN; if all scores are very negative, so is 0/0. Subtract the maximum of the row first."),
@@ -157,8 +162,14 @@ def _gap_to_true(case: Case) -> float:
 LOSS = Exercise(
     probes=probes.loss_probes, forbidden=("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"),
     signature="cross_entropy(scores (token, class), true_class (token,), whole numbers) -> one number, the mean loss",
-    not_finite="A probability too small for float32 is rounded to 0, and ln 0 is minus infinity. Don't take the logarithm "
-    "of a probability: ln p is the score minus the logarithm of the sum of the powers of e.",
+    not_finite={
+        "inf": "A probability too small for float32 is rounded to 0, and ln 0 is minus infinity; or e to the power of a "
+        "score overflows. Don't take the logarithm of a probability: ln p is the score minus the logarithm of the sum of "
+        "the powers of e, each score with the maximum of its row subtracted.",
+        "-inf": "ln p is minus infinity where p was rounded to 0, and the loss is minus ln p. Don't take the logarithm of a "
+        "probability: ln p is the score minus the logarithm of the sum of the powers of e.",
+        "NaN": "e to the power of a score above 88.7 overflows, and infinity divided by infinity is NaN. Subtract the "
+        "maximum of each row from the scores first."},
     mistakes=(
         Mistake("log-of-zero", lambda case: f"your loss is {case.answer:.3f} where a wrong class scores "
                 f"{_gap_to_true(case):.0f} higher than the true one.", "Its probability was rounded to 0 before you took "

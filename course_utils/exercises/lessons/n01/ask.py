@@ -196,7 +196,8 @@ BAYES = Exercise(
     observe=probes.observe_bayes, probes=probes.bayes_probes,
     signature="review_log_odds(texts (list of n texts), labels (list of n, 1 = positive), text) -> one number, above zero = "
     "positive",
-    not_finite=f"{probes.TOO_SMALL}. The logarithm of 0 isn't finite either: smooth every count by one.",
+    not_finite=dict.fromkeys(("NaN", "inf", "-inf"), f"{probes.TOO_SMALL}. The logarithm of 0 isn't finite either: smooth "
+                             "every count by one."),
     mistakes=(
         Mistake("no-smoothing", _not_finite, "A word that never occurs in one class has probability 0, and ln 0 is not "
                 "finite. Add-one smoothing is there for that (notebook 01, section 8)."),

@@ -77,7 +77,10 @@ SCALED = Exercise(
     probes=probes.attention_probes, observe=probes.observe_scaled, forbidden=FUNCTIONS,
     signature="scaled_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value)) -> context (..., "
     "query, d_value), weights (..., query, key)",
-    not_finite="exp of a large score overflows: subtract the largest score of each row first, or call softmax.",
+    not_finite={
+        "inf": "exp of a large score overflows: subtract the largest score of each row first, or call softmax.",
+        "NaN": "exp of a large score overflows, and infinity divided by infinity is NaN; a row whose exps are all rounded "
+        "to 0 gives 0 / 0. Subtract the largest score of each row first, or call softmax."},
     mistakes=(
         Mistake("softmax-over-queries", lambda case: f"your rows sum to {spread(_sums(case, -1))}, your columns to "
                 f"{spread(_sums(case, -2))}.", "The softmax runs over the queries. Each query distributes its "
@@ -148,9 +151,12 @@ MASKED = Exercise(
     given="mask-after-softmax", probes=probes.masked_probes, observe=probes.observe_masked, forbidden=FUNCTIONS,
     signature="masked_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
     "attend) -> context (..., query, d_value), weights (..., query, key)",
-    not_finite="0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
-    "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on the "
-    "forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0.",
+    not_finite={
+        "inf": "exp of a large score overflows: call softmax, or subtract the largest score of each row first.",
+        "-inf": "-inf belongs on the scores of forbidden keys, before the softmax; a weight is never below 0.",
+        "NaN": "0 times -inf gives that. So does dividing a row by its sum after the softmax: where a forbidden score is "
+        "far above the allowed ones, their weights have all come out as 0. A row of nothing but -inf does too. Put -inf on "
+        "the forbidden scores with masked_fill, before the softmax: where the mask is False, and not where a score is 0."},
     mistakes=(
         Mistake("mask-after-softmax", largest_weight, "The mask is applied after the softmax: forbidden keys are "
                 "already counted in the sum. Put it on the scores, before."),
@@ -271,8 +277,12 @@ NO_KEY = Exercise(
     given="nan", probes=probes.no_key_probes, observe=probes.observe_with_gradient, forbidden=FUNCTIONS,
     signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
     "attend) -> context (..., query, d_value), weights (..., query, key)",
-    not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
-    "large negative number, and call softmax.",
+    not_finite={
+        "inf": "exp of a large score overflows. Call softmax, which takes care of that.",
+        "-inf": "-inf belongs on scores, before a softmax, and a weight is never below 0. Fill with a large negative "
+        "number, and call softmax.",
+        "NaN": "A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows. Fill with a "
+        "large negative number, and call softmax."},
     mistakes=(
         Mistake("nan", lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} "
                 f"of {case.context.numel()} numbers of the context are unusable.",

@@ -282,8 +282,12 @@ HEADS = Exercise(
     signature="attention_in_heads(x (batch, seq_len, d_model), W_q, W_k, W_v, W_o (d_model, d_model each), "
     "num_heads, attention_mask (batch, seq_len), True = real word) -> context (batch, seq_len, d_model), weights (batch, "
     "heads, query, key)",
-    not_finite="exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
-    "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call softmax.",
+    not_finite={
+        "inf": "exp of a large score overflows. Put -inf on the scores of the padding, then call softmax.",
+        "-inf": "-inf belongs on the scores of the padding, before the softmax; a weight is never below 0.",
+        "NaN": "exp of a large score overflows. And where padding scores far above the words, a softmax without the mask "
+        "leaves them 0, and dividing a row by its sum is 0 / 0. Put -inf on the scores of the padding first, then call "
+        "softmax."},
     mistakes=(
         Mistake("views", largest_weight, "Split and merge by view undo each other, so the shapes are right; between them "
                 "the heads see pieces of several words (notebook 05, section 3). Test both on arange."),

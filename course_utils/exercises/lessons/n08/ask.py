@@ -72,8 +72,13 @@ QUERIES = Exercise(
                "torch.nn.functional.multi_head_attention_forward"),
     signature="pool_with_queries(queries (num_queries, d_model), x (batch, seq_len, d_model), attention_mask (batch, "
     "seq_len), True = real) -> pooled (batch, num_queries * d_model), weights (batch, num_queries, seq_len)",
-    not_finite="A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows, or a sum of "
-    "0 to divide by. Fill with a large negative number, call softmax, and set the weights of the padding to 0 after it.",
+    not_finite={
+        "inf": "exp of a large score overflows. Fill with a large negative number, call softmax, and set the weights of the "
+        "padding to 0 after it.",
+        "-inf": "-inf belongs on scores, before a softmax. A weight is never below 0, and a mean of x needs weights.",
+        "NaN": "A softmax over nothing but -inf gives that, and so does exp of a large score, which overflows, or a sum of "
+        "0 to divide by. Fill with a large negative number, call softmax, and set the weights of the padding to 0 after "
+        "it."},
     mistakes=(
         Mistake("nan", _unfit, "A review without a token has a row of -inf, and its softmax is 0 divided by 0. All other "
                 "reviews are right. Fill with the lowest finite number, and look at what that row holds then."),
@@ -253,8 +258,13 @@ LOSS = Exercise(
     given="softmax-first", probes=probes.loss_probes, observe=probes.observe_loss,
     signature="loss_and_probabilities(logits (batch, num_classes), labels (batch)) -> mean loss, probabilities (batch, "
     "num_classes)",
-    not_finite="A very small probability is rounded to 0, and its logarithm is -inf. Start from the logits: log_softmax or "
-    "cross_entropy never forms that 0.",
+    not_finite={
+        "inf": "A very small probability is rounded to 0, and its logarithm is -inf, or exp of a large logit overflows. "
+        "Start from the logits: log_softmax or cross_entropy never forms that 0.",
+        "-inf": "A very small probability is rounded to 0, and its logarithm is -inf; the loss is minus the logarithm. "
+        "Start from the logits: log_softmax or cross_entropy never forms that 0.",
+        "NaN": "exp of a large logit overflows, and infinity divided by infinity is NaN. softmax, log_softmax and "
+        "cross_entropy subtract the largest logit of each row first."},
     mistakes=(
         Mistake("softmax-first", _loss_seen, "cross_entropy takes logits and does its own softmax. It gets probabilities "
                 "here: numbers from 0 to 1, too close together for it ever to be sure."),

@@ -36,7 +36,11 @@ def _counting(case: Case) -> str:
 LOWER_END = Exercise(
     probes=_lead_probes, tolerance=1e-4,
     signature="best_lower_end(scores (seed, head, review), control (review,), z) -> (seed,)",
-    not_finite="Reviews without a target are NaN, and one NaN makes a mean NaN: take the columns that are numbers.",
+    not_finite={
+        "NaN": "Reviews without a target are NaN, and one NaN makes a mean NaN: take the columns that are numbers. The "
+        "spread of a single number is NaN, too.",
+        "-inf": "You divide by 0 reviews, or take the largest of nothing. Every head has some that count: "
+        "~control.isnan()."},
     mistakes=(
         Mistake("nan-as-zero", _counting, "Reviews without a target were counted as zeros. They say nothing about the "
                 "role: leave them out of the mean, the spread and the count."),

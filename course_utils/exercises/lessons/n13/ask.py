@@ -114,9 +114,14 @@ CAUSAL_LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     forbidden=("course_utils.language_model.next_token_loss",),
     signature="causal_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), pad_id) -> mean loss in nats",
-    not_finite="A very small probability was rounded to 0 before its logarithm was taken, or your softmax runs over the "
-    "positions (dim=1): use log_softmax over the vocabulary, the last dimension, or cross_entropy on the logits.",
-    undefined="That's 0 divided by 0: do you take a mean of something in which no answer counts, such as one text?",
+    not_finite={
+        "inf": "A very small probability was rounded to 0 before its logarithm was taken, exp of a large logit overflowed, "
+        "or your softmax runs over the positions (dim=1): use log_softmax over the vocabulary, the last dimension, or "
+        "cross_entropy on the logits.",
+        "-inf": "A very small probability was rounded to 0, and its logarithm is -inf; the loss is minus that. Use "
+        "log_softmax over the vocabulary, or cross_entropy on the logits.",
+        "NaN": "Either it's 0 divided by 0: do you take a mean of something in which no answer counts, such as one text? "
+        "Or exp of a large logit overflowed: use log_softmax, or cross_entropy on the logits."},
     mistakes=(
         Mistake("not-shifted", _loss_seen, "Position i is compared with token i, which it has read. A model would learn to "
                 "copy. It must be compared with token i + 1."),

@@ -65,8 +65,11 @@ def _crossing(case: Case) -> bool:
 NUCLEUS = Exercise(
     probes=probes.nucleus_probes, forbidden=("course_utils.language_model.sampling_probabilities",),
     signature="nucleus(probabilities (vocab,), p) -> probabilities (vocab,)",
-    not_finite="If it's NaN, that's 0 / 0: no token was kept, and the most probable one always stays, even if it alone has "
-    "more than p. If it's infinite: -inf hides a token among logits. These are probabilities, so what is left out gets 0.",
+    not_finite={
+        "inf": "That's a division by 0: no token was kept, and the most probable one always stays, even if it alone has "
+        "more than p.",
+        "-inf": "-inf hides a token among logits. These are probabilities, so what is left out gets 0.",
+        "NaN": "That's 0 / 0: no token was kept, and the most probable one always stays, even if it alone has more than p."},
     mistakes=(
         Mistake("cut-early", _keeps, "You cut one token early: the one that crosses p belongs to the nucleus. Where the "
                 "first token alone has more than p, nothing is left at all."),
@@ -201,8 +204,11 @@ CACHE = Exercise(
     signature="cached_step(query (batch, heads, 1, d_head), key (batch, heads, 1, d_head), value (batch, heads, 1, d_head), "
     "past_keys (batch, heads, past, d_head), past_values (batch, heads, past, d_head), rotate) -> context (batch, heads, 1, "
     "d_head), keys (batch, heads, past + 1, d_head), values (batch, heads, past + 1, d_head)",
-    not_finite="A softmax over nothing but -inf gives that, or one over no keys: with an empty cache the new token still "
-    "sees itself.",
+    not_finite={
+        "inf": "exp of a large score overflows: call softmax. In keys and values nothing is infinite.",
+        "-inf": "-inf belongs on scores, before a softmax, and here no mask is needed: nothing lies in the future.",
+        "NaN": "A softmax over nothing but -inf gives that, or one over no keys: with an empty cache the new token still "
+        "sees itself."},
     mistakes=(
         Mistake("no-positions", _key_off, "This is a cache without positions: every new token is treated as if it were at "
                 "position 0, because nothing is rotated, or with offset 0. How many tokens come before this one?"),

@@ -89,9 +89,9 @@ def nucleus_probes(generator: torch.Generator) -> list[tuple]:
 # ---------------------------------------------------------------- 13.4 a step with the cache
 
 def step_probes(generator: torch.Generator) -> list[tuple]:
-    """(query, key, value (2, 3, 1, 4), five cached tokens); two cached tokens; none yet; a long cache, in float64."""
+    """(query, key, value (2, 3, 1, 4), five cached tokens); three cached tokens; none yet; a long cache, in float64."""
     probes = []
-    for batch, heads, past, d_head, dtype in ((2, 3, 5, 4, torch.float32), (1, 2, 2, 6, torch.float32),
+    for batch, heads, past, d_head, dtype in ((2, 3, 5, 4, torch.float32), (1, 2, 3, 6, torch.float32),
                                               (2, 1, 0, 4, torch.float32), (1, 3, 11, 2, torch.float64)):
         rotate = RotaryPositions(d_head).rotate
         query, key, value = (1.5 * torch.randn(batch, heads, 1, d_head, generator=generator).to(dtype) for _ in range(3))

@@ -243,8 +243,13 @@ LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     signature="hidden_word_loss(logits (batch, seq_len, vocab), token_ids (batch, seq_len), chosen (batch, seq_len)) -> "
     "mean loss in nats",
-    not_finite="A small probability was rounded to 0 before its logarithm: use log_softmax or cross_entropy, on the logits.",
-    undefined="That's a mean over no numbers. Divide once, for the whole batch, and return 0 if nothing in it is chosen.",
+    not_finite={
+        "inf": "A small probability was rounded to 0 before its logarithm, or exp of a large logit overflowed: use "
+        "log_softmax or cross_entropy, on the logits.",
+        "-inf": "A small probability was rounded to 0, and its logarithm is -inf; the loss is minus that. Use log_softmax "
+        "or cross_entropy, on the logits.",
+        "NaN": "Either that's a mean over no numbers: divide once, for the whole batch, and return 0 if nothing in it is "
+        "chosen. Or exp of a large logit overflowed: use log_softmax or cross_entropy, on the logits."},
     mistakes=(
         Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
                 "so copying them makes the loss look good."),

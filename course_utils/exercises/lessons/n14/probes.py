@@ -155,12 +155,12 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     asked = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0]], dtype=torch.bool)
     sure = torch.where(asked[..., None], 30.0 * F.one_hot(sure_ids, 6), 3 * draw(2, 4, 6))
     level = torch.tensor([[1, 1, 0], [0, 1, 0]], dtype=torch.bool)
-    large = torch.tensor([[[60.0, -60.0, 0.0], [60.0, -60.0, 0.0], [3.0, 2.0, 1.0]]])       # exp(-120) is 0 in float32
+    large = torch.tensor([[*[[100.0, -100.0, 0.0]] * 3, [3.0, 2.0, 1.0]]])      # in float32 exp(100) is inf, exp(-200) 0
     return [(2 * draw(3, 5, 7), ids, chosen), (*not_contiguous((draw(2, 6, 4),)),
              torch.randint(0, 4, (2, 6), generator=generator), torch.rand(2, 6, generator=generator) < 0.5),
             (sure, sure_ids, asked), (torch.zeros(2, 3, 9), torch.randint(0, 9, (2, 3), generator=generator), level),
             (draw(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.zeros(2, 3, dtype=torch.bool)),
-            (large, torch.tensor([[1, 0, 0]]), torch.tensor([[True, True, False]])),
+            (large, torch.tensor([[1, 0, 0, 0]]), torch.tensor([[True, True, True, False]])),
             (draw(1, 2, 3), torch.tensor([[1, 2]]), torch.tensor([[False, True]]))]
 
 

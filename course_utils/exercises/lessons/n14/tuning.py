@@ -124,8 +124,12 @@ POOL = Exercise(
     forbidden=("course_utils.embeddings.masked_mean", "course_utils.pretraining.BertClassifier"),
     signature="pooled_logits(encoder, token_ids (batch, seq_len), attention_mask (batch, seq_len), weight (classes, "
     "d_model), bias (classes)) -> logits (batch, classes)",
-    not_finite="If you fill padding with -inf, its mean is -inf: that's for scores in front of a softmax. In a sum, padding "
-    "must be 0. Or you divide 0 by 0: each text has at least one real token, where the mask is True.",
+    not_finite={
+        "inf": "You divide by 0: each text has at least one real token, where the mask is True.",
+        "-inf": "If you fill padding with -inf, its mean is -inf: that's for scores in front of a softmax. In a sum, "
+        "padding must be 0.",
+        "NaN": "You divide 0 by 0, and each text has at least one real token, where the mask is True. Or padding is filled "
+        "with -inf, which is for scores in front of a softmax: -inf times 0 is NaN. In a sum, padding must be 0."},
     mistakes=(
         Mistake("no-mask-for-the-encoder", _logit, "You average the right vectors, but the encoder read padding like words, "
                 "so in a text with padding all of them are wrong. Give it the mask, too."),

@@ -79,6 +79,11 @@ def _nearly_without_gradient(case: Case) -> bool:
     return bool(got == 0) and bool(right > 1e-3) and gap(case, "loss") < 6e-3
 
 
+def _sure(case: Case) -> bool:
+    """Whether the student is sure of a wrong class."""
+    return bool(case.right["loss"] > 100)
+
+
 def _without_gradient(case: Case) -> str:
     return f"your loss, {number(case.loss)}, is about right, but no gradient reaches the student's logits."
 
@@ -87,13 +92,22 @@ def _teachers(case: Case) -> str:
     return f"a gradient of up to {case.got['gradient for the teacher'].abs().max():.3f} reaches the teacher's logits."
 
 
+NO_GRADIENT = ("The loss is a number, but no model can be trained by it: a probability went through a logarithm that's so "
+               "small that its gradient, 1 / p, is infinite. Take log_softmax of the logits.")
+
 LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     forbidden=("course_utils.distillation.distillation_loss",),
     signature="distillation_loss(student_logits (batch, classes), teacher_logits (batch, classes), labels (batch,), "
     "temperature, alpha) -> loss",
-    not_finite="Where no review has a label, a mean over no numbers is NaN: leave the labels' part out then. Or F.kl_div "
-    "got logarithms of probabilities that had been rounded to 0: use log_softmax.",
+    not_finite={
+        "inf": "A small probability of the student's was rounded to 0 before its logarithm, or exp of a large logit "
+        "overflowed. Take log_softmax of the logits, for the teacher's part and for the labels' part.",
+        "-inf": "A small probability was rounded to 0 before its logarithm. Take log_softmax of the logits; F.kl_div wants "
+        "the student's logarithms first, and the teacher's probabilities second.",
+        "NaN": "Where no review has a label, a mean over no numbers is NaN: leave the labels' part out then. Or F.kl_div "
+        "got logarithms of probabilities that had been rounded to 0: use log_softmax.",
+        **{f"gradient for the student {kind}": NO_GRADIENT for kind in ("inf", "-inf", "NaN")}},
     mistakes=(
         Mistake("student-not-softened", _seen, "The teacher is softened and the student isn't. A student that gave the "
                 "teacher's very logits would still have a loss: divide both by T."),
@@ -155,9 +169,14 @@ LOSS = Exercise(
         Property(lambda case: not (case.inputs[2] != -100).any() and gap(case, "loss") > 1e-3, _rows, "Here the loss is "
                  "alpha T² times the mean KL, and nothing else. Is it KL(teacher ‖ student), both at the temperature, a sum "
                  "over classes and a mean over reviews?"),
-        Property(lambda case: gap(case, "loss") > 1e-3, _rows, "Where no review has a label, yours is right. Look "
-                 "at the labels' part: (1 - alpha) times the cross-entropy at T = 1, the mean over the labelled reviews. If "
-                 "that's what you have: does the teacher's part count all reviews, labelled or not?"),
+        Property(lambda case: not _sure(case) and gap(case, "loss") > 1e-3, _rows, "Where no review has a label, yours is "
+                 "right. Look at the labels' part: (1 - alpha) times the cross-entropy at T = 1, the mean over the "
+                 "labelled reviews. If that's what you have: does the teacher's part count all reviews, labelled or not?"),
+        Property(lambda case: case.loss < case.right["loss"] - 0.1, _seen, "The other losses are right; here the student is "
+                 "sure of a wrong class. A small number added before a logarithm, or a clamp, puts an upper limit on what "
+                 "that costs. Take log_softmax of the logits, for both parts."),
+        Property(lambda case: gap(case, "loss") > 0.1, _seen, "The other losses are right; here the student is sure of a "
+                 "wrong class. Take log_softmax of the logits, for both parts."),
         Property(lambda case: gap(case, "gradient for the student") > 1e-3, _pull, "The loss is right, but part of the way "
                  "from the student's logits to it is cut off."),
     ),

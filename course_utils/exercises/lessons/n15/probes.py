@@ -10,7 +10,8 @@ from course_utils.exercises.lessons.common import gradients_of, one_loss, what
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; labels of
-    class 0; two classes to five, never as many as reviews; one review; temperatures below and above 1."""
+    class 0; two classes to five, never as many as reviews; one review; temperatures below and above 1; a student that is
+    sure and wrong. Both logits need a gradient, as those that a model gives."""
     def draw(batch, classes, missing, temperature, alpha):
         student, teacher = (2 * torch.randn(batch, classes, generator=generator) for _ in range(2))
         labels = torch.randint(1, classes, (batch,), generator=generator)
@@ -20,23 +21,34 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     some = draw(6, 3, 0.0, 3.0, 0.7)
     some[2][1:3] = -100                                 # whatever was drawn: four of six have a label,
     some[2][0] = some[2][5] = 0                         # two of them 0, which is a class and doesn't mean "no label"
-    return [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4)]
+    probes = [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4), _sure_and_wrong()]
+    for student, teacher, *_ in probes:
+        student.requires_grad_(), teacher.requires_grad_()
+    return probes
+
+
+def _sure_and_wrong() -> tuple:
+    """At T = 1 float32 rounds the student's probabilities of what the label and the teacher say to 0. At T = 8 it doesn't,
+    but 1 / p, which the gradient of a logarithm needs, is too large for it."""
+    student = torch.tensor([[0.0, 692.0, 1.0], [692.0, 0.0, 1.0]])
+    return student, torch.tensor([[24.0, 0.0, 3.0], [2.0, 20.0, 0.0]]), torch.tensor([0, 1]), 8.0, 0.9
 
 
 def observe_loss(function, student_logits, teacher_logits, labels, temperature, alpha):
     """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
-    given = (student_logits, teacher_logits)
-    student_logits, teacher_logits = (logits.detach().clone().requires_grad_() for logits in given)
     handed = student_logits.clone(), teacher_logits.clone()                # as a model gives them
     output = function(*handed, labels, temperature, alpha)
-    for logits, now in zip(given, handed):
-        logits.copy_(now.detach())                      # so that `run_once` finds what was changed in place
+    with torch.no_grad():                               # so that `run_once` finds what was changed in place
+        for logits, now in zip((student_logits, teacher_logits), handed):
+            logits.copy_(now)
     if output is None:
         return None
     loss = one_loss(output, "the loss")
     gradients = [torch.zeros_like(student_logits), torch.zeros_like(teacher_logits)]
     if loss.shape == () and loss.requires_grad and loss.isfinite():
         gradients = gradients_of(loss, [student_logits, teacher_logits])
+    for logits, now in zip((student_logits, teacher_logits), handed):
+        logits.requires_grad_(now.requires_grad)        # a graph that was cut off in place is a change, too
     return {"loss": loss, "gradient for the student": gradients[0], "gradient for the teacher": gradients[1]}
 
 # ---------------------------------------------------------------- 15.3 the calibration error

@@ -59,7 +59,12 @@ ECE = Exercise(
     probes=probes.error_probes,
     forbidden=("course_utils.distillation.expected_calibration_error", "course_utils.distillation.reliability"),
     signature="calibration_error(confidence (examples,), right (examples,), bins) -> a number",
-    not_finite="An empty bin has no mean: 0 / 0 is NaN, and one NaN spoils the sum. Skip bins that hold nothing.",
+    not_finite={
+        "NaN": "An empty bin has no mean: 0 / 0 is NaN, and one NaN spoils the sum. Skip bins that hold nothing.",
+        "inf": "You divide by the 0 predictions of an empty bin. Skip bins that hold nothing.",
+        "-inf": "You divide by the 0 predictions of an empty bin, or take the largest of nothing. Skip bins that hold "
+        "nothing."
+    },
     mistakes=(
         Mistake("bins-not-weighted", _counts, "Each bin counts the same, whether it holds one prediction or thirty. Weight "
                 "each gap by the proportion of all predictions in its bin."),
@@ -231,7 +236,15 @@ ABSTAIN = Exercise(
     forbidden=("course_utils.distillation.threshold_for", "course_utils.distillation.risk_coverage"),
     signature="answer_or_not(validation_confidence (examples,), validation_right (examples,), test_confidence (more,), "
     "test_right (more,), risk) -> threshold, coverage, test_risk",
-    not_finite="Where no test example is answered, a mean over no numbers is NaN: the risk is 0 then.",
+    not_finite={
+        "threshold inf": "A search that begins at infinity has found nothing: either no confidence was tried, or none had "
+        "few enough errors at or above it. Some validation confidence always does.",
+        "threshold -inf": "That lets in every example, whatever its confidence. The threshold is a validation confidence, "
+        "the lowest that keeps the risk.",
+        "threshold NaN": "The threshold is one of the validation confidences, and all of those are numbers.",
+        "NaN": "Where no test example is answered, a mean over no numbers is NaN: the risk is 0 then.",
+        "inf": "You divide by 0: where no test example is answered, the risk is 0.",
+        "-inf": "You divide by 0: where no test example is answered, the risk is 0."},
     mistakes=(
         Mistake("threshold-from-test", _three, "The threshold was chosen with the test answers, so it keeps its promise "
                 "there by construction. Choose it on validation; the test split shows what the promise is worth."),

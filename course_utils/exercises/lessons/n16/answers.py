@@ -86,10 +86,11 @@ def translation_loss(model, source_ids, source_mask, target_ids):
     return F.cross_entropy(logits.flatten(0, 1), target_ids[:, 1:].flatten(), ignore_index=PAD)
 
 
-def _loss(read=lambda t: t[:, :-1], asked=lambda t: t[:, 1:], reduce=None, logits_to=lambda logits: logits):
+def _loss(read=lambda t: t[:, :-1], asked=lambda t: t[:, 1:], reduce=None, logits_to=lambda logits: logits,
+          mask=lambda mask: mask):
     """The loss with one of its parts changed; `reduce(each, asked)` makes one number of each word's -ln p."""
     def answer(model, source_ids, source_mask, target_ids):
-        logits, wanted = logits_to(model(source_ids, source_mask, read(target_ids))), asked(target_ids)
+        logits, wanted = logits_to(model(source_ids, mask(source_mask), read(target_ids))), asked(target_ids)
         each = F.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
         return (reduce or (lambda each, wanted: each[wanted != PAD].mean()))(each, wanted)
     return answer
@@ -130,6 +131,9 @@ LOSS = Answers(
         "softmax-first": _loss(logits_to=lambda logits: logits.softmax(dim=-1)),
         "viewed": _loss(logits_to=lambda logits: logits.reshape(len(logits), logits.shape[2], -1).transpose(1, 2)),
         "bits": _loss(reduce=lambda each, wanted: each[wanted != PAD].mean() / math.log(2)),
+        "source-padding-read": _loss(mask=torch.ones_like),
+        "source-mask-inverted": _loss(mask=torch.logical_not),
+        "cut-off": _loss(logits_to=torch.detach),
     },
 )
 
@@ -148,14 +152,14 @@ def write(step, state, max_len):
 
 
 def _write(first=BEGIN, read=lambda best, last: best, keep=lambda new, old: new, choose=lambda logits: int(logits.argmax()),
-           stop=True, with_end=False, with_begin=False, more=0, skip_end=False, most=None):
+           stop=True, with_end=False, with_begin=False, more=0, skip_end=False, most=None, ends=(END,)):
     """The loop with one of its parts changed."""
     def answer(step, state, max_len):
         last, ids = first, [BEGIN] if with_begin else []
         for _ in range(most or max_len + more):
             logits, new = step(last, state)
             state, best = keep(new, state), choose(logits)
-            if best == END and stop:
+            if best in ends and stop:
                 return [*ids, END] if with_end else ids
             if best != END or not skip_end:
                 ids.append(best)
@@ -179,6 +183,7 @@ WRITE = Answers(
         "least-probable": _write(choose=lambda logits: int(logits.argmin())),
         "one-word-more": _write(more=1),
         "one-word-fewer": _write(more=-1),
+        "ends-at-padding": _write(ends=(PAD, END)),
     },
 )
 

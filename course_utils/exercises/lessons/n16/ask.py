@@ -1,7 +1,7 @@
 """Exercises of notebook 16, recurrent attention. The answers are beside it, in `answers`; 16.3 to 16.5 are in `writing`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, listed, row_sums, spread
+from course_utils.exercises.lessons.common import gap, listed, row_sums, spread, worst_row
 from course_utils.exercises.lessons.n16 import probes, writing
 
 # ---------------------------------------------------------------- 16.1 a Bahdanau step
@@ -53,9 +53,11 @@ HAND = Exercise(
 # ---------------------------------------------------------------- 16.2 additive attention
 
 
-def _first_row(case: Case) -> str:
-    return (f"the first sentence's weights are {listed(case.weights[0], '.2f')}, expected "
-            f"{listed(case.right['weights'][0], '.2f')}.")
+def _row(case: Case) -> str:
+    """The weights of the sentence that is furthest off."""
+    i = worst_row(case, "weights")
+    return (f"the weights of sentence {i}, counted from 0, are {listed(case.weights[i], '.2f')}, expected "
+            f"{listed(case.right['weights'][i], '.2f')}.")
 
 
 def _on_padding(case: Case) -> str:
@@ -75,19 +77,23 @@ ATTENTION = Exercise(
     probes=probes.attention_probes, observe=probes.observe_attention,
     signature="additive_step(query (batch, d), keys (batch, source, d), states (batch, source, d_states), "
     "mask (batch, source), v (d,)) -> context (batch, d_states), weights (batch, source)",
-    not_finite="A softmax over nothing but −inf is NaN. Every sentence here has a real word: is the mask the right way "
-    "round, and the softmax over the words?",
+    not_finite={
+        "inf": "exp of a large score overflows: call softmax.",
+        "-inf": "−inf belongs on the scores of padding, before the softmax; a weight is never below 0, and a context is a "
+        "mean of states.",
+        "NaN": "A softmax over nothing but −inf is NaN. Every sentence here has a real word: is the mask the right way "
+        "round, and the softmax over the words?"},
     forbidden=("course_utils.recurrent_attention.AdditiveAttention",),
     mistakes=(
-        Mistake("no-tanh", _first_row, "The tanh is missing. Then every word's score has the same addition from the query, "
+        Mistake("no-tanh", _row, "The tanh is missing. Then every word's score has the same addition from the query, "
                 "which the softmax removes: whatever is asked, the answer is the same."),
-        Mistake("tanh-last", _first_row, "You took the tanh of the whole score. It belongs inside: tanh(query + key), and "
+        Mistake("tanh-last", _row, "You took the tanh of the whole score. It belongs inside: tanh(query + key), and "
                 "then the dot product with v."),
-        Mistake("dot-product", _first_row, "You multiplied query and keys. The additive score adds them, and v weighs the "
+        Mistake("dot-product", _row, "You multiplied query and keys. The additive score adds them, and v weighs the "
                 "tanh of the sum."),
-        Mistake("query-forgotten", _first_row, "The query is missing (or it's added after the tanh, where the softmax "
+        Mistake("query-forgotten", _row, "The query is missing (or it's added after the tanh, where the softmax "
                 "removes it), so every step of the decoder would get the same context."),
-        Mistake("v-forgotten", _first_row, "The numbers of the tanh are added up without v, which says how much each "
+        Mistake("v-forgotten", _row, "The numbers of the tanh are added up without v, which says how much each "
                 "counts."),
         Mistake("over-the-batch", _columns, "The softmax runs over the batch, so sentences compete for a position. "
                 "Words must compete within their sentence: dim=-1."),
@@ -110,7 +116,7 @@ ATTENTION = Exercise(
                  "get no weight: its scores are −inf before the softmax."),
         Property(lambda case: ((case.weights.sum(dim=1) - 1).abs() > 1e-3).any(), row_sums, "The weights of each "
                  "sentence sum to one: a softmax over its words."),
-        Property(lambda case: gap(case, "weights") > 1e-3, _first_row, "Padding gets none and the rows sum to one, so "
+        Property(lambda case: gap(case, "weights") > 1e-3, _row, "Padding gets none and the rows sum to one, so "
                  "look at the scores: v · tanh(query + key), for each word."),
         Property(lambda case: gap(case, "context") > 1e-3, _context, "The context is the sum of each state times its "
                  "weight: states, not keys."),

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.lessons.common import two_results, what
+from course_utils.exercises.lessons.common import loss_and_gradient, same_twice, two_results, what
 
 # ---------------------------------------------------------------- 16.2 additive attention
 
@@ -29,39 +29,63 @@ def observe_attention(function, query, keys, states, mask, v):
 
 
 class ReadingModel:
-    """A translator that can be called: logits from a table by the word read and the source's first word, in float64."""
+    """A translator that can be called: logits from a table by the word read, and from the mean of the source's real words.
 
-    def __init__(self, vocab_size: int, generator: torch.Generator):
-        self.by_read = 3 * torch.randn(vocab_size, vocab_size, generator=generator, dtype=torch.float64)
-        self.by_source = torch.randn(vocab_size, vocab_size, generator=generator, dtype=torch.float64)
+    With no mask it reads every position of the source. `sure_of` is a word that it gives nearly all of the probability.
+    """
+
+    def __init__(self, vocab_size: int, generator: torch.Generator, sure_of: int | None = None):
+        self.by_read, self.by_source = (size * torch.randn(vocab_size, vocab_size, generator=generator) for size in (3, 2))
+        if sure_of is not None:
+            self.by_read[:, sure_of] += 1000.0
 
     def __call__(self, source_ids, source_mask, read):
-        return self.by_read[read] + self.by_source[source_ids[:, 0]][:, None]
+        source_ids, read = torch.as_tensor(source_ids), torch.as_tensor(read)
+        real = torch.ones(source_ids.shape) if source_mask is None else torch.as_tensor(source_mask)
+        for name, ids in (("source_ids", source_ids), ("words to read", read)):
+            if ids.dtype == torch.bool or ids.is_floating_point() or ids.dim() != 2:
+                raise TypeError(f"model was given {name} of shape {tuple(ids.shape)} and type {str(ids.dtype)[6:]}; it "
+                                "takes source_ids, source_mask and the words to read, and ids are whole numbers, a row for "
+                                "each sentence")
+        if real.shape != source_ids.shape:
+            raise TypeError(f"model was given source_ids of shape {tuple(source_ids.shape)} and a source_mask of shape "
+                            f"{tuple(real.shape)}; both are (batch, source)")
+        if len(read) != len(source_ids):
+            raise TypeError(f"model was given {len(source_ids)} sources and {len(read)} targets; each source has one")
+        real = real.to(self.by_source.dtype)[..., None]
+        source = (self.by_source[source_ids] * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
+        return self.by_read[read] + source                                 # (batch, read, vocab)
 
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
-    """(model, source_ids, source_mask, target_ids): targets of different lengths; of one length; one without a word."""
-    def draw(lengths, vocab_size=9):
-        width = max(lengths) + 2
-        target = torch.zeros(len(lengths), width, dtype=torch.long)
+    """(model, source_ids, source_mask, target_ids): sources and targets of different lengths; of one length; a target
+    without a word; a model that is sure of a word, which is seldom the right one."""
+    def draw(lengths, source_lengths, vocab_size=9, sure_of=None):
+        target = torch.zeros(len(lengths), max(lengths) + 2, dtype=torch.long)
         for row, length in zip(target, lengths):
             row[: length + 2] = torch.cat([torch.tensor([2]), torch.randint(4, vocab_size, (length,), generator=generator),
                                            torch.tensor([3])])
-        source = torch.randint(4, vocab_size, (len(lengths), 4), generator=generator)
-        return ReadingModel(vocab_size, generator), source, torch.ones_like(source, dtype=torch.bool), target
+        mask = torch.arange(max(source_lengths)) < torch.tensor(source_lengths)[:, None]
+        source = torch.randint(4, vocab_size, mask.shape, generator=generator) * mask
+        return ReadingModel(vocab_size, generator, sure_of), source, mask, target
 
-    return [draw([5, 2, 3]), draw([3, 3]), draw([4, 0])]
+    return [draw([5, 2, 3], [2, 4, 1]), draw([3, 3], [5, 5]), draw([4, 0], [3, 2]), draw([2, 3], [2, 1], sure_of=5)]
 
 
 def observe_loss(function, model, source_ids, source_mask, target_ids):
-    """The loss; an answer that reads `.logits`, which the notebook's own models have, is told that it's not needed here."""
+    """The loss, and the gradient that it sends to the model's table; zeros if none, and if the loss isn't finite.
+
+    An answer that reads `.logits`, which the notebook's own models have, is told that it's not needed here.
+    """
+    model.by_read = model.by_read.clone().requires_grad_()
     try:
-        return function(model, source_ids, source_mask, target_ids)
+        output = function(model, source_ids, source_mask, target_ids)
     except AttributeError as error:
         if "'logits'" not in str(error):
             raise
         raise TypeError("expected no `.logits`: this model returns the logits themselves, a tensor (batch, words, "
                         "vocab). The notebook's models return a result with that part") from None
+    return None if output is None else loss_and_gradient(output, model.by_read, "model")
 
 # ---------------------------------------------------------------- 16.4 write
 
@@ -89,21 +113,26 @@ class Steps:
 
 
 def write_probes(generator: torch.Generator) -> list[tuple]:
-    """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one."""
+    """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one, one with id 0 in it."""
     def steps(pattern, vocab_size=12):
-        """From BEGIN along a path: random words for letters, then END. Off it, other words at random, never END."""
-        words = dict(zip("abcd", (torch.randperm(vocab_size - 4, generator=generator) + 4).tolist()))
+        """From BEGIN along a path: random words for letters, 0 as it is, then END. Off it, others at random, never END."""
+        words = dict(zip("abcd", (torch.randperm(vocab_size - 4, generator=generator) + 4).tolist()), **{"0": 0})
         path = [*(words[letter] for letter in pattern), 3]
         table = torch.randint(4, vocab_size, (len(path) + 6, vocab_size), generator=generator)
         for k, (last, best) in enumerate(zip([2, *path], path)):
             table[k, last] = best
         return Steps(table)
 
-    return [(steps("abac"), 0, 8), (steps("abbcd"), 0, 3), (steps(""), 0, 4), (steps("a"), 0, 2)]
+    return [(steps("abac"), 0, 8), (steps("abbcd"), 0, 3), (steps(""), 0, 4), (steps("a"), 0, 2), (steps("ab0ca"), 0, 9)]
 
 
 def observe_writing(function, step, state, max_len):
-    """The ids as a tensor, filled up with -1 to one length, so that answers of different lengths can be compared."""
+    """The ids as a tensor, filled up with -1 to one length. An error if a second call gives others."""
+    return same_twice(lambda: _written(function, step, state, max_len), "Greedy takes the word with the highest logit each "
+                      "time, and doesn't sample")
+
+
+def _written(function, step, state, max_len):
     calls, longest = [], 10 * max_len + 30
 
     def counted(last_id, state):

@@ -1,13 +1,14 @@
 """What exercises 16.3 to 16.5 ask and say: the translator's loss, the greedy loop, alignment errors. Answers: `answers`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
+from course_utils.exercises.lessons.common import gap
 from course_utils.exercises.lessons.n16 import probes
 
 # ---------------------------------------------------------------- 16.3 the loss
 
 
 def _loss(case: Case) -> str:
-    return f"your loss is {float(case.answer):.4f}, expected {float(case.expected):.4f}."
+    return f"your loss is {case.loss.item():.4f}, expected {case.right['loss'].item():.4f}."
 
 
 def _counted(case: Case) -> str:
@@ -15,13 +16,29 @@ def _counted(case: Case) -> str:
     return f"{_loss(case)} {int((asked != 0).sum())} of the {asked.numel()} positions ask for a word."
 
 
+def _source(case: Case) -> str:
+    mask = case.inputs[2]
+    return f"{_loss(case)} {int((~mask).sum())} of the {mask.numel()} source positions are padding."
+
+
+def _gradient(case: Case) -> str:
+    got, right = (named["gradient for the model"].abs().max().item() for named in (case.got, case.right))
+    return f"the loss is right, but the largest number of its gradient for the model is {got:.3f}, expected {right:.3f}."
+
+
 LOSS = Exercise(
     probes=probes.loss_probes, observe=probes.observe_loss,
     forbidden=("course_utils.recurrent_attention.teacher_forcing_loss",),
     signature="translation_loss(model, source_ids (batch, source), source_mask (batch, source), target_ids (batch, "
     "target + 1)) -> mean loss ()",
-    not_finite="A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, or "
-    "leave END out?",
+    not_finite={
+        "inf": "A very small probability was rounded to 0 before its logarithm, or exp of a large logit overflowed: use "
+        "log_softmax over the vocabulary, the last dimension, or cross_entropy on the logits.",
+        "-inf": "A very small probability was rounded to 0, and its logarithm is −inf; the loss is minus that. Use "
+        "log_softmax over the vocabulary, or cross_entropy on the logits.",
+        "NaN": "A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, "
+        "leave END out, or take the mean of a sentence without a word? Or a probability was rounded to 0, and 0 times −inf "
+        "is NaN."},
     mistakes=(
         Mistake("not-shifted", _loss, "The model reads the very words that it's asked for. It would learn to copy them, and "
                 "know nothing when it writes."),
@@ -52,14 +69,28 @@ LOSS = Exercise(
         Mistake("bits", _loss, "That's the loss in bits, a logarithm to base 2. −ln p has the natural one, as cross_entropy "
                 "has it."),
         Mistake("softmax-first", _loss, "cross_entropy takes logits, and yours went through a softmax already."),
+        Mistake("source-padding-read", _source, "The model reads them like words: it got no mask, or one of ones. A "
+                "sentence would be translated differently beside a longer one. Hand on source_mask as it came."),
+        Mistake("source-mask-inverted", _source, "The model reads those and none of the words: its mask is the wrong way "
+                "round. True is a real word: hand on source_mask as it came."),
+        Mistake("cut-off", _gradient, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
+                "couldn't be trained. Return a tensor; call item() where you print it."),
     ),
     properties=(
-        Property(lambda case: float(case.answer) < 0, _loss, "A mean of −ln p is never negative: is a sign missing?"),
-        Property(lambda case: (case.inputs[3] != 0).all() and abs(float(case.answer) - float(case.expected)) > 1e-4, _loss,
+        Property(lambda case: case.loss < -1e-6, _loss, "A mean of −ln p is never negative: is a sign missing?"),
+        Property(lambda case: (case.inputs[3] != 0).all() and gap(case, "loss") > 1e-4, _loss,
                  "It's wrong even on this batch, which has no padding. Compare one sentence on paper: which tokens does the "
                  "model read, which one is it asked for at each, and do that word's logits meet it?"),
-        Property(lambda case: True, _counted, "Is every word that isn't PAD counted once, END included, and the sum divided "
-                 "by their number?"),
+        Property(lambda case: case.right["loss"] < 100 and gap(case, "loss") > 1e-4, _counted, "Is every word that isn't "
+                 "PAD counted once, END included, and the sum divided by their number? And does the model get source_ids "
+                 "and source_mask as they came?"),
+        Property(lambda case: case.loss < 0.99 * case.right["loss"], _loss, "Other losses are right; here the model is "
+                 "sure of a wrong word. A small number added before the logarithm, or a clamp, puts an upper limit on the "
+                 "loss. Take it from the logits: log_softmax or cross_entropy."),
+        Property(lambda case: gap(case, "loss") > 1e-4 * (1 + case.right["loss"]), _loss, "The other losses are right. Is "
+                 "this one taken from the logits, with log_softmax or cross_entropy?"),
+        Property(lambda case: gap(case, "gradient for the model") > 1e-4, _gradient, "Part of the way from the logits to "
+                 "the loss is cut off or counted twice."),
     ),
     hints=(
         "Write one target on paper: 2, 7, 5, 3. What does the model read, and what is it asked for at each step?",
@@ -113,6 +144,8 @@ WRITE = Exercise(
         Mistake("least-probable", _written, "That's the word with the lowest logit: argmin. Take the highest."),
         Mistake("one-word-more", _written, "A translation that doesn't end by itself gets one word too many."),
         Mistake("one-word-fewer", _written, "A translation that doesn't end by itself gets one word too few."),
+        Mistake("ends-at-padding", _written, "You stop at 0 as well. Only END, which is 3, ends a translation; whatever "
+                "else the decoder writes belongs to it."),
     ),
     properties=(
         Property(lambda case: _size(case.answer) > case.inputs[2], _written, "There may be at most max_len words."),

@@ -155,6 +155,7 @@ SMOOTHED = Answers(
         "divergence": _divergence,
         "no-padding-among-the-words": _no_padding_among_the_words,
         "softmax-first": lambda logits, *others: smoothed_loss(logits.softmax(dim=-1), *others),
+        "cut-off": lambda logits, *others: smoothed_loss(logits.detach(), *others),
         "pad-id-is-zero": lambda logits, targets, smoothing, pad_id: smoothed_loss(logits, targets, smoothing, 0),
     },
 )
@@ -180,6 +181,8 @@ WINNER = Answers(
         "five-sixths": lambda log_p, lengths, alpha: int((log_p / (5 / 6 + lengths) ** alpha).argmax()),
         "length-alone": lambda log_p, lengths, alpha: int((log_p / (5 + lengths / 6) ** alpha).argmax()),
         "probabilities": lambda log_p, lengths, alpha: int((log_p.exp() / ((5 + lengths) / 6) ** alpha).argmax()),
+        "power-of-the-six": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6**alpha)).argmax()),
+        "end-not-counted": lambda log_p, lengths, alpha: int((log_p / ((4 + lengths) / 6) ** alpha).argmax()),
     },
 )
 
@@ -197,13 +200,14 @@ def write_greedily(step, begin, end, max_len):
 
 
 def _write(position=lambda done: done, reads=lambda begin, words: words[-1] if words else begin, stops=True,
-           choose=lambda log_p: log_p.argmax(), limit=lambda most: most, returns=lambda words, begin, end: words):
+           choose=lambda log_p: log_p.argmax(), limit=lambda most: most, returns=lambda words, begin, end: words,
+           ends_too=None):
     """Greedy writing with one of its parts changed."""
     def answer(step, begin, end, max_len):
         words, ended = [], False
         while len(words) < limit(max_len) and not ended:
             word = int(choose(step(reads(begin, words), position(len(words)))))
-            ended = word == end and stops
+            ended = word in (end, ends_too) and stops
             if not ended:
                 words.append(word)
         return returns(words, begin, [end] * (ended or not stops))
@@ -249,6 +253,7 @@ WRITE = Answers(
         "reads-again": _reads_again,
         "asks-twice": _asks_twice,
         "least-probable": _write(choose=lambda log_p: log_p.argmin()),
+        "ends-at-zero": _write(ends_too=0),
     },
 )
 
@@ -316,6 +321,20 @@ def _of_the_whole_text(translations, references, n):
     return ngram_precision([joined[0]], [joined[1]], n)
 
 
+def _fewer_than_none(translations, references, n):
+    """A translation of fewer than n - 1 words has a negative number of runs."""
+    runs = sum(len(translation) - n + 1 for translation in translations)
+    hits = sum((Counter(_grams(t, n)) & Counter(_grams(r, n))).total() for t, r in zip(translations, references))
+    return hits / runs if runs else 0.0
+
+
+def _searched_in_the_text(translations, references, n):
+    def hits(own, reference):
+        return sum(min(count, " ".join(reference).count(" ".join(gram))) for gram, count in Counter(own).items())
+    pairs = [(_grams(t, n), r) for t, r in zip(translations, references)]
+    return sum(hits(own, reference) for own, reference in pairs) / max(1, sum(len(own) for own, _ in pairs))
+
+
 PRECISION = Answers(
     ngram_precision,
     mutants={
@@ -333,6 +352,9 @@ PRECISION = Answers(
         "tails": _runs(lambda tokens, n: [tuple(tokens[i : i + n]) for i in range(len(tokens))]),
         "last-run-left-out": _runs(lambda tokens, n: _grams(tokens, n)[:-1]),
         "at-the-same-position": _at_the_same_position,
+        "fewer-than-none": _fewer_than_none,
+        "glued": _runs(lambda tokens, n: ["".join(gram) for gram in _grams(tokens, n)]),
+        "searched-in-the-text": _searched_in_the_text,
         "percent": lambda translations, references, n: 100 * ngram_precision(translations, references, n),
     },
 )

@@ -1,7 +1,7 @@
 """Exercises of notebook 17, the encoder–decoder. The answers are in `answers`; 17.4 to 17.6 are in `writing`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, row_sums
+from course_utils.exercises.lessons.common import gap, row_sums, worst_row
 from course_utils.exercises.lessons.n17 import probes, writing
 
 # ---------------------------------------------------------------- 17.1 cross-attention
@@ -35,8 +35,11 @@ CROSS = Exercise(
     forbidden=("course_utils.attention.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention"),
     signature="cross_attention(x (batch, target, d), memory (batch, source, d), W_q, W_k, W_v (d, d_head), source_mask "
     "(batch, source)) -> context (batch, target, d_head), weights (batch, target, source)",
-    not_finite="A softmax over nothing but minus infinity is NaN. Does yours run over the source, the last dimension? And "
-    "does the mask hide the padding, not the words?",
+    not_finite={
+        "inf": "exp of a large score overflows: call softmax.",
+        "-inf": "Minus infinity belongs on the scores of padding, before the softmax; a weight is never below 0.",
+        "NaN": "A softmax over nothing but minus infinity is NaN. Does yours run over the source, the last dimension? And "
+        "does the mask hide the padding, not the words?"},
     mistakes=(
         Mistake("weights-first", _shape, "You return the weights first. Expected: the context, then the weights."),
         Mistake("sides-swapped", _largest, "The sides are exchanged: the source asks the words that are being written. The "
@@ -89,9 +92,11 @@ CROSS = Exercise(
 # ---------------------------------------------------------------- 17.2 what the decoder reads
 
 
-def _first_rows(case: Case) -> str:
-    return (f"your first row reads {' '.join(f'{i:.0f}' for i in case.read[0].tolist())} and is asked for "
-            f"{' '.join(f'{i:.0f}' for i in case.asked[0].tolist())}.")
+def _rows(case: Case) -> str:
+    """What the row that is furthest off reads, and what it's asked for."""
+    row = worst_row(case, "read", "asked")
+    read, asked = (" ".join(f"{i:.0f}" for i in case.got[part][row].tolist()) for part in ("read", "asked"))
+    return f"row {row}, counted from 0, reads {read} and is asked for {asked}."
 
 
 def _mask(case: Case) -> str:
@@ -107,14 +112,15 @@ SHIFT = Exercise(
     probes=probes.shift_probes, observe=probes.observe_shift,
     signature="read_asked_mask(target_ids (batch, target + 1)) -> read (batch, target), asked (batch, target), mask "
     "(target, target)",
-    not_finite="That's a mask to add to the scores. Here it's one of True and False: True where a row may look.",
+    not_finite=dict.fromkeys(("inf", "-inf"), "That's a mask to add to the scores. Here it's one of True and False: True "
+                             "where a row may look."),
     mistakes=(
-        Mistake("not-shifted", _first_rows, "Each word is asked for where it's read, so the model learns to copy its own "
+        Mistake("not-shifted", _rows, "Each word is asked for where it's read, so the model learns to copy its own "
                 "input, and its loss falls to nearly 0."),
-        Mistake("asked-not-begun", _first_rows, "Both begin after <bos>. Each word is asked for where it's read, and "
+        Mistake("asked-not-begun", _rows, "Both begin after <bos>. Each word is asked for where it's read, and "
                 "nothing is there to read before the first word."),
-        Mistake("exchanged", _first_rows, "The two are exchanged: each row is asked for the word before it."),
-        Mistake("wrapped", _first_rows, "roll() by +1 moves the words to the right, and the last id comes round to the "
+        Mistake("exchanged", _rows, "The two are exchanged: each row is asked for the word before it."),
+        Mistake("wrapped", _rows, "roll() by +1 moves the words to the right, and the last id comes round to the "
                 "front. The word asked for must come after the one that's read."),
         Mistake("no-mask", _mask, "Every row sees all words, the one that it's asked for included. The training loss would "
                 "be wonderful, and the translations useless."),
@@ -130,7 +136,7 @@ SHIFT = Exercise(
     properties=(
         Property(lambda case: any(case.got[name].shape != case.right[name].shape for name in case.right), _lengths,
                  "Everything has one row less than target_ids."),
-        Property(lambda case: gap(case, "read") > 0 or gap(case, "asked") > 0, _first_rows, "What's asked for at a position "
+        Property(lambda case: gap(case, "read") > 0 or gap(case, "asked") > 0, _rows, "What's asked for at a position "
                  "is the word that follows the one that's read there. Padding may stay."),
         Property(lambda case: gap(case, "mask") > 0, _mask, "Row i may look at columns 0 to i."),
     ),
@@ -145,7 +151,17 @@ SHIFT = Exercise(
 
 
 def _loss(case: Case) -> str:
-    return f"with smoothing {case.inputs[2]:g} your loss is {float(case.answer):.4f}, expected {float(case.expected):.4f}."
+    return (f"with smoothing {case.inputs[2]:g} your loss is {case.loss.item():.4f}, expected "
+            f"{case.right['loss'].item():.4f}.")
+
+
+def _gradient(case: Case) -> str:
+    got, right = (named["gradient for the logits"].abs().max().item() for named in (case.got, case.right))
+    return f"the loss is right, but the largest number of its gradient for the logits is {got:.3f}, expected {right:.3f}."
+
+
+def _off(case: Case) -> bool:
+    return gap(case, "loss") > 1e-3
 
 
 def _vocabulary(case: Case) -> str:
@@ -158,10 +174,16 @@ def _counted(case: Case) -> str:
 
 
 SMOOTHED = Exercise(
-    probes=probes.smoothing_probes,
+    probes=probes.smoothing_probes, observe=probes.observe_smoothed,
     forbidden=("torch.nn.functional.cross_entropy", "course_utils.encoder_decoder.smoothed_cross_entropy"),
     signature="smoothed_loss(logits (batch, target, vocab), targets (batch, target), smoothing, pad_id) -> mean loss",
-    not_finite="Take log_softmax of the logits; the logarithm of a probability that was rounded to 0 is infinite.",
+    not_finite={
+        "inf": "The logarithm of a probability that was rounded to 0 is infinite, and exp of a large logit overflows. Take "
+        "log_softmax of the logits.",
+        "-inf": "The logarithm of a probability that was rounded to 0 is −inf, and the loss is minus that. Take "
+        "log_softmax of the logits.",
+        "NaN": "exp of a large logit overflows, or a probability was rounded to 0, and 0 times the −inf of its logarithm is "
+        "NaN. Take log_softmax of the logits."},
     mistakes=(
         Mistake("over-the-others", _vocabulary, "You spread the smoothing over the other words alone, vocab - 1 of them. "
                 "That's done, too, but here the right word gets its part of it like every other.", convention=True),
@@ -190,15 +212,24 @@ SMOOTHED = Exercise(
                 "input is the logits."),
         Mistake("pad-id-is-zero", _counted, "You leave out the targets that are 0. Here it's `pad_id` that's padding, "
                 "and it isn't always 0."),
+        Mistake("cut-off", _gradient, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
+                "couldn't be trained. Return a tensor; call item() where you print it."),
     ),
     properties=(
-        Property(lambda case: case.inputs[2] == case.inputs[3] == 0 and gap(case) > 1e-3, _counted, "Here nothing is "
+        Property(lambda case: case.right["loss"] < 100 and case.inputs[2] == case.inputs[3] == 0 and _off(case), _counted,
+                 "Here nothing is "
                  "smoothed, so it's plain cross-entropy: the mean of -ln p of the right words that aren't padding."),
-        Property(lambda case: case.inputs[2] == 0 and gap(case) > 1e-3, _counted, "Here pad_id isn't 0. Leave out the "
-                 "targets that equal it, whatever it is."),
-        Property(lambda case: gap(case) > 1e-3, _vocabulary, "Without smoothing yours is right. Of the target's "
-                 "probability, "
-                 "how much does the right word get, and how much each of the others?"),
+        Property(lambda case: case.inputs[2] == 0 < case.inputs[3] and _off(case), _counted, "Here pad_id isn't 0. Leave "
+                 "out the targets that equal it, whatever it is."),
+        Property(lambda case: case.right["loss"] < 100 and _off(case), _vocabulary, "Without smoothing yours is right. Of "
+                 "the target's probability, how much does the right word get, and how much each of the others?"),
+        Property(lambda case: case.loss < case.right["loss"] and _off(case), _loss, "Other losses are right; here the model "
+                 "is sure of a wrong word. A small number added before the logarithm, or a clamp, puts an upper limit on "
+                 "the loss. Take log_softmax of the logits."),
+        Property(_off, _loss, "The other losses are right. Here the model is sure of a wrong word: take log_softmax of the "
+                 "logits."),
+        Property(lambda case: gap(case, "gradient for the logits") > 1e-4, _gradient, "Part of the way from the logits to "
+                 "the loss is cut off or counted twice."),
     ),
     hints=(
         "Two numbers for each position: -ln p of the right word, and the mean of -ln p over all words.",

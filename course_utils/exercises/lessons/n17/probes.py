@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.lessons.common import one_tensor, two_results, what
+from course_utils.exercises.lessons.common import loss_and_gradient, one_tensor, same_twice, two_results, what
 
 STOPPED = "it stopped with an error"
 SIZES = ("must match", "broadcast", "shape", "expand", "size")
@@ -60,42 +60,66 @@ def observe_shift(function, target_ids):
         got = f"{len(output)} results" if isinstance(output, (tuple, list)) else what(output)
         raise TypeError(f"expected three results, read, asked and mask, got {got}. End with `return read, asked, mask`")
     read, asked, mask = (one_tensor(part, name) for part, name in zip(output, names))
-    if isinstance(mask, torch.Tensor) and mask.dtype != torch.bool and mask.isfinite().all():
-        raise TypeError(f"your mask has dtype {str(mask.dtype).removeprefix('torch.')}, expected bool: True where a row may "
-                        "look. Add dtype=torch.bool where you make it")
-    return {"read": read, "asked": asked, "mask": torch.as_tensor(mask).float()}
+    if mask.dtype != torch.bool and mask.isfinite().all():
+        raise TypeError(f"expected a mask of True and False, True where a row may look; yours holds numbers, of type "
+                        f"{str(mask.dtype).removeprefix('torch.')}. Add dtype=torch.bool where you make it, or .bool()")
+    return {"read": read, "asked": asked, "mask": mask.float()}
 
 # ---------------------------------------------------------------- 17.3 a smoothed loss
 
 
 def smoothing_probes(generator: torch.Generator) -> list[tuple]:
-    """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; without smoothing, both; much of it, one word.
-    """
+    """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; without smoothing, both; much of it, one word;
+    a model that is sure of wrong words, with smoothing and without."""
     def draw(batch, length, vocab, lengths, smoothing, pad_id):
         logits = 2 * torch.randn(batch, length, vocab, generator=generator)
         targets = torch.randint(1, vocab - 1, (batch, length), generator=generator)
         real = torch.arange(length) < torch.tensor(lengths)[:, None]
         return logits, targets.masked_fill(~real, pad_id), smoothing, pad_id
 
+    def sure(smoothing):
+        logits, targets, *others = draw(2, 3, 5, [3, 1], smoothing, 0)
+        logits[..., 4] += 1000.0                                           # of the last word, which is never asked for
+        return logits, targets, *others
+
     return [draw(3, 5, 7, [5, 2, 3], 0.2, 0), draw(2, 4, 6, [1, 4], 0.1, 5), draw(2, 3, 9, [3, 2], 0.0, 0),
-            draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0)]
+            draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0), sure(0.1), sure(0.0)]
+
+
+def observe_smoothed(function, logits, targets, smoothing, pad_id):
+    """The loss, and the gradient that it sends to the logits; zeros if none, and if the loss isn't finite."""
+    logits = logits.detach().clone().requires_grad_()
+    output = function(logits, targets, smoothing, pad_id)
+    return None if output is None else loss_and_gradient(output, logits, "logits")
 
 # ---------------------------------------------------------------- 17.4 which candidate wins
 
 
+CHOSEN = (                                              # on these, each known mistake differs from each other one
+    ((-11.26, -29.55, -1.75, -5.7, -3.34, -1.69), (16, 25, 3, 10, 6, 2), 2.0),
+    ((-17.47, -2.52, -6.66, -2.79, -16.22, -11.52), (23, 2, 10, 3, 22, 17), 1.4),
+    ((-0.93, -2.17, -0.96, -1.66, -1.67, -0.92), (8, 29, 4, 21, 23, 5), 0.6),
+    ((-4.15, -2.37, -4.87, -2.74, -3.88, -2.41), (19, 7, 24, 6, 16, 5), 0.6),
+    ((-2.55, -2.38, -3.72, -2.29), (10, 16, 24, 15), 0.6),
+    ((-8.74, -7.57, -10.1, -8.76, -7.29, -11.25), (23, 14, 28, 25, 21, 30), 0.8),
+    ((-9.02, -6.78, -9.04, -4.93, -3.67, -4.08), (23, 19, 27, 10, 6, 8), 0.8),
+    ((-1.28, -1.19, -0.88, -1.06, -1.05, -1.2), (27, 17, 11, 14, 6, 25), 0.3),
+    ((-1.0, -2.5), (1, 3), 1.0),                        # where 5 / 6 of a word more or less decides
+    ((-10.0, -11.5, -18.0), (10, 20, 40), 1.0),         # a milder penalty chooses the second
+)
+
+
 def winner_probes(generator: torch.Generator) -> list[tuple]:
-    """(log_probabilities, lengths, alpha): longer ones less probable by about the penalty, or as probable."""
+    """(log_probabilities, lengths, alpha): longer ones less probable by about the penalty, or as probable; then CHOSEN."""
     probes = []
-    for i in range(14):
+    for i in range(12):
         count, alpha = 4 + i % 5, (0.6, 1.0, 0.3, 0.8, 1.4, 0.0)[i % 6]
         lengths = torch.randperm(24, generator=generator)[:count] + 2
         drawn = torch.rand(count, generator=generator)
         close = i % 3 == 2                              # as probable, whatever their length
         log_p = -4 - 0.8 * drawn if close else (-0.9 - 0.5 * drawn) * ((5 + lengths) / 6) ** alpha
         probes.append((log_p, lengths, alpha))
-    short = torch.tensor([-1.0, -2.5]), torch.tensor([1, 3])      # where 5 / 6 of a word more or less decides
-    milder = torch.tensor([-10.0, -11.5, -18.0]), torch.tensor([10, 20, 40])     # a milder penalty chooses the second
-    return [*probes, (*short, 1.0), (*milder, 1.0)]
+    return [*probes, *((torch.tensor(log_p), torch.tensor(lengths), alpha) for log_p, lengths, alpha in CHOSEN)]
 
 # ---------------------------------------------------------------- 17.5 write with a cache
 
@@ -103,7 +127,7 @@ def winner_probes(generator: torch.Generator) -> list[tuple]:
 class Writer:
     """A model that writes: what follows depends on every word that it has read and on the position given with it.
 
-    It ends once, after `ends_after` words; whoever goes on gets more words.
+    It ends once, after `ends_after` words; whoever goes on gets more words. Its second word has the id 0, if that is one.
     """
 
     def __init__(self, seed: int, vocab: int, begin: int, end: int, ends_after: int):
@@ -119,6 +143,7 @@ class Writer:
             for one, place in read:
                 code = (code * 1_000_003 + 97 * one + 7919 * place + 13) % 2_147_483_647
             logits = 2 * torch.randn(self.vocab, generator=torch.Generator().manual_seed(code))
+            logits[0] = 8.0 if len(read) == 2 else -5.0
             logits[self.begin] = -9.0
             logits[self.end] = 9.0 if len(read) == self.ends_after + 1 else -5.0
             return logits.log_softmax(dim=0)
@@ -135,8 +160,13 @@ def writing_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_writing(function, writer, begin, end, max_len):
-    """The words, as a text: '5 17 4'."""
-    output = function(writer.new(), begin, end, max_len)
+    """The words, as a text: '5 17 4'. An error if a second call gives others."""
+    return same_twice(lambda: _written(function, writer.new(), begin, end, max_len), "Greedy takes the most probable word "
+                      "each time, and doesn't sample")
+
+
+def _written(function, step, begin, end, max_len):
+    output = function(step, begin, end, max_len)
     if output is None:
         return None
     if isinstance(output, torch.Tensor):
@@ -150,7 +180,8 @@ def observe_writing(function, writer, begin, end, max_len):
 
 def precision_probes(generator: torch.Generator) -> list[tuple]:
     """(translations, references, n): words that come too often, sentences of different lengths, some shorter than n;
-    translations shorter than their references."""
+    translations shorter than their references; shorter than n - 1, beside one that is right; n-grams that look alike once
+    their words are glued together; a word and an n-gram that the reference has only as part of others."""
     words = "la une petite voiture rouge maison dans rue".split()
 
     def draw(lengths, n):
@@ -163,4 +194,8 @@ def precision_probes(generator: torch.Generator) -> list[tuple]:
             draw([12, 3, 8], 3), ([["la", "rue"], ["une"]], [["la", "maison"], ["une", "rue"]], 4),
             ([["la", "rue", "petite", "la"], ["une", "maison"]],
              ["la petite rue dans la petite maison".split(), "une rouge maison".split()], 1),
-            (["la rouge voiture".split(), "une rue".split()], ["la voiture rouge".split(), "une rue".split()], 2)]
+            (["la rouge voiture".split(), "une rue".split()], ["la voiture rouge".split(), "une rue".split()], 2),
+            ([["la"], "la petite maison".split(), []], ["la rue".split(), "la petite maison rouge".split(), ["rue"]], 3),
+            (["l ami dort".split(), "une rue".split()], ["la mi dort".split(), "une rue".split()], 2),
+            (["la salade verte".split(), "une la".split()], ["une salade verte".split(), "une malade".split()], 1),
+            (["une salade verte".split()], ["aucune salade verte".split()], 2)]

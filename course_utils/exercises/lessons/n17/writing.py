@@ -38,6 +38,10 @@ WINNER = Exercise(
         Mistake("lowest", _chosen, "You take the lowest score. Scores are negative here, and the highest is the best."),
         Mistake("probabilities", _chosen, "You turn the log-probabilities into probabilities first. Divided by the penalty, "
                 "those make long translations lose twice."),
+        Mistake("power-of-the-six", _chosen, "Only the 6 is raised to the power of alpha, which divides all scores by the "
+                "same number. Brackets: ((5 + length) / 6), and the whole of it to the power of alpha."),
+        Mistake("end-not-counted", _chosen, "You take one word off each length. <eos> is counted: it's a word that the "
+                "model had to choose. Use the lengths as they are."),
     ),
     properties=(
         Property(lambda case: case.inputs[2] == 0 and gap(case) > 0, _chosen, "At alpha = 0 the penalty is 1, and the "
@@ -94,6 +98,8 @@ WRITE = Exercise(
                 "call puts the word into the cache again: call it once, and keep the result."),
         Mistake("least-probable", _words, "You choose the least probable word. Log-probabilities are negative: the one "
                 "nearest to 0 is the largest."),
+        Mistake("ends-at-zero", _words, "You stop at 0 as well. Only `end` ends a translation, and 0 can be a word like any "
+                "other."),
     ),
     properties=(
         Property(lambda case: case.words.split()[:1] != case.right["words"].split()[:1], _words, "Look at the very first "
@@ -118,6 +124,10 @@ def _precision(case: Case) -> str:
 def _la(case: Case) -> str:
     first = case.inputs[0][0]
     return f"{_precision(case)} The first translation is {' '.join(first[:6])}."
+
+
+def _short(case: Case) -> str:
+    return f"{_precision(case)} The shortest translation has {min(map(len, case.inputs[0]))} words."
 
 
 PRECISION = Exercise(
@@ -151,6 +161,12 @@ PRECISION = Exercise(
                 "runs of n words, and range() leaves its end out."),
         Mistake("at-the-same-position", _la, "An n-gram counts only where the reference has it at the same position. It "
                 "may be anywhere in its sentence."),
+        Mistake("fewer-than-none", _short, "Runs of n words can't be fewer than none, but len(tokens) - n + 1 is negative "
+                "for a translation of fewer than n - 1 words, and takes something off the others': max(0, …)."),
+        Mistake("glued", _la, "Your n-grams are glued together, so l + ami equals la + mi. Keep the words apart: "
+                "tuple(gram)."),
+        Mistake("searched-in-the-text", _la, "You search the reference's text, where la is found in salade, and une salade "
+                "in aucune salade. Compare whole words: tuples of tokens, and not texts."),
         Mistake("percent", _la, "That's in per cent. Return a number from 0 to 1."),
     ),
     properties=(
