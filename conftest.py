@@ -1,4 +1,4 @@
-"""What every test runs under: no progress bars, and a claim that fails is an error, in notebooks too."""
+"""What every test runs under: no progress bars of the course, and a claim that fails is an error, in notebooks too."""
 
 import os
 
@@ -11,7 +11,7 @@ from pathlib import Path  # noqa: E402
 import nbval.kernel  # noqa: E402
 import pytest  # noqa: E402
 import saved_outputs  # noqa: E402
-from nbval.plugin import IPyNbCell  # noqa: E402
+from nbval.plugin import IPyNbCell, IPyNbFile  # noqa: E402
 
 from course_utils.tools.kernels import KernelOverFiles  # noqa: E402
 from course_utils.tools.notebooks import without_models  # noqa: E402
@@ -21,8 +21,12 @@ without_models()                                          # outputs were saved w
 
 
 def pytest_configure(config):
-    """Elsewhere than on Linux x86 the notebooks run without a comparison of what they print (see saved_outputs)."""
+    """Elsewhere than on Linux x86 the notebooks run without a comparison of what they print (see saved_outputs).
+
+    No cell may write to the error stream, anywhere.
+    """
     saved_outputs.compare_figures_too(IPyNbCell)
+    saved_outputs.refuse_error_streams(IPyNbFile, IPyNbCell)
     config.option.nbval_lax = config.option.nbval_lax or not saved_outputs.are_compared()
 
 

@@ -5,9 +5,14 @@ attention, multi_head_attention, positional_encoding, transformer_blocks, classi
 else is a room of its own: CONTRIBUTING.md has a table of them, and `python -m course_utils` lists the commands.
 """
 
+import os
 import warnings
 from pathlib import Path
 
+# The course has progress bars of its own (files.bars). Libraries write theirs to the error stream, which notebooks show on
+# red; they read these when they're imported, as they are after this module. Set to 0, the bars come back.
+for _library in ("DATASETS", "HUB"):                       # HUB is for transformers, too
+    os.environ.setdefault(f"HF_{_library}_DISABLE_PROGRESS_BARS", "1")
 # tqdm misses ipywidgets, which the course does without: its bars are plain text
 warnings.filterwarnings("ignore", message="IProgress not found")
 

@@ -34,6 +34,18 @@ def test_in_a_notebook_a_bar_is_no_error(tmp_path, monkeypatch, source):
     assert {name for name, _ in written} == {"stdout"} and "4/4" in "".join(text for _, text in written)
 
 
+@pytest.mark.parametrize("source", [
+    "from course_utils.data import load_reviews\nrows = load_reviews()['test'].filter(lambda row: row['label'] == 1)",
+    "from course_utils.data import load_reviews\nrows = load_reviews()['test'].map(lambda row: {'n': 1})",
+    "import course_utils\nfrom transformers.utils import logging\nfor _ in logging.tqdm(range(3), desc='Writing'): pass",
+    "import course_utils\nfrom huggingface_hub.utils import tqdm\nfor _ in tqdm(range(3)): pass",
+], ids=["filter", "map", "transformers", "hub"])
+def test_in_a_notebook_libraries_show_no_bars(tmp_path, monkeypatch, source):
+    for name in ("HF_DATASETS_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_PROGRESS_BARS"):
+        monkeypatch.delenv(name, raising=False)           # as in a kernel that a learner starts
+    assert streams(source, tmp_path, monkeypatch, "0") == []
+
+
 def test_in_a_notebook_a_line_about_progress_is_no_error(tmp_path, monkeypatch):
     source = "from course_utils.files import bars\nbars.say('training once')\nbars.say('hidden', shown=False)"
     assert streams(source, tmp_path, monkeypatch, "") == [("stdout", "training once\n")]

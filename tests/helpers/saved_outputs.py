@@ -1,7 +1,7 @@
 """Where the notebooks' saved outputs must come out the same, digit for digit, and their figures as well.
 
-Does: say whether they are compared on this machine; compare figures, and pieces of HTML to touch (in `saved_pieces`).
-Does not: compare the other outputs (nbval does).
+Does: say whether they are compared on this machine; compare figures, and pieces of HTML to touch (in `saved_pieces`); refuse
+a cell that writes to the error stream, libraries' progress bars included. Does not: compare the other outputs (nbval does).
 """
 
 import base64
@@ -91,3 +91,30 @@ def compare_figures_too(cell_class: type) -> None:
         return not problem
 
     cell_class.compare_outputs = compare_outputs
+
+
+# tqdm reads TQDM_DISABLE when it's imported: so libraries' bars are seen, as learners see them, and the course's aren't.
+WITH_BARS_OF_LIBRARIES = """
+import os
+_off = os.environ.pop("TQDM_DISABLE", None)
+import tqdm
+if _off is not None:
+    os.environ["TQDM_DISABLE"] = _off
+del os, tqdm, _off"""
+
+
+def refuse_error_streams(file_class: type, cell_class: type) -> None:
+    """Let each of nbval's cells fail that writes to the error stream, which notebooks show on red, whatever its tags."""
+    start, run = file_class.setup, cell_class.runtest
+
+    def setup(self) -> None:
+        start(self)
+        self.kernel.await_reply(self.kernel.kc.execute(WITH_BARS_OF_LIBRARIES, silent=True), timeout=60)
+
+    def runtest(self) -> None:
+        run(self)
+        said = "".join(out.text for out in self.test_outputs if out.output_type == "stream" and out.name == "stderr")
+        if said:
+            self.raise_cell_error("The cell writes to the error stream, which notebooks show on red", said)
+
+    file_class.setup, cell_class.runtest = setup, runtest

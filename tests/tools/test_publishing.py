@@ -70,6 +70,19 @@ def test_what_is_published_is_what_the_commands_write_and_where_the_links_look()
     assert when["workflows"] == [yaml.safe_load(read(".github/workflows/tests.yml"))["name"]]
 
 
+def test_every_push_builds_the_site_and_opens_that_site_in_a_browser():
+    workflow = yaml.safe_load(read(".github/workflows/tests.yml"))
+    assert workflow[True]["push"] is None and workflow[True]["pull_request"] is None         # of any branch
+    (job,) = [job for job in workflow["jobs"].values() if "make test-browser" in str(job["steps"])]
+    assert "if" not in job and "continue-on-error" not in job
+    built, kept, opened = (next(k for k, step in enumerate(job["steps"]) if wanted in step.get("run", step.get("uses", "")))
+                           for wanted in ("make site", "upload-artifact", "make test-browser"))
+    assert built < kept < opened
+    folder = job["steps"][kept]["with"]["path"]
+    assert folder == job["steps"][opened]["env"]["COURSE_SITE"] == "outputs/site"
+    assert 'os.environ.get("COURSE_SITE")' in read("tests/browser/conftest.py")
+
+
 def test_codespaces_uses_the_course_s_own_set_up_and_opens_start():
     settings = json.loads(read(".devcontainer/devcontainer.json"))
     begins, copies = settings["postCreateCommand"].split(" && ")

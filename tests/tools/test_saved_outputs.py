@@ -14,6 +14,7 @@ import saved_outputs
 from nbclient import NotebookClient
 
 from course_utils.tools.kernels import AsyncKernelOverFiles
+from course_utils.tools.notebooks import everything
 
 
 @pytest.mark.parametrize(("system", "machine", "compared"), [
@@ -49,6 +50,38 @@ def test_what_a_notebook_prints_is_compared_or_not_and_what_fails_always_counts(
     assert set(re.findall(r"^PASSED (\w+).ipynb", ran.stdout, re.M)) == passes, ran.stdout
     assert set(re.findall(r"^FAILED (\w+).ipynb", ran.stdout, re.M)) == set(CELLS) - passes, ran.stdout
     assert ("saved outputs: compared" in ran.stdout) is (compare == "1")
+
+
+LOUD = {
+    "prints": "import sys\nprint('a warning', file=sys.stderr)", "warns": "import warnings\nwarnings.warn('old')",
+    "a_bar_of_a_library": "from tqdm import tqdm\nfor _ in tqdm(range(3)): pass",
+    "logs": "import logging\nlogging.getLogger('library').warning('slow')",
+}
+
+
+@pytest.mark.parametrize("compare", ["1", "0"])
+@pytest.mark.parametrize("tags", [[], ["nbval-ignore-output"]], ids=["compared", "not compared"])
+def test_a_cell_that_writes_to_the_error_stream_fails_everywhere(compare, tags, root, tmp_path):
+    """Whether outputs are compared or not, and for progress bars of libraries although there are none of the course."""
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(root / name, tmp_path)
+    quiet = "from course_utils.files import bars\nfor _ in bars.bar(range(3)): pass"
+    for name, source in {**LOUD, "quiet": quiet}.items():
+        cell = nbformat.v4.new_code_cell(source, id="it", execution_count=1, metadata={"tags": tags})
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / f"{name}.ipynb")
+    paths = os.pathsep.join([str(root), str(root / "tests" / "helpers")])
+    command = [sys.executable, "-m", "pytest", "-rA", "--tb=short", *(f"{name}.ipynb" for name in [*LOUD, "quiet"])]
+    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | {"COURSE_COMPARE": compare, "PYTHONPATH": paths},
+                         capture_output=True, text=True, timeout=600)
+    assert set(re.findall(r"^FAILED (\w+).ipynb", ran.stdout, re.M)) == set(LOUD), ran.stdout
+    assert "PASSED quiet.ipynb" in ran.stdout, ran.stdout
+
+
+@pytest.mark.parametrize("path", everything(), ids=lambda path: path.stem)
+def test_no_saved_output_is_on_red(path):
+    outputs = [(cell.id, output) for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])]
+    assert [(cell, output) for cell, output in outputs
+            if output.output_type == "error" or output.get("name") == "stderr"] == []
 
 
 def shown(width=900, height=420, text="Line: 9 points from (2, 0.7846) to (512, 0.0499)."):
