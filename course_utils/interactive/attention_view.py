@@ -243,11 +243,12 @@ def _picked(kind: Kind, layer: int | None, head: int | str, token: int | None) -
 
 def _sizes(kinds: list[Kind]) -> str:
     """'2 layers of 4 heads', of several kinds 'Encoder: 2 layers of 4 heads; decoder: 3 layers of 4 heads'."""
-    told = []
-    for kind in kinds:
+    told, whole = [], [kind for kind in kinds if not kind.note]
+    for kind in whole:
         heads = sorted({len(weights) for weights in kind.layers.values()})
-        told.append(f"{kind.name}: " * (len(kinds) > 1) + f"{count(len(kind.layers), 'layer', 'layers')} of "
+        told.append(f"{kind.name}: " * (len(whole) > 1) + f"{count(len(kind.layers), 'layer', 'layers')} of "
                     f"{' or '.join(map(str, heads))} {'head' if heads == [1] else 'heads'}")
+    told += [f"to switch to: {' and '.join(kind.name for kind in kinds if kind.note)}"] * (len(whole) < len(kinds))
     text = "; ".join(told)
     return text[:1].upper() + text[1:]
 
