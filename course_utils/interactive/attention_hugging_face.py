@@ -166,7 +166,7 @@ def _read(model: object, tokenizer: object, texts: tuple[str, ...], by_word: boo
     inputs = {name: tensor.to(_device(model)) for name, tensor in encoded.items()
               if name in ("input_ids", "attention_mask") or (name == "token_type_ids" and name in taken)}
     ids = inputs["input_ids"][0]
-    _check_length(model, tokenizer, ids, texts)
+    _check_length(model, "encoder", tokenizer, ids, "the text has" if len(texts) == 1 else "the two texts have together")
     if types is not None and "token_type_ids" in inputs and int(inputs["token_type_ids"].max()) >= types:
         del inputs["token_type_ids"]  # the model has one type, and the tokenizer writes two
     tokens, parts = token_texts(tokenizer, ids), None
@@ -187,24 +187,23 @@ def _read(model: object, tokenizer: object, texts: tuple[str, ...], by_word: boo
     return inputs, Labels(tokens, words, parts)
 
 
-def _check_length(model: object, tokenizer: object, ids: Tensor, texts: tuple[str, ...]) -> None:
-    """Refuse a text without tokens, with more than the model reads, or with unknown ids; nothing is cut in silence."""
-    length, told = len(ids), "the text has" if len(texts) == 1 else "the two texts have together"
+def _check_length(model: object, half: str, tokenizer: object, ids: Tensor, told: str) -> None:
+    """Refuse a text without tokens, with more than the model reads, or with unknown ids; nothing is cut in silence.
+
+    `half` of an encoder-decoder reads it; `told` begins the sentence about its length.
+    """
+    length, name, part = len(ids), type(model).__name__, model
     if not length:
-        raise ValueError(f"the text {one_line(texts[0], 40)!r} has no tokens; give one with at least one word")
-    limits = [getattr(model.config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None),
-              _positions(model)]
+        raise ValueError(f"{told} no tokens; give one with at least one word")
+    if _has_two_parts(model):
+        part = getattr(model, f"get_{half}")()
+    limits = [getattr(part.config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None),
+              _positions(part)]
     most = min([limit for limit in limits if isinstance(limit, int) and limit > 0], default=length)
     if length > most:
-        raise ValueError(f"{told} {length} tokens, and {type(model).__name__} reads at most {most}: give "
-                         f"{'a shorter one' if len(texts) == 1 else 'shorter ones'}")
-    _check_ids(model.get_input_embeddings, ids, type(model).__name__)
-
-
-def _check_ids(embedding: Callable, ids: Tensor, name: str) -> None:
-    """Refuse ids that the model has no embedding for."""
+        raise ValueError(f"{told} {length} tokens, and {name} reads at most {most}: give less text")
     try:
-        known = embedding().weight.shape[0]
+        known = part.get_input_embeddings().weight.shape[0]
     except (AttributeError, NotImplementedError, TypeError):
         return  # a model that embeds in another way, such as by bytes
     if int(ids.max()) >= known:
@@ -228,7 +227,8 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
     """The ids that the decoder reads, its start token first: (1, target_len), and their labels."""
     tokenizer, name, starts, separate = tokenizers[1], type(model).__name__, None, _two_vocabularies(model)
     if separate:
-        check_vocabulary(tokenizers[0], inputs["input_ids"][0], "source")
+        rows = [part.get_input_embeddings().weight.shape[0] for part in (model.get_encoder(), model.get_decoder())]
+        check_vocabulary(tokenizers[0], inputs["input_ids"][0], "source", rows[0])
     if _classifies(model) or name.endswith("ForQuestionAnswering"):
         if target is not None:
             raise ValueError(f"{name} answers from one text, which its decoder reads, too: leave target= out")
@@ -241,15 +241,14 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
             raise ValueError(f"target is of type {type(target).__name__}; expected one text, a string")
         encoded = tokenizer(text_target=target, return_tensors="pt")
         ids = encoded["input_ids"].to(_device(model))
-        if not ids.shape[-1]:
-            raise ValueError(f"the target {one_line(target, 40)!r} has no tokens; give one with at least one word")
-        ids = _shifted(model, ids)
+        if ids.shape[-1]:
+            ids = _shifted(model, ids)
         starts = by_word and starts_of(encoded, (target,))
         starts = starts and [True, *starts[:-1]]
-    _check_ids(lambda: model.get_decoder().get_input_embeddings(), ids, f"the decoder of {name}")
+    _check_length(model, "decoder", tokenizer, ids[0], "what its decoder reads has" if target is None else "the target has")
     tokens = token_texts(tokenizer, ids[0], target=True)
     if separate:
-        check_vocabulary(tokenizer, ids[0], "target")
+        check_vocabulary(tokenizer, ids[0], "target", rows[1])
     words = None
     if by_word:
         starts = starts or starts_of_written(tokenizer, ids[0])
@@ -386,10 +385,10 @@ def _why_none(model: object) -> str:
     if used not in (None, "eager"):
         return (f"it was loaded with attn_implementation={used!r}, which keeps no weights. Load it with "
                 "from_pretrained(name, attn_implementation='eager'), or call model.set_attn_implementation('eager') first")
-    blocks = " With BigBird, model.config.attention_type='original_full' at loading helps." * any(
-        hasattr(model.config, one) for one in ("attention_type",))
+    sparse = getattr(model.config, "attention_type", None) == "block_sparse"  # BigBird's
+    helps = " Load it with attention_type='original_full', which computes it plainly." if sparse else ""
     return (f"its attention is of a special kind, which keeps no weights for each query and key ({', '.join(kinds[:3])})."
-            f"{blocks} Expected a model with plain attention, such as a BERT or a GPT-2")
+            f"{helps or ' Expected a model with plain attention, such as a BERT or a GPT-2'}")
 
 
 def _check_rows(model: object, layers: list) -> None:

@@ -64,8 +64,13 @@ def pieces_of(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]
     return [str(piece) for piece in pieces]
 
 
-def check_vocabulary(tokenizer: object, ids: Tensor, side: str) -> None:
-    """Refuse a tokenizer that turns the ids of one side into tokens of the other, as FSMT's does."""
+def check_vocabulary(tokenizer: object, ids: Tensor, side: str, known: int) -> None:
+    """Refuse a tokenizer of the other side: one with more tokens than the `known` embeddings of this side, or one that turns
+    the ids of this side into the other's tokens, as FSMT's does.
+    """
+    if (length := len(tokenizer)) > known:
+        raise ValueError(f"the {side}'s tokenizer has {length} tokens, but the model has {known} embeddings on that side: "
+                         "give the tokenizers in this order, (source_tokenizer, target_tokenizer)")
     pieces = pieces_of(tokenizer, ids, side == "target")
     for i, piece, back in zip(ids.tolist(), pieces, tokenizer.convert_tokens_to_ids(pieces)):
         if i != back and not getattr(tokenizer, "separate_vocabs", False):

@@ -174,6 +174,8 @@ def test_what_two_tokenizers_are_not_for():
         (lambda: attention_view(model, (tokenizer,) * 3, TEXT), "got 3 tokenizers; expected one, or"),
         (lambda: attention_view(bert, small.gpt2()[1], TEXT), "but BertForSequenceClassification has 16 embeddings: is it"),
         (lambda: attention_view(with_two_vocabularies(60), (words, small.french()), TEXT), "has no token with the id"),
+        (lambda: attention_view(with_two_vocabularies(12), (words, words), TEXT, target="it"),
+         "the target's tokenizer has 16 tokens, but the model has 12 embeddings on that side"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()
@@ -263,6 +265,33 @@ def test_a_model_without_attention_to_show_says_so(name):
         side(small.random_model(model_class, model_class.config_class(**sizes)),
              **({"target": TEXT} if name.startswith("LED") else {}))
     assert "attn_implementation='eager'" not in str(caught.value) and "key_tokens" not in str(caught.value)
+
+
+def test_what_is_said_about_bigbird_helps():
+    config = hf.BigBirdConfig(**SIZES, attention_type="original_full")
+    assert numbers(small.random_model(hf.BigBirdModel, config)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("source", "target", "message"), [
+    (25, 3, "the text has 25 tokens, and EncoderDecoderModel reads at most 24"),
+    (24, 30, None), (5, 31, "the target has 31 tokens, and EncoderDecoderModel reads at most 30"),
+])
+def test_each_side_of_an_encoder_decoder_has_its_own_length(source, target, message):
+    """A BERT of 24 positions, and a RoBERTa of 32 that counts from 2 on."""
+    decoder = hf.RobertaConfig(**{**SIZES, "pad_token_id": 1}, is_decoder=True, add_cross_attention=True)
+    encoder = hf.BertConfig(**{**SIZES, "max_position_embeddings": 24})
+    model = hf.EncoderDecoderModel(config=hf.EncoderDecoderConfig.from_encoder_decoder_configs(
+        encoder, decoder, decoder_start_token_id=2, pad_token_id=0)).eval()
+    model.set_attn_implementation("eager")
+    tokenizer = small.words()
+    tokenizer.model_max_length = 10**30
+    given = {"target": "dull " * (target - 2)}
+    if message:
+        with pytest.raises(ValueError, match=message):
+            attention_view(model, (tokenizer, tokenizer), "dull " * (source - 2), **given)
+    else:
+        kinds = attention_view(model, (tokenizer, tokenizer), "dull " * (source - 2), **given).side.kinds
+        assert [len(kind.queries) for kind in kinds] == [source, target, target]
 
 
 @pytest.mark.parametrize("name", ["GptOss", "Flint"])
