@@ -6,6 +6,8 @@ import unicodedata
 
 import pytest
 import torch
+from called import called
+from datasets import ClassLabel, Dataset, Features, Value
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from saved_classifiers import MANIFEST, make, path_of, rewrite, to_old_layout
@@ -15,10 +17,12 @@ from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.experiments import read_plain
+from course_utils.experiments.recipes import RECIPES, changed, train_classifier
 from course_utils.experiments.subword_translator import SubwordTranslator
 from course_utils.experiments.trained_models import COMMITTED, folder_name
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tools import translate
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
@@ -250,3 +254,23 @@ def test_word_pieces_and_translators_have_the_setting_too(tmp_path):
             assert as_read("“don’t”", getattr(one, parts[name])) == '"don\'t"'
     assert ReviewClassifier.load(tmp_path / "pieces").tokenizer.encode("don’t") == [2, 3, 4]
     assert SubwordTranslator.load(tmp_path / "subwords").pieces.encode("don’t") == byte_pairs.encode("don’t")
+
+
+def test_what_train_makes_reads_both_forms_alike():
+    texts = ["It isn’t dull.", "It is “dull” – so dull."] * 8
+    data = Dataset.from_dict({"text": texts, "label": [1, 0] * 8}, features=Features(
+        {"text": Value("string"), "label": ClassLabel(names=["negative", "positive"])}))
+    recipe = changed(RECIPES["reviews"], d_model=8, num_heads=2, d_ff=8, num_layers=1, epochs=1)
+    trained = train_classifier({"train": data, "validation": data}, recipe, progress=False).classifier
+    assert {"isn't", '"', "-"} <= set(trained.tokenizer.vocabulary) and type(trained.tokenizer) is PlainWords
+    straight = [plain(text) for text in texts[:2]]
+    assert trained.predict(texts[:2])[1].equal(trained.predict(straight)[1]) and straight != texts[:2]
+
+
+@pytest.mark.parametrize("name", ["translation", "multi30k"])
+def test_the_command_translates_both_forms_alike_and_knows_the_same_words(name, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["translate"])
+    typed, straight = ("“The film didn’t end.” The box — no\u200bt the cafe\u0301 — was empty.",
+                       '"The film didn\'t end." The box - not the café - was empty.')
+    said = [called(translate.main, [text, "--from", CHECKPOINTS / name], capsys) for text in (typed, straight)]
+    assert said[0] == said[1] and said[0][0] == 0

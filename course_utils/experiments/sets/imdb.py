@@ -39,7 +39,7 @@ from course_utils.training import (
     fit,
     seed_everything,
 )
-from course_utils.training.saved_models import holds_model
+from course_utils.training.saved_models import holds_model, read_plain_texts
 
 PREDICTIONS = FOLDER / "imdb_predictions.csv"
 RECIPE = RECIPES["imdb"]
@@ -192,4 +192,5 @@ def keep_best(output: Path) -> None:
     source, target = output / f"{MAIN}, seed {best['seed']}", CHECKPOINTS / "imdb"
     if holds_model(source):
         ReviewClassifier.load(source).save(target)
+        read_plain_texts(target)                        # but for one review in 200, IMDb's are plain
         print(f"data/checkpoints/imdb holds seed {best['seed']}, the best of {len(runs)} on validation")

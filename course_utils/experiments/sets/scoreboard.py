@@ -22,7 +22,7 @@ from course_utils.experiments.runner import ResultSet, scored_reviews, scored_sp
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, encode_reviews, seed_everything
-from course_utils.training.saved_models import holds_model
+from course_utils.training.saved_models import holds_model, read_plain_texts
 
 RECIPE = RECIPES["reviews"]
 TEXT_MODELS = {
@@ -118,6 +118,7 @@ def finish() -> None:
         best = max(runs, key=lambda run: run["validation"]["accuracy"])
         if holds_model(trained_folder(model, best["seed"])):
             ReviewClassifier.load(trained_folder(model, best["seed"])).save(CHECKPOINTS / name)
+            read_plain_texts(CHECKPOINTS / name)        # the reviews are plain
 
 
 SET = ResultSet("scoreboard", settings, wanted, describe, run, finish)
