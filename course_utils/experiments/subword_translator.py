@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from course_utils.encoder_decoder import Transformer, TransformerConfig, beam_search, warn_of_cuts
+from course_utils.encoder_decoder import Candidate, Transformer, TransformerConfig, beam_search, warn_of_cuts
 from course_utils.tokenization import pad_batch
 from course_utils.training.pair_batches import PAD
 from course_utils.training.pair_subwords import SharedBytePairs
@@ -49,7 +49,13 @@ class SubwordTranslator(NamedTuple):
         return source_ids.to(device), mask.to(device)
 
     def translate(self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6, batch_size: int = 50) -> list[str]:
-        """English texts to French texts, those of similar length together; greedy with beam=1.
+        """English texts to French texts; see `candidates`."""
+        return [self.pieces.decode(one.ids) for one in self.candidates(texts, beam, alpha, batch_size)]
+
+    def candidates(
+        self, texts: Sequence[str], beam: int = 5, alpha: float = 0.6, batch_size: int = 50
+    ) -> list[Candidate]:
+        """The best translation of each text with its log-probability, texts of similar length together; greedy with beam=1.
 
         A translation may get twice as long as its text and ten byte pairs longer (`default_lengths`), whatever it's
         translated with. Warns (`CutOff`) of those that didn't end.
@@ -61,8 +67,9 @@ class SubwordTranslator(NamedTuple):
             ids, mask = self.encode([texts[i] for i in rows])
             best = beam_search(self.model, ids, mask, beam, alpha if beam > 1 else 0.0)
             found |= {i: candidates[0] for i, candidates in zip(rows, best, strict=True)}
-        warn_of_cuts([found[i] for i in range(len(texts))], texts)
-        return [self.pieces.decode(found[i].ids) for i in range(len(texts))]
+        best = [found[i] for i in range(len(texts))]
+        warn_of_cuts(best, texts)
+        return best
 
     def save(self, folder) -> None:
         """Write a Transformer and its byte pairs into a folder, as `course_utils.training.saved_models` says."""

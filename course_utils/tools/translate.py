@@ -1,7 +1,8 @@
 """`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
 
 Does: choose a translator, print translations (or, with --score, how good they are), and say on the error stream which model
-it is, which words it doesn't know, and which translations were cut off before they ended.
+it is, which words it doesn't know, which sentences are unlike those that it was trained on (see `captions`), and which
+translations were cut off before they ended.
 Does not: cut a text into sentences (see `sentences`), or train (`results translation` and `results multi30k` do).
 """
 
@@ -11,6 +12,7 @@ import warnings
 from pathlib import Path
 
 from course_utils.files.text import MARK, standard_input
+from course_utils.tools.captions import Watched, threshold_for
 from course_utils.tools.sentences import translate_texts
 
 MULTI30K = "multi30k"                                   # folders of data/checkpoints, the first that is there
@@ -60,8 +62,8 @@ def texts_of(given: list[str]) -> list[str]:
     if given:
         texts = [text.lstrip(MARK) for text in given]
     elif sys.stdin is None or sys.stdin.isatty():
-        raise ValueError('there is nothing to translate; write a text in quotes, such as "The film was too long.", or send '
-                         "lines to standard input")
+        raise ValueError('there is nothing to translate; write a text in quotes, such as "A little girl is playing with a '
+                         'red ball.", or send lines to standard input')
     else:
         texts = [line for line in standard_input().splitlines() if line.strip()]
     broken = [i for i, text in enumerate(texts, start=1) if any("\ud800" <= letter <= "\udfff" for letter in text)]
@@ -82,8 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
         description="Translate English texts into French, with the Transformer of notebook 17. Prints a line for each text; "
                     "a text is translated sentence by sentence, and keeps its line breaks. (For a sentence with 'it' or "
                     "'they', the course's own translator also sees the two before it: a noun there decides between il and "
-                    "elle.) Which model it is, which words it doesn't know, and what was cut off at its maximum length "
-                    "goes to the error stream.")
+                    "elle.) Which model it is, which words it doesn't know, which sentences are unlike those that it was "
+                    "trained on, and what was cut off at its maximum length goes to the error stream. Example: translate "
+                    "\"A little girl is playing with a red ball.\"")
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
                                                                  "lines of standard input")
     parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
@@ -115,11 +118,33 @@ def main(arguments: list[str] | None = None) -> int:
         for text in texts:
             if words := unknown_words(translator, text):
                 print(f"unknown word{'s' * (len(words) > 1)}: {', '.join(words)}", file=sys.stderr)
-        for text in _printed(translator, texts, pairs, chosen.beam):
+        threshold = None if pairs else _threshold(folder, chosen.beam)
+        watched = translator if threshold is None else Watched(translator)
+        for text in _printed(watched, texts, pairs, chosen.beam):
             print(text)
+        if isinstance(watched, Watched) and (strange := watched.unlike(threshold)):
+            print(_about_strange(strange, len(watched.seen)), file=sys.stderr)
     except (OSError, ValueError) as error:
         parser.error(" ".join(str(error).split()))
     return 0
+
+
+def _threshold(folder: Path, beam: int) -> float | None:
+    """As `threshold_for`, with a line on the error stream where it can't be read: the translation is made all the same."""
+    try:
+        return threshold_for(folder, beam)
+    except ValueError as error:
+        print(f"which sentences are unlike captions can't be said: {error}", file=sys.stderr)
+        return None
+
+
+def _about_strange(strange: list[str], of: int) -> str:
+    """What is said of sentences that are unlike the captions that the model was trained on."""
+    named = ", ".join(repr(text if len(text) < 60 else f"{text[:57]}...") for text in strange[:3])
+    more = f" and {len(strange) - 3} more" if len(strange) > 3 else ""
+    return (f"unlike captions, {len(strange)} of {of}: {named}{more}. This model was trained on captions of photographs and "
+            "nothing else, and is unsure of its French here: don't trust it. --from translation takes the model of the "
+            "course's own sentences, which knows few words")
 
 
 def _found(folder: Path) -> Path:

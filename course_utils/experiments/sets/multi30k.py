@@ -162,6 +162,12 @@ On Multi30k's test set of 2016, with beam 5: BLEU {bleu} ± {half}, chrF {chrf}.
 photographs, one sentence at a time. On any other kind of text it isn't worth much. BLEU's signature:
 `{signature}`
 
+## Sentences unlike captions
+
+`translate` names the sentences of which the model is less sure (the mean ln p of the tokens that it writes) than of 97 % of
+the validation captions. `COURSE_DATA=folder python -m course_utils.tools.captions` measures that threshold again, and how
+many captions of the test set and how many other sentences fall below it, and writes both into captions.json here.
+
 ## What it was trained on
 
 The 29,000 English and French training pairs of Multi30k (Elliott et al. 2016, https://doi.org/10.18653/v1/W16-3210, and
