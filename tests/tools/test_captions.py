@@ -53,8 +53,8 @@ def test_other_sentences_are_found_and_captions_left_alone(translator, beam):
     assert found(CAPTIONS) <= 0.1
     assert found(OTHERS) >= 0.9
     measured, groups = json.loads((FOLDER / FILE).read_text(encoding="utf-8")), other_sentences()
-    for name in ("films", "everyday"):                  # a part of what was measured, measured again
-        assert abs(found(groups[name][::10]) - measured[f"{name}_beam_{beam}"]) < 0.16, name
+    for name, step in (("films", 30), ("everyday", 10)) if beam == 5 else ():      # a part of what was measured, again
+        assert abs(found(groups[name][::step]) - measured[f"{name}_beam_{beam}"]) < 0.2, name
 
 
 def test_the_rates_that_come_with_the_weights_are_good_enough_and_told_where_the_weights_are():
@@ -68,7 +68,7 @@ def test_the_rates_that_come_with_the_weights_are_good_enough_and_told_where_the
         assert " | ".join([f"| {beam}", *row]) in told
 
 
-def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_written_beside_the_weights(monkeypatch, tmp_path, capsys):
+def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_that_of_the_next_narrower_search(tmp_path):
     class Sure:                                         # as sure as its text says
         pieces = None
 
