@@ -109,7 +109,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("14.3", asked.zero_if_nothing(lambda logits, ids: F.cross_entropy(logits, ids, reduction="none")), "",
      "The shape of your loss is (4,), expected ()"),
     ("14.3", lambda logits, ids, chosen: right("14.3")(logits.detach(), ids, chosen), "cut-off", "cuts the loss off"),
-    ("14.4", tuned.before_the_layer, "pre-norm", "with gain and shift taken off again, your first vector has the mean"),
+    ("14.4", tuned.before_the_layer, "pre-norm", "counted from 0, has the mean"),
     ("14.4", tuned.normed_before_both, "", "has just been normalised"),
     ("14.4", tuned.half(norm=tuned.mean_square_only), "mean-left-in", "That's RMS norm"),
     ("14.4", tuned.half(norm=lambda y, gain, shift, eps: tuned.normed(y, None, shift, eps)), "gain-left-out", "by `gain`"),

@@ -82,6 +82,13 @@ def _type_of(part) -> torch.dtype:
     return {"b": torch.bool, "i": torch.int64, "u": torch.int64}.get(kind, torch.float64)
 
 
+def whole_numbers(ids: torch.Tensor, name: str, advice: str) -> None:
+    """Raises TypeError for ids that are fractions, by their type."""
+    if ids.is_floating_point():
+        raise TypeError(f"expected ids, which are whole numbers; your {name} are of type {str(ids.dtype)[6:]}, which "
+                        f"neither an embedding nor cross_entropy takes for ids. {advice}")
+
+
 def one_loss(output, name: str) -> torch.Tensor:
     """A loss as a tensor, () if it's one number. Raises TypeError for several results, a dictionary, or no number at all."""
     if isinstance(output, dict):

@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import gap, worst_row
 from course_utils.exercises.lessons.n13 import generating, probes
 
 # ---------------------------------------------------------------- 13.1 the shift
@@ -14,9 +14,11 @@ def _ids(row: torch.Tensor) -> str:
     return ", ".join(ids) + (", …" if row.numel() > 4 else "")
 
 
-def _first_rows(case: Case) -> str:
-    got = {name: part[0] if part.dim() > 1 and len(part) else part for name, part in case.got.items()}
-    return f"your first row of inputs is {_ids(got['inputs'])}, and its targets are {_ids(got['targets'])}."
+def _rows(case: Case) -> str:
+    """The inputs and targets of the text that is furthest off."""
+    i = worst_row(case, "inputs", "targets")
+    got = {name: part[i] if part.dim() > 1 and len(part) else part for name, part in case.got.items()}
+    return f"of text {i}, counted from 0, your inputs are {_ids(got['inputs'])}, and its targets are {_ids(got['targets'])}."
 
 
 def _lengths(case: Case) -> str:
@@ -25,29 +27,30 @@ def _lengths(case: Case) -> str:
 
 
 def _last_target(case: Case) -> str:
-    return (f"the last target of your first row is {case.targets.reshape(len(case.targets), -1)[0, -1]:.0f}, and the last "
-            f"token of that text is {case.inputs[0][0, -1]}.")
+    last, token_ids = case.targets.reshape(len(case.targets), -1)[:, -1], case.inputs[0]
+    i = int((last - token_ids[:, -1]).abs().argmax()) if len(last) == len(token_ids) else 0
+    return f"the last target of text {i}, counted from 0, is {last[i]:.0f}, and its last token is {token_ids[i, -1]}."
 
 
 SHIFT = Exercise(
     probes=probes.shift_probes, observe=probes.observe_shift,
     signature="inputs_and_targets(token_ids (batch, seq_len)) -> inputs (batch, seq_len - 1), targets (batch, seq_len - 1)",
     mistakes=(
-        Mistake("not-shifted", _first_rows, "Each token is its own target. A model learns that by copying its input; the "
+        Mistake("not-shifted", _rows, "Each token is its own target. A model learns that by copying its input; the "
                 "loss falls to nearly 0, and what it generates repeats one token."),
-        Mistake("not-shifted-whole", _first_rows, "Both are the text itself. Some libraries want that and shift inside the "
+        Mistake("not-shifted-whole", _rows, "Both are the text itself. Some libraries want that and shift inside the "
                 "model, but `LanguageModel` doesn't: here a model would learn to copy."),
-        Mistake("wrong-way", _first_rows, "That asks each position for the token before it, which the model has already "
+        Mistake("wrong-way", _rows, "That asks each position for the token before it, which the model has already "
                 "read. Inputs and targets have changed places."),
         Mistake("wrapped", _last_target, "roll() brings the first token round to the end, so the last position is asked for "
                 "the first token of its own text. Nothing follows the last token: cut instead."),
-        Mistake("wrapped-backwards", _first_rows, "roll() by +1 moves the text to the right: each position is asked for the "
+        Mistake("wrapped-backwards", _rows, "roll() by +1 moves the text to the right: each position is asked for the "
                 "token before it, and the first for the last one."),
         Mistake("inputs-whole", _lengths, "The targets are right. The last token has no "
                 "successor here, so it can't be an input: cut it off."),
         Mistake("targets-whole", _lengths, "The inputs are right. The first token is never "
                 "predicted, since nothing comes before it: it can't be a target."),
-        Mistake("two-on", _first_rows, "The targets are two tokens ahead. The inputs end one token too early, and the "
+        Mistake("two-on", _rows, "The targets are two tokens ahead. The inputs end one token too early, and the "
                 "targets begin one too late."),
         Mistake("over-texts", _lengths, "You shift along the first dimension, from text to text. "
                 "Tokens follow one another along the second: [:, …]."),
@@ -59,9 +62,9 @@ SHIFT = Exercise(
                 "works in many libraries, but here both parts are one token shorter than the text.", convention=True),
     ),
     properties=(
-        Property(lambda case: not torch.equal(case.got["inputs"], case.right["inputs"]), _first_rows, "The inputs are the "
+        Property(lambda case: not torch.equal(case.got["inputs"], case.right["inputs"]), _rows, "The inputs are the "
                  "text without its last token, in the same order, and nothing else is changed."),
-        Property(lambda case: not torch.equal(case.targets, case.right["targets"]), _first_rows, "The inputs are right. "
+        Property(lambda case: not torch.equal(case.targets, case.right["targets"]), _rows, "The inputs are right. "
                  "Under each of them belongs the token that follows it in the text."),
     ),
     hints=(

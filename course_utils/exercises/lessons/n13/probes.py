@@ -2,11 +2,19 @@
 
 import re
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
 from course_utils.exercises.compare import NotNumbers, named_tensors
-from course_utils.exercises.lessons.common import not_contiguous, one_loss, one_tensor, two_results, what
+from course_utils.exercises.lessons.common import (
+    loss_and_gradient,
+    not_contiguous,
+    one_tensor,
+    two_results,
+    what,
+    whole_numbers,
+)
 from course_utils.positional_encoding import RotaryPositions
 
 # ---------------------------------------------------------------- 13.1 the shift
@@ -23,11 +31,12 @@ def observe_shift(function, token_ids):
     output = function(token_ids)
     if output is None:
         return None
-    inputs, targets = two_results(output, "inputs", "targets")
-    if isinstance(output[1], torch.Tensor) and output[1].is_floating_point():
-        raise TypeError(f"expected ids, which are whole numbers; your targets are of type {str(output[1].dtype)[6:]}, which "
-                        "neither an embedding nor cross_entropy takes for ids. Leave them as they came")
-    return {"inputs": inputs, "targets": targets}
+    if isinstance(output, (torch.Tensor, np.ndarray)) and output.ndim == 3 and len(output) == 2:
+        output = tuple(output)                                             # one above the other: they unpack rightly
+    parts = dict(zip(("inputs", "targets"), two_results(output, "inputs", "targets")))
+    for name, ids in parts.items():
+        whole_numbers(ids, name, "Leave them as they came")
+    return parts
 
 # ---------------------------------------------------------------- 13.2 the causal loss
 
@@ -66,12 +75,7 @@ def observe_loss(function, logits, token_ids, pad_id):
         return {"loss": found[2], "gradient for the logits": torch.zeros_like(logits)}
     if output is None:
         return None
-    loss = one_loss(output, "the mean loss")
-    gradient = torch.zeros_like(logits)
-    if loss.requires_grad and loss.isfinite().all():
-        found = torch.autograd.grad(loss.sum(), logits, allow_unused=True)[0]
-        gradient = gradient if found is None else found
-    return {"loss": loss, "gradient for the logits": gradient}
+    return loss_and_gradient(output, logits, "logits")
 
 # ---------------------------------------------------------------- 13.3 top-p
 
@@ -175,7 +179,7 @@ def reach_probes(generator: torch.Generator) -> list[tuple]:
 def observe_reach(function, logits_of, token_ids, vocab_size):
     """The number of tokens. Raises TypeError for more than one number."""
     output = function(logits_of, token_ids, vocab_size)
-    if isinstance(output, bool) or isinstance(output, torch.Tensor) and output.dtype == torch.bool:
+    if isinstance(output, (bool, np.bool_)) or isinstance(output, torch.Tensor) and output.dtype == torch.bool:
         raise TypeError(f"expected a number of tokens, got {bool(output.any() if hasattr(output, 'any') else output)}. "
                         "Return how far back the furthest token is")
     try:

@@ -142,6 +142,11 @@ def _another_word(case: Case) -> bool:
     return "[UNK]" not in case.pieces and _joined(case) != case.inputs[0]
 
 
+def _letters_skipped(case: Case) -> bool:
+    """Whether a word for which there are no pieces gets some, and they don't give all of it."""
+    return case.right["pieces"] == "[UNK]" and _another_word(case)
+
+
 def _misplaced(case: Case) -> list[str]:
     """The pieces that begin the word with '##' or continue it without."""
     return [piece for i, piece in enumerate(case.pieces.split()) if piece != "[UNK]" and piece.startswith("##") != (i > 0)]
@@ -191,14 +196,16 @@ PIECES = Exercise(
         Property(_not_there, lambda case: f"{_cut_up(case)} Your {_not_there(case)[0]!r} isn't in the vocabulary.", "Look "
                  "up each piece just as you return it: 'film' begins a word, '##film' continues one, and the vocabulary may "
                  "have only one of the two."),
-        Property(_misplaced, lambda case: f"{_cut_up(case)} Look at your {_misplaced(case)[0]!r}.", "A piece without '##' "
-                 "begins a word, and one with '##' continues it. So only the first piece is looked up without."),
+        Property(lambda case: _misplaced(case) and not _letters_skipped(case), lambda case: f"{_cut_up(case)} Look at your "
+                 f"{_misplaced(case)[0]!r}.", "A piece without '##' begins a word, and one with '##' continues it. So only "
+                 "the first piece is looked up without."),
         Property(_fits_with_fewer, _cut_up, "These pieces fit, and they're fewer. But nobody counts them: at each step the "
                  "longest piece is taken, from the left."),
-        Property(_another_word, lambda case: f"{_cut_up(case)} Without '##' your pieces read {_joined(case)!r}.", "They "
-                 "should give the word. Did you shorten the rest with lstrip() or replace()? lstrip(part) takes off each "
-                 "letter that's in the part, and replace(part, '') takes the part out wherever it is. Cut by length: "
-                 "rest[len(part):]."),
+        Property(lambda case: _another_word(case) and not _letters_skipped(case), lambda case: f"{_cut_up(case)} Without "
+                 f"'##' your pieces read {_joined(case)!r}.", "They should give the word. Did you shorten the rest with "
+                 "lstrip() or replace()? lstrip(part) takes off each letter that's in the part, and replace(part, '') takes "
+                 "the part out wherever it is. Cut by length: rest[len(part):]."),
+        Property(_letters_skipped, _dead_end, "So all of it becomes one [UNK]: no letter may be skipped."),
         Property(lambda case: "[UNK]" in case.right["pieces"] and case.pieces != case.right["pieces"], _dead_end, "So all "
                  "of it becomes one [UNK]."),
         Property(lambda case: case.pieces == "[UNK]" != case.right["pieces"], _cut_up, "You give up, though there are "

@@ -11,7 +11,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.exercises.compare import plain_data
-from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_loss, one_tensor, two_results, what
+from course_utils.exercises.lessons.common import (
+    loss_and_gradient,
+    not_contiguous,
+    one_tensor,
+    two_results,
+    what,
+    whole_numbers,
+)
 
 
 def _copies(inputs: tuple) -> tuple:
@@ -60,14 +67,13 @@ def observe_hidden(function, token_ids, chosen, fate, others, mask_id):
     before = _copies((token_ids, chosen, fate, others, mask_id))
     output = function(token_ids, chosen, fate, others, mask_id)
     try:
-        ids = one_tensor(plain_data(output), "the ids").double()
+        ids = one_tensor(plain_data(output), "the ids")
     except TypeError:
         return output
     if ids.shape != token_ids.shape:
         return output
-    if _kind(output) == "fractions":
-        raise TypeError(f"expected ids, which are whole numbers, got a tensor of {output.dtype}: an embedding can't look "
-                        "them up. Arithmetic with a float mask makes floats; masked_fill and torch.where don't")
+    whole_numbers(ids, "ids", "Arithmetic with a float mask makes floats; masked_fill and torch.where don't")
+    ids = ids.double()
     token_ids, chosen, fate, others, mask_id = before
     exact = (fate.double() * 100).round() / 100
     again = _once_more(function, token_ids, chosen, exact, others, mask_id)
@@ -180,11 +186,7 @@ def observe_loss(function, logits, token_ids, chosen):
         return None
     if output is None:
         raise TypeError("expected 0 where nothing is chosen, got None. Each way through your function must end in a return")
-    loss = one_loss(output, "the mean loss")
-    gradient = torch.zeros_like(logits)
-    if loss.requires_grad and loss.isfinite().all():
-        (gradient,) = gradients_of(loss, [logits])
-    return {"loss": loss, "gradient for the logits": gradient}
+    return loss_and_gradient(output, logits, "logits")
 
 # ---------------------------------------------------------------- 14.4 the second half of a block
 
@@ -264,16 +266,19 @@ def adapter_probes(generator: torch.Generator) -> list[tuple]:
 
 @contextlib.contextmanager
 def _empty_is_nan():
-    """torch.empty gives NaN instead of whatever was in memory, which may happen to be 0."""
-    filler = torch.utils.deterministic
+    """torch.empty gives NaN instead of whatever was in memory, which may happen to be 0.
+
+    By the switch that torch.use_deterministic_algorithms turns; that function itself imports a compiler first, for seconds.
+    """
+    filler, turn = torch.utils.deterministic, torch._C._set_deterministic_algorithms
     before = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(),
               filler.fill_uninitialized_memory)
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    turn(True, warn_only=True)
     filler.fill_uninitialized_memory = True
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        turn(before[0], warn_only=before[1])
         filler.fill_uninitialized_memory = before[2]
 
 

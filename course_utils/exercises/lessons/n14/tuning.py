@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import gap, spread
 from course_utils.exercises.lessons.n14 import probes
 
 # ---------------------------------------------------------------- 14.4 half a block
@@ -16,11 +16,14 @@ def _vector(case: Case) -> str:
 
 
 def _spread(case: Case) -> str:
-    """How the first vector is spread, once gain and shift are taken off."""
+    """How the vector that is furthest off is spread, once gain and shift are taken off."""
     gain, shift = case.inputs[5:7]
-    got, right = ((result.reshape(-1, result.shape[-1])[0] - shift) / gain for result in (case.answer, case.expected))
-    return (f"with gain and shift taken off again, your first vector has the mean {got.mean():.3f} and the standard "
-            f"deviation {got.std(correction=0):.3f}, expected {right.mean().abs():.3f} and {right.std(correction=0):.3f}.")
+    rows = [(part.reshape(-1, part.shape[-1]) - shift) / gain for part in (case.answer, case.expected)]
+    i = int((rows[0] - rows[1]).abs().amax(dim=1).argmax())
+    got, right = (row[i] for row in rows)
+    return (f"with gain and shift taken off again, vector {i}, counted from 0, has the mean {got.mean():.3f} and the "
+            f"standard deviation {got.std(correction=0):.3f}, expected {right.mean().abs():.3f} and "
+            f"{right.std(correction=0):.3f}.")
 
 
 def _not_normed(case: Case) -> bool:
@@ -110,7 +113,7 @@ def _logit(case: Case) -> str:
 
 
 def _sums(case: Case) -> str:
-    return f"your rows sum to {case.answer.sum(dim=-1)[0]:.3f}. {_logit(case)}"
+    return f"your rows sum to {spread(case.answer.sum(dim=-1))}. {_logit(case)}"
 
 
 def _in_front(case: Case) -> str:

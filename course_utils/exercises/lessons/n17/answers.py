@@ -181,6 +181,7 @@ WINNER = Answers(
         "five-sixths": lambda log_p, lengths, alpha: int((log_p / (5 / 6 + lengths) ** alpha).argmax()),
         "length-alone": lambda log_p, lengths, alpha: int((log_p / (5 + lengths / 6) ** alpha).argmax()),
         "probabilities": lambda log_p, lengths, alpha: int((log_p.exp() / ((5 + lengths) / 6) ** alpha).argmax()),
+        "subtracted": lambda log_p, lengths, alpha: int((log_p - ((5 + lengths) / 6) ** alpha).argmax()),
         "power-of-the-six": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6**alpha)).argmax()),
         "end-not-counted": lambda log_p, lengths, alpha: int((log_p / ((4 + lengths) / 6) ** alpha).argmax()),
     },

@@ -96,14 +96,15 @@ def observe_smoothed(function, logits, targets, smoothing, pad_id):
 
 
 CHOSEN = (                                              # on these, each known mistake differs from each other one
-    ((-11.26, -29.55, -1.75, -5.7, -3.34, -1.69), (16, 25, 3, 10, 6, 2), 2.0),
-    ((-17.47, -2.52, -6.66, -2.79, -16.22, -11.52), (23, 2, 10, 3, 22, 17), 1.4),
-    ((-0.93, -2.17, -0.96, -1.66, -1.67, -0.92), (8, 29, 4, 21, 23, 5), 0.6),
-    ((-4.15, -2.37, -4.87, -2.74, -3.88, -2.41), (19, 7, 24, 6, 16, 5), 0.6),
-    ((-2.55, -2.38, -3.72, -2.29), (10, 16, 24, 15), 0.6),
-    ((-8.74, -7.57, -10.1, -8.76, -7.29, -11.25), (23, 14, 28, 25, 21, 30), 0.8),
-    ((-9.02, -6.78, -9.04, -4.93, -3.67, -4.08), (23, 19, 27, 10, 6, 8), 0.8),
-    ((-1.28, -1.19, -0.88, -1.06, -1.05, -1.2), (27, 17, 11, 14, 6, 25), 0.3),
+    ((-3.88, -2.48, -1.93, -3.82, -1.86, -1.98), (23, 16, 9, 28, 8, 5), 0.6),
+    ((-28.06, -14.47, -15.11, -41.05, -87.27, -17.7), (15, 9, 10, 20, 30, 12), 2.0),
+    ((-4.95, -3.76, -2.72, -2.93, -3.8), (27, 22, 4, 2, 11), 0.3),
+    ((-0.93, -1.24, -2.43, -11.82, -23.89), (1, 3, 5, 17, 27), 2.0),
+    ((-0.61, -0.6, -0.62, -0.63), (5, 7, 1, 10), 0.0),
+    ((-2.54, -2.74, -2.15, -2.21, -1.68, -1.59), (22, 25, 15, 17, 10, 7), 0.6),
+    ((-1.55, -6.12, -1.36, -3.74, -3.65), (3, 29, 2, 16, 14), 1.0),
+    ((-3.16, -2.94, -5.04, -3.7), (10, 14, 27, 22), 0.6),
+    ((-2.66, -2.28, -23.79), (2, 1, 27), 1.4),
     ((-1.0, -2.5), (1, 3), 1.0),                        # where 5 / 6 of a word more or less decides
     ((-10.0, -11.5, -18.0), (10, 20, 40), 1.0),         # a milder penalty chooses the second
 )
@@ -195,7 +196,8 @@ def precision_probes(generator: torch.Generator) -> list[tuple]:
             ([["la", "rue", "petite", "la"], ["une", "maison"]],
              ["la petite rue dans la petite maison".split(), "une rouge maison".split()], 1),
             (["la rouge voiture".split(), "une rue".split()], ["la voiture rouge".split(), "une rue".split()], 2),
-            ([["la"], "la petite maison".split(), []], ["la rue".split(), "la petite maison rouge".split(), ["rue"]], 3),
+            ([["la"], "la petite maison dans une rue".split(), []],
+             ["la rue".split(), "la petite maison dans une petite rue".split(), ["rue"]], 3),
             (["l ami dort".split(), "une rue".split()], ["la mi dort".split(), "une rue".split()], 2),
             (["la salade verte".split(), "une la".split()], ["une salade verte".split(), "une malade".split()], 1),
             (["une salade verte".split()], ["aucune salade verte".split()], 2)]

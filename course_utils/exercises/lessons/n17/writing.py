@@ -38,6 +38,8 @@ WINNER = Exercise(
         Mistake("lowest", _chosen, "You take the lowest score. Scores are negative here, and the highest is the best."),
         Mistake("probabilities", _chosen, "You turn the log-probabilities into probabilities first. Divided by the penalty, "
                 "those make long translations lose twice."),
+        Mistake("subtracted", _chosen, "You subtract the penalty, which makes long translations even worse. Divide by it: "
+                "log-probabilities are negative, so that brings them nearer to 0."),
         Mistake("power-of-the-six", _chosen, "Only the 6 is raised to the power of alpha, which divides all scores by the "
                 "same number. Brackets: ((5 + length) / 6), and the whole of it to the power of alpha."),
         Mistake("end-not-counted", _chosen, "You take one word off each length. <eos> is counted: it's a word that the "
