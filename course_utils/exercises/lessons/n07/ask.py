@@ -85,8 +85,10 @@ def _moments(case: Case) -> str:
 
 
 def _raw(case: Case) -> str:
-    got, right = case.answer[0, 0], case.expected[0, 0]
-    return f"the first word begins with {got[0]:.3f} and {got[1]:.3f}, expected {right[0]:.3f} and {right[1]:.3f}."
+    """The number that is furthest off."""
+    got, right = (part.reshape(-1, part.shape[-1]) for part in (case.answer, case.expected))
+    word, at = divmod(int((got - right).abs().argmax()), got.shape[-1])
+    return f"number {at} of vector {word}, counted from 0, is {got[word, at]:.3f}, expected {right[word, at]:.3f}."
 
 
 NORM = Exercise(

@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, largest_weight, listed, spread
+from course_utils.exercises.lessons.common import gap, largest_weight, listed, spread, worst_row
 from course_utils.exercises.lessons.n08 import probes
 from course_utils.exercises.lessons.n08.honest_score import SHARE
 
@@ -155,7 +155,10 @@ QUERIES = Exercise(
 # ---------------------------------------------------------------- 8.2 the forward pass
 
 def _logits(case: Case) -> str:
-    return f"your first logits are {listed(case.logits[0])}, expected {listed(case.right['logits'][0])}."
+    """The logits of the review that is furthest off."""
+    i = worst_row(case, "logits")
+    return (f"the logits of review {i}, counted from 0, are {listed(case.logits[i])}, expected "
+            f"{listed(case.right['logits'][i])}.")
 
 
 def _moved(case: Case) -> float:
@@ -242,7 +245,8 @@ def _gradient_off(case: Case) -> str:
 
 
 def _row_sums(case: Case) -> str:
-    return f"a row of your probabilities sums to {case.probabilities.sum(dim=-1)[0]:.3f}."
+    sums = case.probabilities.sum(dim=-1)
+    return f"a row of your probabilities sums to {sums[(sums - 1).abs().argmax()]:.3f}."
 
 
 def _largest_probability(case: Case) -> str:

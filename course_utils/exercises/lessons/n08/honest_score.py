@@ -68,6 +68,10 @@ SHARE = Exercise(
         Mistake("last-batch", _shares, "Yours is the accuracy in the last batch alone. Count over all batches."),
     ),
     properties=(
+        Property(_is("right masks", 1), lambda case: f"{_report(case)[:-1]}, and the model got a mask that isn't the "
+                 "batch's.",
+                 "Pass batch.attention_mask as it is, True = real: with a mask of ones padding is read as words, and an "
+                 "inverted one hides the words."),
         Property(_is("in training mode", 0), _in_training_mode, "Layers such as dropout must be switched off while scoring, "
                  "all of them: model.eval() before the loop."),
         Property(_is("with gradients", 0), _with_gradients, "Nobody calls backward here. Switch it off: with "

@@ -179,7 +179,8 @@ class _Moody(nn.Module):
 
 
 class _Model(nn.Module):
-    """A tiny classifier that notes for each forward pass: was it in training mode, did it record gradients?"""
+    """A tiny classifier that notes for each forward pass: was it in training mode, did it record gradients, was the mask
+    the batch's?"""
 
     def __init__(self, generator: torch.Generator):
         super().__init__()
@@ -190,7 +191,7 @@ class _Model(nn.Module):
     def forward(self, token_ids, attention_mask=None):
         real = token_ids != 0 if attention_mask is None else attention_mask
         logits = self.moody((self.votes[token_ids] * real.unsqueeze(-1)).sum(dim=1))
-        self.notes.append((self.moody.training, logits.requires_grad))
+        self.notes.append((self.moody.training, logits.requires_grad, torch.equal(real != 0, token_ids != 0)))
         return _Result(logits)
 
 
@@ -225,9 +226,10 @@ def observe_share(function, model, several):
         left_on = torch.is_grad_enabled()
     if share is None:
         return None
-    notes, modes = model.notes or [(False, False)], [module.training for module in model.modules()]
+    notes, modes = model.notes or [(False, False, True)], [module.training for module in model.modules()]
     return {"share": share, "in training mode": sum(note[0] for note in notes) / len(notes),
             "with gradients": sum(note[1] for note in notes) / len(notes),
+            "right masks": float(all(note[2] for note in notes)),
             "left in training mode": modes.count(True) / len(modes),
             "weights moved": sum(int((old != new).sum()) for old, new in zip(before, model.state_dict().values())),
             "gradients left on": left_on, "trainable": all(parameter.requires_grad for parameter in model.parameters())}

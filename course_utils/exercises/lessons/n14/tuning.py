@@ -105,11 +105,11 @@ HALF = Exercise(
 # ---------------------------------------------------------------- 14.5 pooling with the mask
 
 def _logit(case: Case) -> str:
-    wrong = (case.answer - case.expected).abs().amax(dim=-1)
-    row = int(wrong.argmax())
+    """The logit that is furthest off."""
+    row, label = divmod(int((case.answer - case.expected).abs().argmax()), case.answer.shape[1])
     length, seq_len = int(case.inputs[2][row].sum()), case.inputs[2].shape[1]
-    return (f"text {row}, with {length} of {seq_len} tokens real, gets the logit {case.answer[row, 0]:.3f}, expected "
-            f"{case.expected[row, 0]:.3f}.")
+    return (f"text {row}, with {length} of {seq_len} tokens real, gets the logit {case.answer[row, label]:.3f} for class "
+            f"{label}, expected {case.expected[row, label]:.3f}.")
 
 
 def _sums(case: Case) -> str:
