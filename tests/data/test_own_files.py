@@ -232,6 +232,8 @@ BROKEN_FILES = {
     "joined, an index": ("a.csv", b",text,label\n0,good,spam\n,text,label\n0,fine,ham\n", "line 3.* is a header again"),
     "joined, three columns": ("a.tsv", b"id\ttext\tlabel\n7\tgood\tspam\ntext\tlabel\tid\nfine\tham\t8\n",
                               "is a header again"),
+    "joined, another third column": ("a.csv", b"text,label,stars\ngood,spam,5\ntext,label,source\nfine,ham,x\n",
+                                     r"row 2 \(to line 3\) is a header again"),
     "joined, then made JSON": ("a.jsonl", b'{"text": "a", "label": "x"}\n{"text": "text", "label": "label"}\n',
                                "line 2 is a header again"),
     "UTF-16 with a mark": ("a.csv", "text,label\ngood,1\n".encode("utf-16"), "got text in UTF-16 .*save the file again"),
