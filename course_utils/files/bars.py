@@ -2,7 +2,8 @@
 
 Does: write them to the standard output of a notebook, which shows the error stream on red; elsewhere to the error stream,
 so that what a command prints can go on to a file or another command. With TQDM_DISABLE=1, as in tests and wherever
-notebooks are executed to be saved, there are none. Does not: use widgets, which the course does without.
+notebooks are executed to be saved, there are none. Does not: use widgets, which the course does without, or show the bars
+of libraries, which `course_utils` itself switches off.
 """
 
 import os
