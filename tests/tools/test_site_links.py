@@ -1,10 +1,12 @@
 """Links of notebooks and texts as links between the pages of the site."""
 
+import re
+
 import pytest
 
 from course_utils.files.paths import NOTEBOOKS, ROOT
-from course_utils.tools.site.links import Links, anchor_on_page
-from course_utils.tools.site.pages import Page, page_names
+from course_utils.tools.site.links import Links, anchor_on_page, headings, slug
+from course_utils.tools.site.pages import Page, all_pages, page_names
 
 ADDRESS = "https://github.com/owner/course"
 EXTRA = Page(NOTEBOOKS / "extras" / "near_and_far.ipynb", "extras/near_and_far", "Near and far", "", "10_attention_maps")
@@ -49,6 +51,21 @@ def test_an_anchor_is_found_as_jupyter_and_as_github_write_it(tmp_path):
     assert anchor_on_page(page, "no-such") == "no-such"
     assert Links(Page(page, "page", "Page", ""), {page: "page"}).in_markdown("[a](#page) [b](page.md#page)") == \
         "[a](#Page) [b](page.md#Page)"
+
+
+@pytest.mark.parametrize("title, right", [
+    ('7. "Don\'t know"', "7.-Don't-know"), ("What is 'it'?", "What-is-'it'?"), ("a < b & c", "a--b--c")])
+def test_an_anchor_holds_nothing_that_ends_an_attribute_of_html(tmp_path, title, right):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n## {title}\n")
+    hosted = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    assert slug(title) == anchor_on_page(page, title.replace(" ", "-")) == anchor_on_page(page, hosted) == right
+
+
+def test_no_heading_of_the_course_gives_a_broken_anchor():
+    for page in all_pages():
+        for title in headings(page.source):
+            assert not set('"<>&') & set(slug(title)), (page.name, title)
 
 
 @pytest.mark.parametrize("html, right", [

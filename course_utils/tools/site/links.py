@@ -25,7 +25,13 @@ ELSEWHERE = re.compile(r"[a-z]+:")
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading as Jupyter writes it, and the site: '2.-The-padding-row'."""
+    """The site's anchor of a heading: '2.-The-padding-row'. It's Jupyter's, less what would end an attribute of HTML, in
+    which docutils escapes nothing: '7.-Don't-know' for '7. "Don't know"'."""
+    return re.sub(r'["<>&]', "", in_jupyter(title))
+
+
+def in_jupyter(title: str) -> str:
+    """The anchor of a heading as Jupyter writes it: '2.-The-padding-row'."""
     return title.replace(" ", "-")
 
 
@@ -43,7 +49,7 @@ def anchor_on_page(source: Path, anchor: str) -> str:
     """The site's anchor for one that is written as Jupyter does or as GitHub does ('2-the-padding-row')."""
     for title in headings(source):
         hosted = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        if unquote(anchor) in (slug(title), hosted):
+        if unquote(anchor) in (in_jupyter(title), slug(title), hosted):
             return slug(title)
     return anchor
 
