@@ -89,8 +89,8 @@ def name_of_part(exercise: Exercise, right: dict, part: str) -> str:
 def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
     """What to say about an error that the function raised."""
     if error.type == "ProcessDied":
-        return ("Your function ended the Python process it ran in. Look for os._exit, a crash in a library, or far too much "
-                "memory.")
+        return ("Your function ended the Python process it ran in. Look for os._exit, a crash in a library, far too much "
+                "memory, or something of Python's own that it replaces.")
     if error.type in ("NeverEnds", "Waits"):
         return of_stop(error)
     if error.type == "RecursionError":

@@ -23,13 +23,15 @@ import types
 import warnings
 
 from course_utils.exercises import say
-from course_utils.exercises.clock import TICK, calls_of, place_of
+from course_utils.exercises.clock import TICK, calls_of, is_learners, place_of
 
 IDLE = 1800.0                                           # seconds without a request after which it ends
 SILENT = 1.0                                            # seconds without a look from Python after which faulthandler looks
+# packages in which nothing may be replaced; of torch not all, since some parts of it replace others when they're imported
 WATCHED = ("builtins", "math", "random", "json", "copy", "re", "itertools", "functools", "operator", "collections", "time",
            "io", "base64", "inspect", "dis", "contextlib", "linecache", "threading", "warnings", "pickle", "string", "types",
-           "statistics", "heapq", "bisect", "numpy", "torch", "course_utils")   # packages in which nothing may be replaced
+           "statistics", "heapq", "bisect", "numpy", "course_utils", "torch.nn", "torch.optim", "torch.linalg", "torch.random",
+           "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")      # and what is in them
 WHOLE = ("builtins", "math", "numpy", "torch", "torch.nn.functional")   # of these, constants count as well
 
 
@@ -62,7 +64,7 @@ def main() -> None:
 
     torch.set_num_threads(1)                            # so that processor time is the time that it takes
     watch = Watch(send)
-    surroundings = Surroundings()
+    surroundings, environment = Surroundings(), dict(os.environ)
     send(ready=True)
     while True:
         faulthandler.dump_traceback_later(IDLE, exit=True, file=nothing)        # a clock that needs no lock of Python's
@@ -72,6 +74,8 @@ def main() -> None:
         asked = loads(line.decode())
         body = requests.read(asked["size"])
         sys.path[:], sys.stdin = asked["path"], Asking(ask)
+        os.environ.clear()                              # what the function before has set; libraries set some, too
+        os.environ.update(environment)
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
         watch.begin()
@@ -159,6 +163,7 @@ class Surroundings:
     def __init__(self):
         self._threads = threading.active_count()
         self._kept: list[tuple[dict, dict]] = []        # the contents of a module or class: now, and as they were
+        self._classes: list[tuple] = []                 # to notice what is added: it hides what a class inherits
         self._functions: list[tuple] = []
         self._seen: set[str] = set()
         self._modules: dict[str, object] = {}
@@ -169,7 +174,8 @@ class Surroundings:
         for name in sys.modules.keys() - self._seen:
             self._seen.add(name)
             module = sys.modules[name]
-            if name.partition(".")[0] in WATCHED and isinstance(module, types.ModuleType):
+            if (name == "torch" or f"{name}.".startswith(tuple(f"{one}." for one in WATCHED))) and isinstance(
+                    module, types.ModuleType):
                 self._modules[name] = module
                 self._take_in(name, module)
         self._settings = _settings()
@@ -180,7 +186,8 @@ class Surroundings:
         self._kept.append((now, kept))
         for value in kept.values():
             if isinstance(value, type) and value.__module__ == name and name != "builtins":
-                self._kept.append((vars(value), dict(vars(value))))
+                self._kept.append((vars(value), _methods(value)))
+                self._classes.append((value, len(vars(value)), set(_methods(value))))
             if isinstance(value, types.FunctionType):
                 self._functions.append((value, value.__code__, value.__defaults__, value.__kwdefaults__))
 
@@ -194,8 +201,11 @@ class Surroundings:
             missing = object()
             for now, kept in self._kept:
                 for key, value in kept.items():
-                    if now.get(key, missing) is not value:
+                    if now.get(key, missing) is not value and not _wraps(now.get(key), value):
                         return key
+            for one, size, names in self._classes:
+                if len(vars(one)) != size and (added := _methods(one).keys() - names):
+                    return min(added)
             for function, *parts in self._functions:
                 if any(a is not b for a, b in zip(parts, (function.__code__, function.__defaults__, function.__kwdefaults__))):
                     return function.__name__
@@ -203,6 +213,16 @@ class Surroundings:
             return next((name for name, value in self._settings.items() if now[name] != value), "")
         except BaseException as error:                  # so much is changed that it can't be looked at
             return type(error).__name__
+
+
+def _methods(one: type) -> dict:
+    return {name: part for name, part in vars(one).items() if hasattr(part, "__get__")}
+
+
+def _wraps(new, old) -> bool:
+    """Whether a library has put a function of its own around another, as torch._dynamo does when it's imported."""
+    code = getattr(new, "__code__", None)
+    return code is not None and getattr(new, "__wrapped__", None) is old and not is_learners(code.co_filename)
 
 
 def _settings() -> dict:
@@ -213,7 +233,6 @@ def _settings() -> dict:
 
     return {
         "recursion limit": sys.getrecursionlimit(), "trace": (sys.gettrace(), sys.getprofile()), "gc": gc.isenabled(),
-        "environment": dict(os.environ),
         "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         "builtins": len(vars(sys.modules["builtins"])), "numpy": (np.geterr(), np.get_printoptions()),
         "default": (torch.get_default_dtype(), torch.get_default_device()), "threads": torch.get_num_threads(),

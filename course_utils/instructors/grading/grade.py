@@ -21,7 +21,8 @@ from collections import Counter
 from pathlib import Path
 
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
-from course_utils.exercises.judge import AS_GIVEN, SEED, judge
+from course_utils.exercises.definitions import Verdict
+from course_utils.exercises.judge import AS_GIVEN, FAILED, SEED, judge
 from course_utils.exercises.wire import read_report
 from course_utils.files import other_than_a_file, write_text
 from course_utils.instructors.editions import HANDED_OUT, copy_without_solutions
@@ -102,7 +103,7 @@ class Grader:
         steps, missing = steps_of(hand_in, lesson)
         states = {number: "missing" if number in missing else "not reached" for number in lesson.exercises}
         strange = others_numbers(hand_in, lesson)
-        remarks, errors = [], {}
+        remarks, errors, verdicts = [], {}, {}
         if strange:
             remarks.append(f"not counted, because {lesson.name} doesn't have them: {', '.join(map(shown, strange[:5]))}")
         no_code = {cell.id for cell in hand_in.others} - {""}
@@ -111,12 +112,12 @@ class Grader:
         until = time.monotonic() + self.seconds
         needed = [step for step in steps if step.needed]
         lines, how = self._told(needed, hand_in.content, until, states, remarks)
-        self._take(lines, needed, states, remarks, errors)
+        self._take(lines, needed, states, remarks, errors, verdicts)
         lacking = any(_lacks_something(line) for line in lines) and set(states.values()) - {"right"}
         if how == "itself" and len(needed) < len(steps) and lacking:
             errors = {}
             lines, how = self._told(steps, hand_in.content, until, states, remarks)
-            self._take(lines, steps, states, remarks, errors)
+            self._take(lines, steps, states, remarks, errors, verdicts)
         remarks += _said_of(errors, states)
         if how == "time":
             remarks.append(f"stopped after {self.seconds:g} seconds")
@@ -130,7 +131,10 @@ class Grader:
             files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
             remarks.append(f"it changed its copy of the course ({files}), which was replaced by a fresh one")
             copy_without_solutions(self.edition, COPIED)
-        return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)))
+        shown_of = {number: verdict for number, verdict in verdicts.items() if verdict and states[number] != "right"}
+        return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)),
+                     {number: verdict.names for number, verdict in shown_of.items()},
+                     {number: verdict.text.partition(": ")[2] for number, verdict in shown_of.items()})
 
     def _confinement(self) -> int:
         """How far this system keeps a process to its folders (see `confinement`), if the course works in there; else 0."""
@@ -186,10 +190,11 @@ class Grader:
         return lines or [{}], "left" if ended.left else ended.how
 
     def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str],
-              errors: dict[str, str]) -> None:
+              errors: dict[str, str], verdicts: dict[str, Verdict | None]) -> None:
         """Judge what a hand-in's process has told; a better state takes the place of a worse one.
 
-        `errors` gets the name of the error that stopped an exercise's cell, {exercise: name}.
+        `errors` gets the name of the error that stopped an exercise's cell, {exercise: name}, `verdicts` the verdict that
+        goes with a state.
         """
         tries = Counter(number for step in steps for number in step.exercises for _ in range(2))
         for line in lines:
@@ -198,7 +203,9 @@ class Grader:
                 if tries[number] == 0:                  # whoever forges lines shall not guess a number a thousand times
                     continue
                 tries[number] -= 1
-                state = self._judged(number, line["report"], remarks)
+                state, verdict = self._judged(number, line["report"], remarks)
+                if STATES.index(state) <= STATES.index(states[number]):
+                    verdicts[number] = verdict
             elif type(line.get("cell")) is int and 0 <= line["cell"] < len(steps):
                 error = line.get("error")
                 for number in steps[line["cell"]].exercises:
@@ -211,18 +218,18 @@ class Grader:
                 continue
             states[number] = min(states[number], state, key=STATES.index)
 
-    def _judged(self, number: str, report, remarks: list[str]) -> str:
+    def _judged(self, number: str, report, remarks: list[str]) -> tuple[str, Verdict | None]:
+        """The state of an exercise, and the verdict if there is one."""
         try:
             recorded = read_report(report)
         except ValueError:
             remarks.append(f"{number}: its outputs can't be read")
-            return "wrong"
-        try:
-            verdict = judge(find_exercise(number), answers_to(number), recorded, self.seed)
-        except Exception as error:                      # forged outputs of a form that no function gives
-            remarks.append(f"{number}: its outputs can't be judged ({type(error).__name__})")
-            return "wrong"
-        return "as given" if AS_GIVEN in verdict.text else verdict.state
+            return "wrong", None
+        verdict = judge(find_exercise(number), answers_to(number), recorded, self.seed)
+        if FAILED in verdict.text:                      # forged outputs of a form that no function gives, perhaps
+            remarks.append(f"{number}: its outputs can't be judged")
+            return "wrong", None
+        return "as given" if AS_GIVEN in verdict.text else verdict.state, verdict
 
 
 def _said_of(errors: dict[str, str], states: dict[str, str]) -> list[str]:

@@ -16,12 +16,17 @@ PLAIN = "/._- ()+,=@~" + os.sep                         # in names, beside lette
 
 
 class Grade(NamedTuple):
-    """What came of one file: its notebook, {exercise: state}, remarks; without a notebook the remark says why."""
+    """What came of one file: its notebook, {exercise: state}, remarks; without a notebook the remark says why.
+
+    `mistakes` has the names of the known mistakes in what isn't right, and `said` what `check` would say, both by exercise.
+    """
 
     hand_in: HandIn
     lesson: Lesson | None
     states: dict[str, str]
     remarks: tuple[str, ...]
+    mistakes: dict[str, tuple[str, ...]] = {}
+    said: dict[str, str] = {}
 
 
 def shown(name) -> str:
@@ -40,7 +45,8 @@ def line_of(grade: Grade, minutes: dict[str, int]) -> str:
     if not grade.hand_in.path.name.startswith(grade.lesson.number):
         where += f" ({grade.lesson.name})"
     solved, right = [number for number, state in grade.states.items() if state == "right"], grade.states
-    rest = [f"{number} {state}" for number, state in grade.states.items() if state != "right"]
+    named = {number: f" ({' or '.join(names)})" for number, names in grade.mistakes.items() if names}
+    rest = [f"{number} {state}{named.get(number, '')}" for number, state in grade.states.items() if state != "right"]
     share = f"{sum(minutes[n] for n in solved)} of {sum(minutes[n] for n in right)} minutes"
     parts = [f"{len(solved)} of {len(right)} right ({share})", ", ".join(rest), *grade.remarks]
     return f"{where}: {'; '.join(part for part in parts if part)}"
@@ -58,7 +64,8 @@ def table_of(grades: list[Grade], minutes: dict[str, int]) -> str:
         totals = [len(solved), len(grade.states), sum(minutes[n] for n in solved), sum(minutes[n] for n in grade.states)]
         writer.writerow([_cell(str(grade.hand_in.path)), grade.lesson.name if grade.lesson else "",
                          *(totals if grade.lesson else [""] * 4), *(grade.states.get(n, "") for n in numbers),
-                         _cell("; ".join(grade.remarks)), grade.hand_in.sha256])
+                         _cell("; ".join([*(f"{n}: {said}" for n, said in grade.said.items()), *grade.remarks])),
+                         grade.hand_in.sha256])
     return out.getvalue()
 
 
