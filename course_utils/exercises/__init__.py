@@ -3,7 +3,7 @@
     exercise("4.2").check(masked_attention)                   # never raises; one verdict
     masked_attention = exercise("4.2").use(masked_attention)  # yours if it is right, else the course's
     exercise("4.2").hint(1);  exercise("4.2").solution()
-    verdict("4.2", masked_attention).names                    # the same verdict for a program, ("unscaled",) perhaps
+    verdict("4.2", masked_attention).names                    # the same verdict for a program, ("no-scaling",) perhaps
     predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
 
 What happens to an answer: a function is sent to the worker process (workers, worker), which runs it on the exercise's inputs
@@ -130,16 +130,16 @@ def verdict(id: str, answer, seed: int = SEED) -> Verdict:
     """The verdict on an answer to the exercise `id`, such as "4.2"; prints nothing of its own, and saves nothing.
 
     `.state` is 'right', 'wrong', 'other' (another valid convention) or 'open' (not tried, or not judged); `.names` are the
-    known mistakes that fit, `.text` is what `check` prints. `seed` chooses the inputs. Never raises, whatever is handed over:
-    of an unknown exercise, a seed that is none, or a check that fails, the text of an 'open' verdict says what is wrong.
+    known mistakes that fit, `.text` is what `check` prints. `seed` chooses the inputs. Never raises, whatever is handed
+    over: of an unknown exercise, a seed that is none, or a check that fails, the text of an 'open' verdict says what is wrong.
     """
     try:
         found = find_exercise(str(id))
     except Exception as error:
         return Verdict("open", (), f"○ not judged: {error}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        return Verdict("open", (), f"○ {found.id} {found.title}: not judged. The seed is {_short(seed)}; expected a whole number "
-                       "from 0 on, such as seed=7.")
+        return Verdict("open", (), f"○ {found.id} {found.title}: not judged. The seed is {_short(seed)}; expected a whole "
+                       "number from 0 on, such as seed=7.")
     try:
         answers = answers_to(found.id)
     except Exception as error:                          # an edition without solutions and without keys

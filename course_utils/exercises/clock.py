@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 SECONDS = 8.0                                           # of processor time, in the learner's own lines, for a whole check
 WAITING = 120.0                                         # of sleep
-AROUND = 2                                              # limits that it may take with the course's functions that it calls
+AROUND = 2                                              # limits that it may take with functions of ours that it calls
 OURS = 40                                               # and the check's own work
 TICK = 0.2                                              # seconds between two looks at a process
 UNSEEN = 2.0                                            # seconds of processor time after which a look is too old

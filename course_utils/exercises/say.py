@@ -35,7 +35,8 @@ KNOWN_ERRORS = (                                        # PyTorch's messages tha
      "each comparison in parentheses: `a & (b < 0.5)`."),
     ("Target -1 is out of bounds", "cross_entropy leaves out targets of -100, and no others unless you name them: "
      "ignore_index=-1."),
-    (NOBODY, "Nobody can be asked here, so it can't go on. Take what you need from the arguments instead of from `input()`."),
+    (NOBODY, "Nobody can be asked here, so it can't go on. Take what you need from the arguments instead of from "
+     "`input()`."),
     ("step must be greater than zero", "PyTorch can't take a tensor backwards with [::-1]. Write .flip(0), or sort with "
      "descending=True."),
 )
@@ -116,8 +117,8 @@ def of_stop(error: Failure) -> str:
     """What to say about a function that was stopped, with the line that was running (see `clock`)."""
     where = f" in line {error.number}" + (f", `{error.line}`" if error.line else "") if error.number else ""
     if error.type == "Waits":
-        return (f"It waits{where or ' for something'}, and nothing came for two minutes, so we stopped it. Look for a sleep, "
-                "a lock that nobody releases, or something to read that never arrives.")
+        return (f"It waits{where or ' for something'}, and nothing came for two minutes, so we stopped it. Look for a "
+                "sleep, a lock that nobody releases, or something to read that never arrives.")
     advice = " Look for a loop whose condition never becomes false." if where else " It was in a call that doesn't end."
     return f"It didn't finish within a few seconds of computing, so we stopped it{where}.{advice}"
 

@@ -30,8 +30,8 @@ SILENT = 1.0                                            # seconds without a look
 # packages in which nothing may be replaced; of torch not all, since some parts of it replace others when they're imported
 WATCHED = ("builtins", "math", "random", "json", "copy", "re", "itertools", "functools", "operator", "collections", "time",
            "io", "base64", "inspect", "dis", "contextlib", "linecache", "threading", "warnings", "pickle", "string", "types",
-           "statistics", "heapq", "bisect", "numpy", "course_utils", "torch.nn", "torch.optim", "torch.linalg", "torch.random",
-           "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")      # and what is in them
+           "statistics", "heapq", "bisect", "numpy", "course_utils", "torch.nn", "torch.optim", "torch.linalg",
+           "torch.random", "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")      # and what is in them
 WHOLE = ("builtins", "math", "numpy", "torch", "torch.nn.functional")   # of these, constants count as well
 
 
@@ -207,7 +207,8 @@ class Surroundings:
                 if len(vars(one)) != size and (added := _methods(one).keys() - names):
                     return min(added)
             for function, *parts in self._functions:
-                if any(a is not b for a, b in zip(parts, (function.__code__, function.__defaults__, function.__kwdefaults__))):
+                now = function.__code__, function.__defaults__, function.__kwdefaults__
+                if any(a is not b for a, b in zip(parts, now)):
                     return function.__name__
             now = _settings()
             return next((name for name, value in self._settings.items() if now[name] != value), "")
@@ -241,7 +242,8 @@ def _settings() -> dict:
                           torch.is_deterministic_algorithms_warn_only_enabled()),
         "autocast": torch.is_autocast_enabled("cpu"), "modes": torch._C._len_torch_function_stack(),
         "tiny": bool(torch.tensor([1e-310], dtype=torch.float64) * 1 == 0),
-        "hooks": [len(hooks) for name, hooks in vars(module).items() if name.startswith("_global_") and hasattr(hooks, "__len__")],
+        "hooks": [len(hooks) for name, hooks in vars(module).items()
+                  if name.startswith("_global_") and hasattr(hooks, "__len__")],
     }
 
 

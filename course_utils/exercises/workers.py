@@ -1,7 +1,8 @@
 """Runs a learner's function in a separate process, so that anything can be stopped; `InWorker` is the side that does it.
 
 The process starts in the background at the first `exercise(…)` and serves all checks of a kernel. It is never forked,
-because a fork hangs once PyTorch has used two threads. If a check takes too long (see `clock`), or somebody interrupts it, the whole process is killed and a new one started. A function
+because a fork hangs once PyTorch has used two threads. If a check takes too long (see `clock`), or somebody interrupts it,
+the whole process is killed and a new one started. A function
 whose process has died gets a verdict that says so; it is never run here instead.
 
 A function is sent with cloudpickle, together with the globals that it uses. Its changes to them stay in the other
@@ -292,8 +293,8 @@ class InWorker(Side):
                 return {"stop": stopped}
 
     def _runs_here(self, seed: int) -> list[Run]:
-        """The runs in this process, by the same clock. They are stopped in the learner's own lines, so nothing of ours is left
-        half done; that takes a signal, which only the main thread gets."""
+        """The runs in this process, by the same clock. They are stopped in the learner's own lines, so nothing of ours is
+        left half done; that takes a signal, which only the main thread gets."""
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a function that can't be sent to another process can be checked in the main thread only")
         found: list[Run] = []
@@ -421,11 +422,13 @@ def _written(thing) -> bytes:
 @contextlib.contextmanager
 def _own_modules_by_value(things: tuple):
     """A learner's own file is sent along with its function: it may have been edited since the worker has read it."""
-    functions = [part for thing in things for part in (*(thing if isinstance(thing, tuple) else ()), thing) if callable(part)]
+    every = [part for thing in things for part in (*(thing if isinstance(thing, tuple) else ()), thing)]
+    functions = [part for part in every if callable(part)]
     known = [one if inspect.isroutine(one) or isinstance(one, type) else type(one) for one in functions]
     modules = {name: sys.modules.get(name) for name in (getattr(one, "__module__", None) or "" for one in known)}
     own = [module for name, module in modules.items() if name != "__main__" and (file := getattr(module, "__file__", None))
-           and not str(Path(file).resolve()).startswith(LIBRARIES) and name not in cloudpickle.list_registry_pickle_by_value()]
+           and not str(Path(file).resolve()).startswith(LIBRARIES)
+           and name not in cloudpickle.list_registry_pickle_by_value()]
     try:
         for module in own:
             cloudpickle.register_pickle_by_value(module)

@@ -1,8 +1,12 @@
 """Functions run in a process of their own: whatever they do is stopped in time, and the next check works."""
 
+import contextlib
+import inspect
+import io
 import itertools
 import math
 import os
+import pathlib
 import pickle
 import re
 import signal
@@ -344,3 +348,85 @@ def test_settings_of_the_learners_kernel_do_not_reach_a_check(make):
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
         torch.set_grad_enabled(True)
+
+
+def test_an_input_is_asked_here_and_where_nobody_answers_its_line_is_shown(monkeypatch, capsys):
+    def asking(*inputs):
+        assert input("how many? ") == "seven"
+        return right(*inputs)
+
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *prompt: asked.append(prompt) or "seven")
+    assert verdict_on(asking).state == "right"
+    assert len(asked) == calls_of_a_check() and capsys.readouterr().out == "how many? " * len(asked)
+    monkeypatch.undo()
+    said = verdict_on(asking).text
+    assert 'in the line `assert input("how many? ") == "seven"`' in said and "Nobody can be asked here" in said
+
+
+def test_prints_are_shown_while_the_function_runs(monkeypatch, tmp_path):
+    seen, shown = tmp_path / "seen", []
+
+    def talking(*inputs):
+        print("now")
+        while not seen.exists():
+            time.sleep(0.01)
+        return right(*inputs)
+
+    class Screen(io.StringIO):
+        def write(self, text):
+            seen.touch()
+            shown.append(text)
+            return len(text)
+
+    with contextlib.redirect_stdout(Screen()):
+        assert verdict_on(talking, waiting=30.0).state == "right"
+    assert "".join(shown) == "now\n" * calls_of_a_check()
+
+
+def test_work_of_the_checks_own_is_not_on_the_learners_clock():
+    def slow_look(function, *inputs):
+        until = time.process_time() + 3.0
+        while time.process_time() < until:
+            pass
+        return function(*inputs)
+
+    import course_utils.exercises as course
+
+    names = {"time": time, "__name__": "course"}
+    source = inspect.getsource(slow_look)
+    exec(compile(textwrap.dedent(source), str(pathlib.Path(course.__file__).with_name("slow.py")), "exec"), names)
+    slow = EXERCISE._replace(id="", observe=lambda function, query, key, value: function(query, key, value), forbidden=())
+    ours = slow._replace(observe=names["slow_look"])
+    side = InWorker(ours, right, 1.0)
+    assert [run.error for run in side.runs(0)] == [None] * len(ours.probes(torch.Generator()))
+
+
+def test_the_global_that_holds_a_function_up_is_named(capsys):
+    lock = threading.Lock()
+
+    def helper(*inputs):
+        with lock:
+            return right(*inputs)
+
+    def using(*inputs):
+        return helper(*inputs)
+
+    assert verdict_on(using).state == "right"
+    assert "it uses `lock`, a lock (by way of `helper`), which can't be sent there" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("body, said", [
+    ("while True: pass", "didn't finish within a few seconds"), ("time.sleep(1000)", "It waits in line"),
+    ("held.acquire()", "It waits in line"),
+    ("while True:\n        try: time.sleep(0.01)\n        except BaseException: pass", "It waits in line"),
+    ("while True:\n        try: pass\n        except BaseException: pass", "didn't finish within a few seconds")])
+def test_what_runs_in_the_kernel_has_the_same_limits_and_leaves_a_kernel_that_judges(body, said):
+    held = threading.Lock()
+    held.acquire()
+    names = {"held": held, "time": time, "__name__": "__main__"}
+    exec(f"def mine(*inputs):\n    held\n    {body}", names)
+    assert said in verdict_on(names["mine"], seconds=1.0, waiting=1.0).text
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and sys.gettrace() is None
+    assert verdict_on(right).state == "right"
+

@@ -173,6 +173,29 @@ def test_use_hands_over_a_right_answer_whatever_was_given(exercise, marks):
     assert judge(exercise, answers_to(exercise.id), used).state == "right"
 
 
+@pytest.mark.parametrize("number, answer, seed, state, said", [
+    ("99.9", None, 0, "open", "there is no exercise '99.9'"), (None, None, 0, "open", "there is no exercise"),
+    ("4.2", None, "x", "open", "expected a whole number"), ("4.2", recursive, -1, "open", "expected a whole number"),
+    ("4.2", recursive, 10**30, "open", "expected a whole number"),
+    ("4.2", recursive, True, "open", "expected a whole number"),
+    ("4.2", recursive, 7, "wrong", "RecursionError"), ("4.2", leaving, 0, "wrong", "SystemExit"),
+    ("4.2", lambda *inputs: ..., 0, "wrong", ""), ("4.1", [0.105, 0.776, 0.105, 0.014], 0, "right", "right"),
+    ("4.1", math.nan, 0, "wrong", ""), ("4.2", answers_to("4.2").mutants["no-scaling"], 3, "wrong", ""),
+])
+def test_a_verdict_for_programs_never_raises(number, answer, seed, state, said):
+    found = exercises.verdict(number, answer, seed)
+    assert found.state == state and said in found.text, found.text
+    assert isinstance(found.names, tuple) and (found.names == ("no-scaling",)) == (seed == 3)
+
+
+@pytest.mark.parametrize("reference", [raising, lambda *inputs: None, lambda *inputs: object()])
+def test_where_the_courses_own_answer_fails_nobody_is_wrong(reference, monkeypatch):
+    answers = answers_to("4.2")._replace(reference=reference)
+    monkeypatch.setattr(exercises, "answers_to", lambda number: answers)
+    found = exercises.verdict("4.2", variants_of("4.2")["einsum"])
+    assert found.state == "open" and "the check itself failed" in found.text
+
+
 def test_strict_mode_raises(monkeypatch, marks):
     monkeypatch.setenv("COURSE_STRICT", "1")
     with pytest.raises(AssertionError, match="4.1 A row by hand"):

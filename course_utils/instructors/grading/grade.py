@@ -131,7 +131,8 @@ class Grader:
             files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
             remarks.append(f"it changed its copy of the course ({files}), which was replaced by a fresh one")
             copy_without_solutions(self.edition, COPIED)
-        shown_of = {number: verdict for number, verdict in verdicts.items() if verdict and states[number] != "right"}
+        shown_of = {number: verdict for number, verdict in verdicts.items()
+                    if verdict and verdict.state in ("wrong", "other") and states[number] != "right"}
         return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)),
                      {number: verdict.names for number, verdict in shown_of.items()},
                      {number: verdict.text.partition(": ")[2] for number, verdict in shown_of.items()})
