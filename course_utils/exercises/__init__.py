@@ -131,7 +131,8 @@ def verdict(id: str, answer, seed: int = SEED) -> Verdict:
 
     `.state` is 'right', 'wrong', 'other' (another valid convention) or 'open' (not tried, or not judged); `.names` are the
     known mistakes that fit, `.text` is what `check` prints. `seed` chooses the inputs. Never raises, whatever is handed
-    over: of an unknown exercise, a seed that is none, or a check that fails, the text of an 'open' verdict says what is wrong.
+    over: of an unknown exercise, a seed that is none, or a check that fails, the text of an 'open' verdict says what is
+    wrong.
     """
     try:
         found = find_exercise(str(id))

@@ -31,7 +31,7 @@ SILENT = 1.0                                            # seconds without a look
 WATCHED = ("builtins", "math", "random", "json", "copy", "re", "itertools", "functools", "operator", "collections", "time",
            "io", "base64", "inspect", "dis", "contextlib", "linecache", "threading", "warnings", "pickle", "string", "types",
            "statistics", "heapq", "bisect", "numpy", "course_utils", "torch.nn", "torch.optim", "torch.linalg",
-           "torch.random", "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")      # and what is in them
+           "torch.random", "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")   # and what is in them
 WHOLE = ("builtins", "math", "numpy", "torch", "torch.nn.functional")   # of these, constants count as well
 
 

@@ -2,8 +2,8 @@
 
 The process starts in the background at the first `exercise(…)` and serves all checks of a kernel. It is never forked,
 because a fork hangs once PyTorch has used two threads. If a check takes too long (see `clock`), or somebody interrupts it,
-the whole process is killed and a new one started. A function
-whose process has died gets a verdict that says so; it is never run here instead.
+the whole process is killed and a new one started. A function whose process has died gets a verdict that says so; it is never
+run here instead.
 
 A function is sent with cloudpickle, together with the globals that it uses. Its changes to them stay in the other
 process: a list that it appends to doesn't change here. Its prints are shown while it runs, an input() is asked here, and the

@@ -22,7 +22,7 @@ from course_utils.exercises.sealed import Solved
 from course_utils.exercises.wire import report
 from course_utils.instructors.grading import contained, grade
 from course_utils.instructors.grading.grade import Grader, notice
-from course_utils.instructors.grading.hand_ins import Cell, HandIn, lesson_of, lessons, read_hand_in, steps_of
+from course_utils.instructors.grading.hand_ins import Cell, HandIn, Step, lesson_of, lessons, read_hand_in, steps_of
 from course_utils.instructors.grading.tables import Grade, line_of, shown, table_of
 
 LESSONS = lessons()
@@ -351,3 +351,22 @@ def test_the_command_says_what_is_wrong_with_what_it_was_told(tmp_path, monkeypa
         with pytest.raises(SystemExit) as ended:
             grade.main()
         assert said in f"{ended.value.code}{capsys.readouterr().err}"
+
+
+def test_a_grade_says_which_mistake_it_was():
+    exercise = find_exercise("4.2")
+    told = [{"exercise": "4.2", "report": report(exercise, answers_to("4.2").mutants["no-scaling"], 7)}]
+    states, verdicts = {"4.2": "not reached"}, {}
+    Grader._take(type("Graded", (), {"seed": 7, "_judged": Grader._judged})(), told, [Step("", {"4.2": ""})], states, [], {},
+                 verdicts)
+    assert states == {"4.2": "wrong"} and verdicts["4.2"].names == ("no-scaling",)
+
+
+def test_the_line_has_a_mistakes_name_and_the_table_its_words(grader, tmp_path, monkeypatch):
+    exercise = find_exercise("4.2")
+    told = [{"exercise": "4.2", "report": report(exercise, answers_to("4.2").mutants["no-scaling"], grader.seed)}, {"done": 1}]
+    monkeypatch.setattr(grader, "_execute", lambda *_: (told, "itself"))
+    found = grader.grade(handed_in(make.edited(), tmp_path))
+    assert "4.2 wrong (no-scaling)" in line_of(found, MINUTES)
+    row = next(csv.DictReader(table_of([found], MINUTES).splitlines()))
+    assert row["exercise 4.2"] == "wrong" and row["remarks"].startswith("4.2: ") and "scal" in row["remarks"]

@@ -50,6 +50,7 @@ PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYL
 SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/sys",
                   "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys")
 OWN_PROCESS = "/proc/self"                              # and no other process, whose environment may hold passwords
+ENDED = "{}: its answer ended the process, or ran for too long"
 NOTICE = """\
 Grading executes the code in these notebooks under your account.
 {protection}
@@ -154,7 +155,7 @@ class Grader:
             if how != "itself" or not any(fatal in step.exercises for step in steps if isinstance(fatal, str)):
                 return told, how
             states[fatal] = "wrong"
-            remarks.append(f"{fatal}: its answer ended the process, or ran for too long")
+            remarks.append(ENDED.format(fatal))
             steps = [step._replace(exercises={number: name for number, name in step.exercises.items() if number != fatal})
                      for step in steps]
 
@@ -226,6 +227,8 @@ class Grader:
         except ValueError:
             remarks.append(f"{number}: its outputs can't be read")
             return "wrong", None
+        if any(run.error is not None and run.error.type in ("ProcessDied", "NeverEnds", "Waits") for run in recorded.recorded):
+            remarks.append(ENDED.format(number))
         verdict = judge(find_exercise(number), answers_to(number), recorded, self.seed)
         if FAILED in verdict.text:                      # forged outputs of a form that no function gives, perhaps
             remarks.append(f"{number}: its outputs can't be judged")
