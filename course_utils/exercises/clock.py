@@ -38,8 +38,8 @@ class Stop(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a stack of calls is: whether in a line of the learner's, or in one of ours that it has called (`inside`); and the
-    learner's line."""
+    """Where a stack of calls is: whether in a line of the learner's, or in one of ours that it has called (`inside`); and
+    the learner's line."""
 
     learners: bool
     inside: bool

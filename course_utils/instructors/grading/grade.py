@@ -227,7 +227,8 @@ class Grader:
         except ValueError:
             remarks.append(f"{number}: its outputs can't be read")
             return "wrong", None
-        if any(run.error is not None and run.error.type in ("ProcessDied", "NeverEnds", "Waits") for run in recorded.recorded):
+        ended = ("ProcessDied", "NeverEnds", "Waits")
+        if any(run.error is not None and run.error.type in ended for run in recorded.recorded):
             remarks.append(ENDED.format(number))
         verdict = judge(find_exercise(number), answers_to(number), recorded, self.seed)
         if FAILED in verdict.text:                      # forged outputs of a form that no function gives, perhaps
