@@ -19,6 +19,7 @@ from course_utils.figures.text import count, one_line
 from course_utils.interactive.attention_data import Kind, Side, make_kind
 from course_utils.interactive.attention_tokens import (
     check_vocabulary,
+    has_two_vocabularies,
     speller,
     starts_by_spelling,
     starts_of,
@@ -106,7 +107,7 @@ def _has_two_parts(model: object) -> bool:
     if not getattr(model.config, "is_encoder_decoder", False):
         return False
     if "decoder_input_ids" not in _parameters(model):
-        if "For" in name:  # such as T5ForTokenClassification, which needs no decoder
+        if "For" in name or "EncoderModel" in name:  # such as T5ForTokenClassification, which needs no decoder
             return False
         half = "decoder" if "encoder_hidden_states" in _parameters(model) and (
             "Decoder" in name or getattr(model, "is_decoder", False)) else "encoder"
@@ -135,7 +136,7 @@ def _tokenizers(model: object, given: object, two_parts: bool) -> tuple[object, 
             raise ValueError(f"the tokenizer is of type {type(tokenizer).__name__}, which can't turn ids back into tokens; "
                              "expected the tokenizer itself, as AutoTokenizer.from_pretrained gives it, and not a function "
                              f"that calls it{inside}")
-    if two_parts and not several and not getattr(given, "separate_vocabs", False) and _two_vocabularies(model):
+    if two_parts and not several and _two_vocabularies(model) and not has_two_vocabularies(given):
         raise ValueError(f"{type(model).__name__} has one embedding matrix for what its encoder reads and another for what "
                          "its decoder reads, so these may be two vocabularies: give both tokenizers, attention_view(model, "
                          "(source_tokenizer, target_tokenizer), text), or the same one twice if the two sides share it")
@@ -144,11 +145,18 @@ def _tokenizers(model: object, given: object, two_parts: bool) -> tuple[object, 
 
 def _two_vocabularies(model: object) -> bool:
     """Whether encoder and decoder have embedding matrices of their own, with different numbers in them."""
-    try:
-        one, two = (part.get_input_embeddings().weight for part in (model.get_encoder(), model.get_decoder()))
-    except (AttributeError, NotImplementedError, TypeError):
+    one, two = (_embeddings(part) for part in (model.get_encoder(), model.get_decoder()))
+    if one is None or two is None:
         return False
     return one is not two and (one.shape != two.shape or not torch.equal(one, two))
+
+
+def _embeddings(part: object) -> Tensor | None:
+    """(ids, features) of a model or half of one; None where it embeds in another way, such as by bytes."""
+    try:
+        return part.get_input_embeddings().weight
+    except (AttributeError, NotImplementedError, TypeError):
+        return getattr(getattr(part, "embed_tokens", None), "weight", None)
 
 
 def _device(model: object) -> torch.device:
@@ -197,18 +205,16 @@ def _check_length(model: object, half: str, tokenizer: object, ids: Tensor, told
         raise ValueError(f"{told} no tokens; give one with at least one word")
     if _has_two_parts(model):
         part = getattr(model, f"get_{half}")()
-    limits = [getattr(part.config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None),
+    config = getattr(part, "config", model.config)
+    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None),
               _positions(part)]
     most = min([limit for limit in limits if isinstance(limit, int) and limit > 0], default=length)
     if length > most:
         raise ValueError(f"{told} {length} tokens, and {name} reads at most {most}: give less text")
-    try:
-        known = part.get_input_embeddings().weight.shape[0]
-    except (AttributeError, NotImplementedError, TypeError):
-        return  # a model that embeds in another way, such as by bytes
-    if int(ids.max()) >= known:
-        raise ValueError(f"the tokenizer gives the id {int(ids.max())}, but {name} has {known} embeddings: is it the "
-                         "tokenizer that belongs to this model?")
+    table = _embeddings(part)
+    if table is not None and int(ids.max()) >= len(table):
+        raise ValueError(f"the tokenizer gives the id {int(ids.max())}, but {name} has {len(table)} embeddings: is it "
+                         "the tokenizer that belongs to this model?")
 
 
 def _positions(model: object) -> int | None:
@@ -225,10 +231,10 @@ def _positions(model: object) -> int | None:
 def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dict, labels: Labels, target: object,
                    by_word: bool) -> tuple[Tensor, Labels]:
     """The ids that the decoder reads, its start token first: (1, target_len), and their labels."""
-    tokenizer, name, starts, separate = tokenizers[1], type(model).__name__, None, _two_vocabularies(model)
-    if separate:
-        rows = [part.get_input_embeddings().weight.shape[0] for part in (model.get_encoder(), model.get_decoder())]
-        check_vocabulary(tokenizers[0], inputs["input_ids"][0], "source", rows[0])
+    tokenizer, name, starts = tokenizers[1], type(model).__name__, None
+    if _two_vocabularies(model):
+        check_vocabulary(tokenizers[0], "source", len(_embeddings(model.get_encoder())))
+        check_vocabulary(tokenizer, "target", len(_embeddings(model.get_decoder())))
     if _classifies(model) or name.endswith("ForQuestionAnswering"):
         if target is not None:
             raise ValueError(f"{name} answers from one text, which its decoder reads, too: leave target= out")
@@ -239,6 +245,9 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
     else:
         if not isinstance(target, str):
             raise ValueError(f"target is of type {type(target).__name__}; expected one text, a string")
+        if has_two_vocabularies(tokenizer) and not hasattr(tokenizer, "_switch_to_target_mode"):
+            raise ValueError(f"{type(tokenizer).__name__} encodes a text with the source's vocabulary alone: leave target= "
+                             "out, or give a tokenizer of the target's own, (source_tokenizer, target_tokenizer)")
         encoded = tokenizer(text_target=target, return_tensors="pt")
         ids = encoded["input_ids"].to(_device(model))
         if ids.shape[-1]:
@@ -247,8 +256,6 @@ def _decoder_input(model: object, tokenizers: tuple[object, object], inputs: dic
         starts = starts and [True, *starts[:-1]]
     _check_length(model, "decoder", tokenizer, ids[0], "what its decoder reads has" if target is None else "the target has")
     tokens = token_texts(tokenizer, ids[0], target=True)
-    if separate:
-        check_vocabulary(tokenizer, ids[0], "target", rows[1])
     words = None
     if by_word:
         starts = starts or starts_of_written(tokenizer, ids[0])

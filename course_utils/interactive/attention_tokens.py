@@ -29,8 +29,7 @@ def texts_of_tokens(tokenizer: object, encoded: object, texts: tuple[str, ...]) 
 def token_texts(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
     """The tokens as text: special tokens as they are, 'Ġ' and '▁' as the space they stand for, bytes as characters.
 
-    `target` for what a decoder reads, where one tokenizer has a vocabulary for each side. Raises ValueError for an id that
-    the tokenizer doesn't have.
+    `target` for what a decoder reads, where one tokenizer has a vocabulary for each side.
     """
     tokens = pieces_of(tokenizer, ids, target)
     special = set(getattr(tokenizer, "all_special_tokens", ()))
@@ -47,15 +46,12 @@ def token_texts(tokenizer: object, ids: Tensor, target: bool = False) -> list[st
 
 
 def pieces_of(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]:
-    """The tokens as the tokenizer writes them."""
-    switched = target and getattr(tokenizer, "separate_vocabs", False)  # as Marian's tokenizer has
-    if switched:
-        tokenizer._switch_to_target_mode()
-    try:
+    """The tokens as the tokenizer writes them. Raises ValueError for an id that it doesn't have."""
+    if not target and has_two_vocabularies(tokenizer):
+        source = {i: token for token, i in tokenizer.encoder.items()}
+        pieces = [source.get(i) for i in ids.tolist()]
+    else:
         pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
-    finally:
-        if switched:
-            tokenizer._switch_to_input_mode()
     for i, piece in zip(ids.tolist(), pieces):
         if piece is None:
             raise ValueError(f"the tokenizer has no token with the id {i} that the model reads or writes: is it the one "
@@ -64,18 +60,21 @@ def pieces_of(tokenizer: object, ids: Tensor, target: bool = False) -> list[str]
     return [str(piece) for piece in pieces]
 
 
-def check_vocabulary(tokenizer: object, ids: Tensor, side: str, known: int) -> None:
-    """Refuse a tokenizer of the other side: one with more tokens than the `known` embeddings of this side, or one that turns
-    the ids of this side into the other's tokens, as FSMT's does.
-    """
-    if (length := len(tokenizer)) > known:
+def has_two_vocabularies(tokenizer: object) -> bool:
+    """Whether one tokenizer encodes with one vocabulary and decodes with another, as Marian's may and FSMT's does."""
+    source, target = getattr(tokenizer, "encoder", None), getattr(tokenizer, "decoder", None)
+    both = isinstance(source, dict) and isinstance(target, dict)
+    return both and any(source.get(token) != i for i, token in target.items())
+
+
+def check_vocabulary(tokenizer: object, side: str, known: int) -> None:
+    """Refuse a tokenizer with more tokens than the `known` embeddings of its side, such as that of the other side."""
+    length = len(tokenizer)
+    if has_two_vocabularies(tokenizer):
+        length = len(tokenizer.encoder if side == "source" else tokenizer.decoder)
+    if length > known:
         raise ValueError(f"the {side}'s tokenizer has {length} tokens, but the model has {known} embeddings on that side: "
                          "give the tokenizers in this order, (source_tokenizer, target_tokenizer)")
-    pieces = pieces_of(tokenizer, ids, side == "target")
-    for i, piece, back in zip(ids.tolist(), pieces, tokenizer.convert_tokens_to_ids(pieces)):
-        if i != back and not getattr(tokenizer, "separate_vocabs", False):
-            raise ValueError(f"the {side}'s tokenizer turns the id {i} into {piece!r} and that into {back}: it has a "
-                             f"vocabulary for each direction. Give a tokenizer with the {side}'s vocabulary alone")
 
 
 def starts_of(encoded: object, texts: tuple[str, ...]) -> list[bool] | None:

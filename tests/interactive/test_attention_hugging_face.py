@@ -181,6 +181,33 @@ def test_what_two_tokenizers_are_not_for():
             call()
 
 
+class OneForBoth:
+    """One tokenizer that encodes English and decodes to French, as Marian's and FSMT's do in Hugging Face's library."""
+
+    def __init__(self):
+        self.english, french = small.words(), small.french().get_vocab()
+        self.encoder, self.decoder = self.english.get_vocab(), {i: word for word, i in french.items()}
+        self.all_special_tokens, self.all_special_ids, self.model_max_length = ["[CLS]", "[SEP]", "<s>", "</s>"], [2, 3], 24
+
+    def __len__(self):
+        return len(self.encoder)
+
+    def __call__(self, *texts, **options):
+        return self.english(*texts, **options)
+
+    def convert_ids_to_tokens(self, ids):
+        return [self.decoder.get(i) for i in ids]
+
+
+def test_one_tokenizer_with_two_vocabularies_shows_each_side_in_its_own():
+    view = attention_view(with_two_vocabularies(len(small.french())), OneForBoth(), TEXT)
+    kinds = view.data["sides"][0]["kinds"]
+    assert kinds[0]["queries"] == kinds[2]["keys"] == ["[CLS]", *TEXT.split(), "[SEP]"]
+    assert kinds[1]["queries"][0] == "<s>" and set(kinds[1]["queries"]) <= set(small.french().get_vocab())
+    with pytest.raises(ValueError, match="OneForBoth encodes a text with the source's vocabulary alone: leave target= out"):
+        attention_view(with_two_vocabularies(len(small.french())), OneForBoth(), TEXT, target="le film")
+
+
 @pytest.mark.parametrize("padding", [0, 1, 3])
 @pytest.mark.parametrize("name", ["Roberta", "XLMRoberta", "XLMRobertaXL", "Camembert", "MPNet", "Data2VecText", "Esm",
                                   "RobertaPreLayerNorm", "IBert", "Bert", "OPT", "Electra", "GPT2"])
@@ -312,9 +339,11 @@ def test_half_of_an_encoder_decoder_is_called_that(make):
                 attention_view(part, tokenizer, TEXT, **options)
 
 
-@pytest.mark.parametrize("model_class", [hf.T5EncoderModel, hf.T5ForTokenClassification])
-def test_an_encoder_that_stands_alone_is_shown(model_class):
-    shown = side(small.random_model(model_class, hf.T5Config(**T5)))
+@pytest.mark.parametrize("name", ["T5EncoderModel", "T5ForTokenClassification", "MT5EncoderModel", "UMT5EncoderModel",
+                                  "UMT5ForTokenClassification"])
+def test_an_encoder_that_stands_alone_is_shown(name):
+    model_class = getattr(hf, name)
+    shown = side(small.random_model(model_class, model_class.config_class(**T5)))
     assert [kind["name"] for kind in shown["kinds"]] == ["attention"]
 
 
