@@ -317,7 +317,7 @@ def _written(model: object, inputs: dict, settings: dict) -> Tensor:
 # ---- what the model attends to, and answers ----
 
 def _run(model: object, inputs: dict) -> tuple[object, dict[int, int]]:
-    """The model's result, and for each tensor in it, by its `id`, the number of the layer that made it.
+    """The model's result, and for each (batch, heads, query, key) in it, by its `id`, the number of the layer that made it.
 
     A model's list of attentions holds only those layers that attend, so their places in it aren't their numbers. Every list
     of modules counts its layers, and the outermost one that a tensor comes from is the model's list of layers.
@@ -332,7 +332,7 @@ def _run(model: object, inputs: dict) -> tuple[object, dict[int, int]]:
 
     def note(module: nn.Module, _, output: object) -> None:
         for part in output if isinstance(output, tuple) else (output,):
-            if isinstance(part, Tensor) and inside:
+            if inside and isinstance(part, Tensor) and part.dim() == 4:
                 made.setdefault(id(part), (inside[0], part))  # kept, so that no other tensor gets its id
 
     try:
