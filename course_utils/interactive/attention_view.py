@@ -42,7 +42,8 @@ class AttentionView(Piece):
         Args:
             path: a file name that ends in .svg. The picture needs no other file, and holds its alternative text.
             layer, head, token: a layer's number, a head's or 'mean', the position of a query; what the view shows first
-                where they aren't given. Of two views side by side, those of the first; the second shows its partners.
+                where they aren't given. For another layer, head or kind, that's the query with the largest weight there. Of
+                two views side by side, these are the first's; the second shows its partner of the token.
             kind: which attention, where a view has several: such as 'cross-attention' or 'first → second'.
 
         Raises:
