@@ -182,7 +182,6 @@ WINNER = Answers(
         "length-alone": lambda log_p, lengths, alpha: int((log_p / (5 + lengths / 6) ** alpha).argmax()),
         "probabilities": lambda log_p, lengths, alpha: int((log_p.exp() / ((5 + lengths) / 6) ** alpha).argmax()),
         "subtracted": lambda log_p, lengths, alpha: int((log_p - ((5 + lengths) / 6) ** alpha).argmax()),
-        "power-of-the-six": lambda log_p, lengths, alpha: int((log_p / ((5 + lengths) / 6**alpha)).argmax()),
         "end-not-counted": lambda log_p, lengths, alpha: int((log_p / ((4 + lengths) / 6) ** alpha).argmax()),
     },
 )

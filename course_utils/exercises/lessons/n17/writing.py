@@ -28,7 +28,8 @@ WINNER = Exercise(
                 "penalty of section 6."),
         Mistake("power-of-the-length", _chosen, "You divide by length to the power of alpha. Wu's penalty has 5 more words "
                 "and begins at 1: (5 + length) / 6.", convention=True),
-        Mistake("no-alpha", _chosen, "The exponent alpha is missing. At alpha = 0 the penalty must do nothing."),
+        Mistake("no-alpha", _chosen, "Alpha changes nothing: it's missing, or only the 6 has it as an exponent, which divides "
+                "all scores by the same number. Brackets: ((5 + length) / 6), and the whole to the power of alpha."),
         Mistake("five-sixths", _chosen, "You divide the 5 alone by 6. Brackets: ((5 + length) / 6), and that to the power "
                 "of alpha."),
         Mistake("length-alone", _chosen, "You divide the length alone by 6. Brackets: ((5 + length) / 6), and that to the "
@@ -40,8 +41,6 @@ WINNER = Exercise(
                 "those make long translations lose twice."),
         Mistake("subtracted", _chosen, "You subtract the penalty, which makes long translations even worse. Divide by it: "
                 "log-probabilities are negative, so that brings them nearer to 0."),
-        Mistake("power-of-the-six", _chosen, "Only the 6 is raised to the power of alpha, which divides all scores by the "
-                "same number. Brackets: ((5 + length) / 6), and the whole of it to the power of alpha."),
         Mistake("end-not-counted", _chosen, "You take one word off each length. <eos> is counted: it's a word that the "
                 "model had to choose. Use the lengths as they are."),
     ),
