@@ -216,9 +216,17 @@ def test_the_right_path_and_the_right_count_count(number):
 
 
 def test_the_check_of_an_adapter_loads_no_compiler():
-    code = ("import sys, torch; from course_utils.exercises.catalogue import answers_to, find_exercise; "
-            "from course_utils.exercises.judge import judge; said = judge(find_exercise('14.6'), answers_to('14.6'), lambda w, rank: (torch.Tensor(rank, w.shape[1]), "
-            "torch.empty(w.shape[0], rank))).text; print(said); "
-            "print([name for name in sys.modules if name.startswith('torch._inductor')])")
+    code = """
+import sys
+import torch
+from course_utils.exercises.catalogue import answers_to, find_exercise
+from course_utils.exercises.judge import judge
+
+def unfilled(weight, rank):
+    return torch.Tensor(rank, weight.shape[1]), torch.empty(weight.shape[0], rank)
+
+print(judge(find_exercise("14.6"), answers_to("14.6"), unfilled).text)
+print([name for name in sys.modules if name.startswith("torch._inductor")])
+"""
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert "NaN or infinite. torch.empty holds whatever was in memory" in out[0] and out[-1] == "[]"

@@ -14,19 +14,19 @@ SEEDS = (0, 2, 3, 4, 5, 7, 12, 17, 20, 24)
 FUNCTIONS = [exercise for exercise in list_exercises() if exercise.kind == "function"]
 
 
-def same(exercise, one: list, other: list) -> bool:
-    """Whether two answers give the same on every input; one that fails somewhere is never the same as another."""
-    return all(a is not None and b is not None and close(_with_nan_marked(a), _with_nan_marked(b), exercise.tolerance)
-               for a, b in zip(one, other))
+def alike(exercise, solved: Solved, seed: int) -> set[tuple[str, str]]:
+    """The pairs of answers, mistakes or the right one, that give the same on every input of a seed."""
+    pairs = set(itertools.combinations((RIGHT, *solved.names), 2))
+    for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
+        gives = {name: solved.gives(name, index, inputs) for name in {name for pair in pairs for name in pair}}
+        gives = {name: _with_nan_marked(found) for name, found in gives.items() if found is not None}      # None: it failed
+        pairs = {(one, other) for one, other in pairs if one in gives and other in gives
+                 and close(gives[one], gives[other], exercise.tolerance)}
+    return pairs
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=[exercise.id for exercise in FUNCTIONS])
 def test_no_two_mistakes_give_the_same_on_every_input_of_any_seed(exercise):
-    alike = []
-    for seed in SEEDS:
-        solved = Solved(exercise, answers_to(exercise.id))
-        probes = exercise.probes(torch.Generator().manual_seed(seed))
-        gives = {name: [solved.gives(name, index, inputs) for index, inputs in enumerate(probes)]
-                 for name in (RIGHT, *solved.names)}
-        alike += [(seed, *pair) for pair in itertools.combinations(gives, 2) if same(exercise, *map(gives.get, pair))]
-    assert not alike, f"add an input on which they differ: {alike}"
+    solved = Solved(exercise, answers_to(exercise.id))
+    found = {seed: pairs for seed in SEEDS if (pairs := alike(exercise, solved, seed))}
+    assert not found, f"add an input on which they differ: {found}"

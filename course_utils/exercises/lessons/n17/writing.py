@@ -28,8 +28,8 @@ WINNER = Exercise(
                 "penalty of section 6."),
         Mistake("power-of-the-length", _chosen, "You divide by length to the power of alpha. Wu's penalty has 5 more words "
                 "and begins at 1: (5 + length) / 6.", convention=True),
-        Mistake("no-alpha", _chosen, "Alpha changes nothing: it's missing, or only the 6 has it as an exponent, which divides "
-                "all scores by the same number. Brackets: ((5 + length) / 6), and the whole to the power of alpha."),
+        Mistake("no-alpha", _chosen, "Alpha changes nothing: it's missing, or only the 6 has it as an exponent, which "
+                "divides all scores by the same number. Brackets: ((5 + length) / 6), and the whole to the power of alpha."),
         Mistake("five-sixths", _chosen, "You divide the 5 alone by 6. Brackets: ((5 + length) / 6), and that to the power "
                 "of alpha."),
         Mistake("length-alone", _chosen, "You divide the length alone by 6. Brackets: ((5 + length) / 6), and that to the "
