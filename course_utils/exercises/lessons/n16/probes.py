@@ -155,8 +155,24 @@ def _written(function, step, state, max_len):
 # ---------------------------------------------------------------- 16.5 alignment error
 
 
+BEST = (0, 2, 1, 2, 2, 2, 4, 5, 6, 6, 7, 8, 8)          # of each word that's written: the source word with most weight,
+LEAST = (5, 8, 7, 7, 6, 3, 5, 2, 5, 3, 1, 1, 1)         # and with least
+LINKS = ((0, 0), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (6, 9), (7, 10),
+         (1, 11))
+
+
+def _chosen() -> tuple:
+    """A sentence on which each known mistake has another error rate than each other one."""
+    place, source = torch.meshgrid(torch.arange(13), torch.arange(9), indexing="ij")
+    weights = 0.1 + 0.01 * ((3 * place + 5 * source) % 7)
+    weights[torch.arange(13), torch.tensor(BEST)] = 0.9 + 0.01 * torch.arange(13)
+    weights[torch.arange(13), torch.tensor(LEAST)] = 0.0
+    return weights / weights.sum(dim=-1, keepdim=True), torch.tensor(LINKS)
+
+
 def aer_probes(generator: torch.Generator) -> list[tuple]:
-    """(weights (target + 1, source), gold (links, 2)): more source words than targets, and fewer; some links found."""
+    """(weights (target + 1, source), gold (links, 2)): more source words than targets, and fewer; some links found; and
+    `_chosen`."""
     first = torch.tensor([[0.7, 0.1, 0.1, 0.06, 0.04], [0.1, 0.28, 0.35, 0.22, 0.05], [0.05, 0.5, 0.2, 0.2, 0.05],
                           [0.1, 0.1, 0.1, 0.1, 0.6]])
     gold = torch.tensor([[0, 0], [1, 2], [2, 1], [3, 1], [4, 2]])
@@ -167,4 +183,5 @@ def aer_probes(generator: torch.Generator) -> list[tuple]:
     third[torch.arange(9), torch.tensor([0, 1, 1, 3, 2, 4, 5, 5, 0])] = 3.0
     third = third / third.sum(dim=-1, keepdim=True)
     long = torch.tensor([[0, 0], [1, 1], [2, 2], [3, 3], [2, 4], [4, 4], [4, 5], [5, 6], [5, 7], [3, 7]])
-    return [(first, gold), (third, long), (second, torch.tensor([[1, 0], [0, 1], [0, 2], [1, 3], [2, 4], [2, 5]]))]
+    fewer = torch.tensor([[1, 0], [0, 1], [0, 2], [1, 3], [2, 4], [2, 5]])
+    return [(first, gold), (third, long), (second, fewer), _chosen()]
