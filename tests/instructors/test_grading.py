@@ -364,7 +364,8 @@ def test_a_grade_says_which_mistake_it_was():
 
 def test_the_line_has_a_mistakes_name_and_the_table_its_words(grader, tmp_path, monkeypatch):
     exercise = find_exercise("4.2")
-    told = [{"exercise": "4.2", "report": report(exercise, answers_to("4.2").mutants["no-scaling"], grader.seed)}, {"done": 1}]
+    mistake = answers_to("4.2").mutants["no-scaling"]
+    told = [{"exercise": "4.2", "report": report(exercise, mistake, grader.seed)}, {"done": 1}]
     monkeypatch.setattr(grader, "_execute", lambda *_: (told, "itself"))
     found = grader.grade(handed_in(make.edited(), tmp_path))
     assert "4.2 wrong (no-scaling)" in line_of(found, MINUTES)
