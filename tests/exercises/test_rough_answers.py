@@ -18,9 +18,8 @@ from course_utils.exercises.workers import InWorker
 EXERCISE, ANSWERS = find_exercise("13.2"), answers_to("13.2")
 
 
-def right(logits, token_ids):
-    log_probabilities = logits[:, :-1].log_softmax(-1)
-    return -log_probabilities.gather(-1, token_ids[:, 1:, None]).mean()
+def right(logits, token_ids, pad_id):
+    return torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), token_ids[:, 1:], ignore_index=pad_id)
 
 
 def rough(body: str):
@@ -154,3 +153,11 @@ def test_a_lazy_import_of_a_library_is_no_change():
     before = workers._worker.process
     found = judge(EXERCISE, ANSWERS, rough("torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)" + RIGHT))
     assert found.state == "right" and workers._worker.process is before
+
+
+@pytest.mark.parametrize("name", ["F.ce replaced", "Tensor.__add__", "recursion 60", "math.pi", "hooks", "subprocess left"])
+def test_a_process_that_an_answer_has_changed_is_replaced(name):
+    assert verdict("13.2", right).state == "right"
+    before = workers._worker.process
+    verdict("13.2", rough(ROUGH[name]))
+    assert workers._worker.process is not before and before.poll() is not None
