@@ -228,10 +228,10 @@ def written(root):
 def test_a_saved_picture_shows_the_head_and_token_that_are_asked_for(tmp_path):
     tokens, given = ["not", "dull", "</b>", "mov\ning"], random_weights(2, 3, 4, 4)
     view = attention_view(tokens, given, title="Mine")
-    _, root = picture(view, tmp_path / "one.svg", layer=1, head=2, token=3)
+    _, root = picture(view, tmp_path / "one.svg", layer=1, head=2, token=2)
     texts = written(root)
-    row = given[1, 2, 3].tolist()
-    at = texts.index("‘mov\\ning’ (3) attends to")
+    row = given[1, 2, 2].tolist()
+    at = texts.index("‘</b>’ (2) attends to")
     assert texts[at + 1:at + 9] == [part for token, weight in zip(["not", "dull", "</b>", "mov\\ning"], row)
                                     for part in (token, f"{weight:.2f}")]
     assert "layer 1, head 2" in texts
@@ -239,8 +239,8 @@ def test_a_saved_picture_shows_the_head_and_token_that_are_asked_for(tmp_path):
         f"{weight:.2f}" for weight in given[1, 2].flatten().tolist()], "and the head's map below"
     words = root.find("{http://www.w3.org/2000/svg}desc").text
     assert root.get("role") == "img" and root.find("{http://www.w3.org/2000/svg}title").text == "layer 1, head 2"
-    largest = ["not", "dull", "</b>", "mov\\ning"][int(given[1, 2, 3].argmax())]
-    assert words.startswith("Mine: 2 layers of 3 heads. Layer 1, head 2: The picked row, 'mov\\ning' (query 3), attends to "
+    largest = ["not", "dull", "</b>", "mov\\ning"][int(given[1, 2, 2].argmax())]
+    assert words.startswith("Mine: 2 layers of 3 heads. Layer 1, head 2: The picked row, '</b>' (query 2), attends to "
                             f"'{largest}' (key ")
 
 
