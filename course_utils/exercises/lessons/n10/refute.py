@@ -7,7 +7,8 @@ from course_utils.exercises.lessons.common import listed
 
 
 def _lead_probes(generator: torch.Generator) -> list[tuple]:
-    """Five seeds of four heads over 12 reviews, 4 of them without a target; 3 seeds of 2 heads over 9; one head alone."""
+    """Five seeds of four heads over 12 reviews, 4 of them without a target; 3 seeds of 2 heads over 9; one head alone;
+    the head with the larger mean has the smaller lower end."""
     def probe(seeds, heads, count, without, z, lead):
         spread, level = torch.rand(2, seeds, heads, 1, generator=generator)
         scores = (0.1 + 0.5 * spread) * torch.rand(seeds, heads, count, generator=generator) + lead * level
@@ -16,7 +17,11 @@ def _lead_probes(generator: torch.Generator) -> list[tuple]:
             tensor[..., torch.arange(0, 2 * without, 2)] = torch.nan
         return scores, control, z
 
-    return [probe(5, 4, 12, 4, 2.5, 0.3), probe(3, 2, 9, 2, 3.6, 0.1), probe(1, 1, 6, 0, 1.0, 0.6)]
+    control = torch.tensor([0.1, 0.2, 0.1, 0.15, 0.1, 0.2])
+    unsteady, steady = torch.tensor([0.9, 0.0, 0.8, -0.1, 0.9, 0.1]), torch.tensor([0.3, 0.32, 0.28, 0.3, 0.31, 0.29])
+    leads = torch.stack([torch.stack([unsteady, steady]), torch.stack([steady - 0.1, unsteady])])      # (seed, head, review)
+    return [probe(5, 4, 12, 4, 2.5, 0.3), probe(3, 2, 9, 2, 3.6, 0.1), probe(1, 1, 6, 0, 1.0, 0.6),
+            (leads + control, control, 2.0)]
 
 
 def _ends(case: Case) -> str:
