@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 from course_utils.exercises import record, workers
 from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
-from course_utils.exercises.definitions import Verdict
-from course_utils.exercises.judge import AS_GIVEN, SEED, judge, right_order, strict
+from course_utils.exercises.definitions import Verdict, right_order
+from course_utils.exercises.judge import AS_GIVEN, SEED, judge, strict
 from course_utils.exercises.quizzes import Prediction, Quiz, list_quizzes, load_quiz
 from course_utils.files.switches import is_on
 

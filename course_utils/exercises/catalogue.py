@@ -14,8 +14,7 @@ import textwrap
 from functools import lru_cache
 
 from course_utils.exercises import lessons
-from course_utils.exercises.definitions import Answers, Exercise
-from course_utils.exercises.judge import right_order
+from course_utils.exercises.definitions import Answers, Exercise, right_order
 from course_utils.exercises.lessons import lesson_of
 from course_utils.exercises.sealed import Key, read_key
 

@@ -3,7 +3,8 @@
 Does: name the parts. Does not: judge (see `judge`) or fill them (see `lessons`).
 """
 
-from collections.abc import Callable
+import graphlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,3 +95,17 @@ class Verdict(NamedTuple):
     state: str
     names: tuple[str, ...]
     text: str
+
+
+def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
+    """Letters in an order that keeps every rule (before, after, name); where several may come next, the first of them."""
+    sorter = graphlib.TopologicalSorter()
+    for before, after, _ in rules:
+        sorter.add(after, before)
+    sorter.prepare()
+    letters = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        letters += ready
+        sorter.done(*ready)
+    return " ".join(letters)

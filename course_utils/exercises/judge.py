@@ -9,7 +9,6 @@ of the known mistakes on *every* input, which property fails first. A known mist
 input. If no property fails either, the message shows the largest difference and doesn't guess.
 """
 
-import graphlib
 import re
 from collections.abc import Sequence
 
@@ -241,20 +240,6 @@ def _judge_order(exercise: Exercise, known: Solved | Key, answer) -> Verdict:
         return _right(exercise)
     mistake = next(mistake for mistake in exercise.mistakes if mistake.name == name)
     return _wrong(exercise, f"{mistake.seen(Case((), {'': ' '.join(given)}, {}))} {mistake.why}", (name,))
-
-
-def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
-    """Letters in an order that keeps every rule (before, after, name); where several may come next, the first of them."""
-    sorter = graphlib.TopologicalSorter()
-    for before, after, _ in rules:
-        sorter.add(after, before)
-    sorter.prepare()
-    letters = []
-    while sorter.is_active():
-        ready = sorted(sorter.get_ready())
-        letters += ready
-        sorter.done(*ready)
-    return " ".join(letters)
 
 
 def _as_written(value) -> str:

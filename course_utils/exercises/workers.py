@@ -40,6 +40,7 @@ import cloudpickle
 import psutil
 
 from course_utils.exercises import wire
+from course_utils.exercises.catalogue import find_exercise
 from course_utils.exercises.clock import (
     LIBRARIES,
     SECONDS,
@@ -228,8 +229,6 @@ class InWorker(Side):
 
     def _packed(self) -> tuple[str, bytes]:
         """The exercise's number and the function; an exercise that isn't in the catalogue goes with its function."""
-        from course_utils.exercises.catalogue import find_exercise  # here, because it imports `judge`, which imports this
-
         with contextlib.suppress(ValueError):
             if find_exercise(self.exercise.id) is self.exercise:
                 return self.exercise.id, packed(self.answer)

@@ -17,7 +17,8 @@ import nbformat
 import torch
 
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
-from course_utils.exercises.judge import SEED, right_order
+from course_utils.exercises.definitions import right_order
+from course_utils.exercises.judge import SEED
 from course_utils.exercises.sealed import write_keys
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder

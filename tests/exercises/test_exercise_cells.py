@@ -12,7 +12,7 @@ import yaml
 
 from course_utils.exercises import quizzes
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
-from course_utils.exercises.judge import right_order
+from course_utils.exercises.definitions import right_order
 from course_utils.exercises.quizzes import FOLDER, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
 from course_utils.instructors.editions import solved, write_solutions
