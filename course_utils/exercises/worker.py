@@ -26,6 +26,7 @@ from course_utils.exercises import say
 from course_utils.exercises.clock import TICK, calls_of, is_learners, place_of
 
 IDLE = 1800.0                                           # seconds without a request after which it ends
+LONGEST = 600.0                                         # of processor time for one request, if nobody ends it sooner
 SILENT = 1.0                                            # seconds without a look from Python after which faulthandler looks
 # packages in which nothing may be replaced; of torch not all, since some parts of it replace others when they're imported
 WATCHED = ("builtins", "math", "random", "json", "copy", "re", "itertools", "functools", "operator", "collections", "time",
@@ -73,6 +74,7 @@ def main() -> None:
             return
         asked = loads(line.decode())
         body = requests.read(asked["size"])
+        limit_processor_time(LONGEST)
         sys.path[:], sys.stdin = asked["path"], Asking(ask)
         os.environ.clear()                              # what the function before has set; libraries set some, too
         os.environ.update(environment)
@@ -147,14 +149,33 @@ class Watch:
 
     def _work(self, sleep, frames) -> None:
         parent = os.getppid()
-        while os.getppid() == parent:                   # a parent that was killed can't end this process
-            self._wake.wait(5)
-            sleep(TICK)
-            with self._lock:
-                if self._on:
-                    faulthandler.dump_traceback_later(SILENT, repeat=True, file=self._stacks)
-                    self._send(at=place_of(calls_of(frames().get(self._main))))
+        try:
+            while os.getppid() == parent:               # a parent that was killed can't end this process
+                self._wake.wait(5)
+                sleep(TICK)
+                with self._lock:
+                    if self._on:
+                        faulthandler.dump_traceback_later(SILENT, repeat=True, file=self._stacks)
+                        self._send(at=place_of(calls_of(frames().get(self._main))))
+        except OSError:                                 # nor can it be told anything
+            pass
         os._exit(0)
+
+
+def limit_processor_time(seconds: float) -> None:
+    """Let the system end this process once it has had a processor for so many seconds more (not on Windows).
+
+    Its parent ends it much sooner. But if the parent is killed while a call in C keeps all threads here waiting, nobody else
+    is left to do it.
+    """
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        limit = int(time.process_time() + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+    except (ImportError, ValueError, OSError):
+        pass
 
 
 class Surroundings:

@@ -311,6 +311,41 @@ def test_the_worker_ends_with_its_parent_however_that_ends(ending):
     assert not alive(pid)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="looks processes up as POSIX does")
+def test_a_loop_that_never_ends_ends_with_a_kernel_that_was_killed():
+    done = run_as_a_learner("""
+        import os, signal, threading, time
+        from course_utils.exercises import exercise, workers
+
+        def forever(query, key, value):
+            while True:
+                pass
+
+        def end():
+            time.sleep(2.0)
+            print(workers._worker.process.pid, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        workers.start()
+        workers._worker.is_ready = "ready" in workers._worker.next_frame(60)
+        threading.Thread(target=end).start()
+        exercise("4.2").check(forever)
+        """)
+    pid = int(done.stdout.split()[-1])
+    deadline = time.monotonic() + 60
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(pid)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of processor time")
+def test_what_keeps_all_threads_waiting_has_a_limit_that_the_system_enforces():
+    code = ("from course_utils.exercises.worker import limit_processor_time\n"
+            "limit_processor_time(1)\nsum(range(10**13))")
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    assert ended.returncode == -signal.SIGXCPU
+
+
 def test_a_stub_and_a_number_need_no_worker(monkeypatch, tmp_path, capsys):
     def stub(query, key, value): ...
 
