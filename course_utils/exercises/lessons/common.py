@@ -10,6 +10,9 @@ import torch
 from course_utils.exercises.compare import NotNumbers, close, in_form_of, named_tensors, plain_data
 from course_utils.exercises.definitions import Case, Property
 
+EACH_MAXIMUM = ("If you write the softmax yourself: exp of a large score is infinite, and of a very low one 0. Subtract "
+                "each row's own maximum before exp, not one for the whole batch.")              # for an exercise's `not_finite`
+
 
 def drawn(generator: torch.Generator, bank: list[str], how_many: int) -> list[str]:
     """Different words of a bank, in a random order."""
@@ -107,6 +110,12 @@ def loss_and_gradient(output, leaf: torch.Tensor, name: str) -> dict[str, torch.
     if loss.requires_grad and loss.isfinite().all():
         (gradient,) = gradients_of(loss, [leaf])
     return {"loss": loss, f"gradient for the {name}": gradient}
+
+
+def put_back(given: torch.Tensor, now: torch.Tensor) -> None:
+    """Writes what an answer left in a copy of an input into the input, so that `run_once` finds what was changed."""
+    with torch.no_grad():
+        given.copy_(now)
 
 
 def same_twice(call: Callable, why: str):

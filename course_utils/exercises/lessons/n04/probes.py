@@ -2,7 +2,15 @@
 
 import torch
 
-from course_utils.exercises.lessons.common import gradients_of, not_contiguous, one_tensor, reached, two_results, what
+from course_utils.exercises.lessons.common import (
+    gradients_of,
+    not_contiguous,
+    one_tensor,
+    put_back,
+    reached,
+    two_results,
+    what,
+)
 
 # ---------------------------------------------------------------- 4.2 scaled dot-product attention
 
@@ -99,6 +107,7 @@ def observe_with_gradient(function, query, key, value, mask):
     """Context and weights, and the gradient that arrives at the queries."""
     leaf = query.clone().requires_grad_()
     output = function(leaf, key, value, mask)
+    put_back(query, leaf)
     if output is None:
         return None
     context, weights = two_results(output, "context", "weights")

@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, largest_weight, listed, spread, worst_row
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap, largest_weight, listed, spread, worst_row
 from course_utils.exercises.lessons.n08 import probes
 from course_utils.exercises.lessons.n08.honest_score import SHARE
 
@@ -266,7 +266,7 @@ LOSS = Exercise(
         "inf": "A very small probability is rounded to 0, and its logarithm is -inf, or exp of a large logit overflows. "
         "Start from the logits: log_softmax or cross_entropy never forms that 0.",
         "-inf": "A very small probability is rounded to 0, and its logarithm is -inf; the loss is minus the logarithm. "
-        "Start from the logits: log_softmax or cross_entropy never forms that 0.",
+        "Start from the logits: log_softmax or cross_entropy never forms that 0. " + EACH_MAXIMUM,
         "NaN": "exp of a large logit overflows, and infinity divided by infinity is NaN. softmax, log_softmax and "
         "cross_entropy subtract the largest logit of each row first."},
     mistakes=(

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course_utils.attention import scaled_dot_product_attention
-from course_utils.exercises.lessons.common import gradients_of, two_results
+from course_utils.exercises.lessons.common import gradients_of, put_back, two_results
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import make_positions
 from course_utils.training import Batch
@@ -43,8 +43,10 @@ def query_probes(generator: torch.Generator) -> list[tuple]:
 
 def observe_pooling(function, queries, x, attention_mask):
     """What is returned, and the gradients that reach the queries and the words; zeros where none arrives."""
+    given = queries, x
     queries, x = queries.clone().requires_grad_(), x.clone().requires_grad_()
     output = function(queries, x, attention_mask)
+    put_back(given[0], queries), put_back(given[1], x)
     if output is None:
         return None
     pooled, weights = two_results(output, "pooled", "weights")
@@ -141,8 +143,9 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
 
 def observe_loss(function, logits, labels):
     """Loss and probabilities, and the gradient that the loss sends to the logits; zeros if none."""
-    logits = logits.clone().requires_grad_()
+    given, logits = logits, logits.clone().requires_grad_()
     output = function(logits, labels)
+    put_back(given, logits)
     if output is None:
         return None
     loss, probabilities = _pair(output, "the loss and the probabilities")

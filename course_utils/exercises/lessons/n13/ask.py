@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, worst_row
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap, worst_row
 from course_utils.exercises.lessons.n13 import generating, probes
 
 # ---------------------------------------------------------------- 13.1 the shift
@@ -120,11 +120,11 @@ CAUSAL_LOSS = Exercise(
     not_finite={
         "inf": "A very small probability was rounded to 0 before its logarithm was taken, exp of a large logit overflowed, "
         "or your softmax runs over the positions (dim=1): use log_softmax over the vocabulary, the last dimension, or "
-        "cross_entropy on the logits.",
+        f"cross_entropy on the logits. {EACH_MAXIMUM}",
         "-inf": "A very small probability was rounded to 0, and its logarithm is -inf; the loss is minus that. Use "
-        "log_softmax over the vocabulary, or cross_entropy on the logits.",
+        f"log_softmax over the vocabulary, or cross_entropy on the logits. {EACH_MAXIMUM}",
         "NaN": "Either it's 0 divided by 0: do you take a mean of something in which no answer counts, such as one text? "
-        "Or exp of a large logit overflowed: use log_softmax, or cross_entropy on the logits."},
+        f"Or exp of a large logit overflowed: use log_softmax, or cross_entropy on the logits. {EACH_MAXIMUM}"},
     mistakes=(
         Mistake("not-shifted", _loss_seen, "Position i is compared with token i, which it has read. A model would learn to "
                 "copy. It must be compared with token i + 1."),
@@ -247,8 +247,10 @@ def _of_other_bytes(case: Case) -> str:
 
 
 BITS = Exercise(
-    probes=probes.bits_probes, forbidden=("course_utils.language_model.bits_per_byte",),
+    probes=probes.bits_probes, observe=probes.observe_bits, forbidden=("course_utils.language_model.bits_per_byte",),
     signature="bits_for_each_byte(mean_loss, num_tokens, text) -> bits per byte",
+    not_finite=dict.fromkeys(("inf", "-inf", "NaN"), "No float holds e to the power of a long text's cost, or of minus "
+                             "that. A loss is a logarithm already: to change its base, divide it by math.log(2)."),
     mistakes=(
         Mistake("per-character", _bits, "You divide by the number of characters. 'ö' takes two bytes in UTF-8, and '🙂' "
                 "four: count text.encode(\"utf-8\")."),

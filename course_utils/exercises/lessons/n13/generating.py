@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap
 from course_utils.exercises.lessons.n13 import probes
 
 # ---------------------------------------------------------------- 13.3 top-p
@@ -63,7 +63,8 @@ def _crossing(case: Case) -> bool:
 
 
 NUCLEUS = Exercise(
-    probes=probes.nucleus_probes, forbidden=("course_utils.language_model.sampling_probabilities",),
+    probes=probes.nucleus_probes, observe=probes.observe_nucleus,
+    forbidden=("course_utils.language_model.sampling_probabilities",),
     signature="nucleus(probabilities (vocab,), p) -> probabilities (vocab,)",
     not_finite={
         "inf": "That's a division by 0: no token was kept, and the most probable one always stays, even if it alone has "
@@ -116,6 +117,9 @@ NUCLEUS = Exercise(
                  "Probabilities aren't negative; what is outside the nucleus gets 0."),
         Property(_misplaced, _wrong_token, "You keep the right number of tokens, but not the most probable ones. If you "
                  "sorted: does each number go back to the id it came from?"),
+        Property(lambda case: case.inputs[0].sum() < case.inputs[1] and not _is_kept(case).all(), _keeps, "The running sum "
+                 "never reaches p here: rounding leaves it a little below 1. So a search for the first place where it does "
+                 "finds none (argmax then gives 0). Look at what came before each token: less than p for all that stay."),
         Property(_crossing, _keeps, "These don't reach p: you cut too early. The token that crosses p is the last to stay."),
         Property(lambda case: (case.answer.sum() - 1).abs() > 1e-3, _sums, "Divide what is left by its own sum."),
         Property(lambda case: int(_is_kept(case).sum()) > int((case.expected > 0).sum()), _keeps, "That's more than "
@@ -205,10 +209,10 @@ CACHE = Exercise(
     "past_keys (batch, heads, past, d_head), past_values (batch, heads, past, d_head), rotate) -> context (batch, heads, 1, "
     "d_head), keys (batch, heads, past + 1, d_head), values (batch, heads, past + 1, d_head)",
     not_finite={
-        "inf": "exp of a large score overflows: call softmax. In keys and values nothing is infinite.",
+        "inf": f"exp of a large score overflows: call softmax. {EACH_MAXIMUM} In keys and values nothing is infinite.",
         "-inf": "-inf belongs on scores, before a softmax, and here no mask is needed: nothing lies in the future.",
         "NaN": "A softmax over nothing but -inf gives that, or one over no keys: with an empty cache the new token still "
-        "sees itself."},
+        f"sees itself. {EACH_MAXIMUM}"},
     mistakes=(
         Mistake("no-positions", _key_off, "This is a cache without positions: every new token is treated as if it were at "
                 "position 0, because nothing is rotated, or with offset 0. How many tokens come before this one?"),

@@ -11,6 +11,7 @@ from course_utils.exercises.lessons.common import (
     loss_and_gradient,
     not_contiguous,
     one_tensor,
+    put_back,
     two_results,
     what,
     whole_numbers,
@@ -43,7 +44,7 @@ def observe_shift(function, token_ids):
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """Ragged texts; a pad_id that isn't 0, in front of each text too, and once in the middle; a model that is sure of each
     next token and right, with a text of which nothing is asked; all logits equal; logits too
-    large for exp; one answer of two tokens."""
+    large for exp; one answer of two tokens; positions whose logits are 200 above and below those of others."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -57,7 +58,9 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     large = torch.tensor([[[150.0, -150.0, 0.0], [0.0, 150.0, -150.0], [3.0, 2.0, 1.0]]])
     return [(2 * draw(3, 5, 7), ragged, 0), (*not_contiguous((draw(2, 6, 4).double(),)), separated, 3),
             (sure, sure_ids, 0), (torch.zeros(2, 3, 9), torch.randint(1, 9, (2, 3), generator=generator), 0),
-            (large, torch.tensor([[2, 1, 1]]), 0), (draw(1, 2, 3), torch.tensor([[1, 2]]), 0)]
+            (large, torch.tensor([[2, 1, 1]]), 0), (draw(1, 2, 3), torch.tensor([[1, 2]]), 0),
+            (draw(2, 4, 5) + 200.0 * torch.tensor([[[1], [-1], [0], [1]], [[-1], [0], [1], [-1]]]),
+             torch.randint(1, 5, (2, 4), generator=generator), 0)]
 
 
 def observe_loss(function, logits, token_ids, pad_id):
@@ -65,9 +68,10 @@ def observe_loss(function, logits, token_ids, pad_id):
 
     Where cross_entropy stops because the logits aren't transposed, the loss is a text: how many targets each row has.
     """
-    logits = logits.detach().clone().requires_grad_()
+    given, logits = logits, logits.detach().clone().requires_grad_()
     try:
         output = function(logits, token_ids, pad_id)
+        put_back(given, logits)
     except RuntimeError as error:
         found = re.match(r"Expected target size \[\d+, (\d+)\], got \[\d+, (\d+)\]", str(error))
         if not found or int(found[1]) != logits.shape[-1]:
@@ -81,19 +85,34 @@ def observe_loss(function, logits, token_ids, pad_id):
 
 def nucleus_probes(generator: torch.Generator) -> list[tuple]:
     """Six tokens in no order; a p below the highest probability; probabilities that add up to p exactly; every token asked
-    for; one token; equal probabilities, of which p takes some; a long flat list; nine in float64."""
+    for; one token; equal probabilities, of which p takes some; a long flat list; nine in float64; every token asked for,
+    where rounding leaves the sum of all a little below 1."""
     flat = (0.3 * torch.randn(200, generator=generator)).softmax(dim=0)
     nine = torch.randn(9, generator=generator).double().softmax(dim=0)
     order = torch.randperm(6, generator=generator)
+    below_one = torch.tensor([0.125, 0.5, 0.125 - 2**-24, 0.25])           # exactly, and so is each sum of some of them
     return [(torch.tensor([0.05, 0.31, 0.02, 0.38, 0.16, 0.08])[order], 0.8),
             (torch.tensor([0.1, 0.33, 0.35, 0.22]), 0.3), (torch.tensor([0.125, 0.5, 0.125, 0.25]), 0.75),
             (torch.tensor([0.2, 0.7, 0.1]), 1.0), (torch.ones(1), 0.5), (torch.tensor([0.2, 0.1, 0.3, 0.2, 0.2]), 0.6),
-            (flat, 0.5), (nine, 0.9)]
+            (flat, 0.5), (nine, 0.9), (below_one[torch.randperm(4, generator=generator)], 1.0)]
+
+
+def observe_nucleus(function, probabilities, p):
+    """The probabilities. Raises TypeError where an answer looks for the place where the sum reaches p, and there is none."""
+    try:
+        return function(probabilities, p)
+    except (IndexError, StopIteration, ValueError) as error:
+        if probabilities.sum() >= p:
+            raise
+        raise TypeError(f"expected probabilities; your function stops with {type(error).__name__}, since the running sum "
+                        f"never reaches p = {p:g} here: rounding leaves it a little below 1. Look at what came before each "
+                        "token (cumsum minus the token's own), which is less than p for every token that stays") from error
 
 # ---------------------------------------------------------------- 13.4 a step with the cache
 
 def step_probes(generator: torch.Generator) -> list[tuple]:
-    """(query, key, value (2, 3, 1, 4), five cached tokens); three cached tokens; none yet; a long cache, in float64."""
+    """(query, key, value (2, 3, 1, 4), five cached tokens); three cached tokens; none yet; a long cache, in float64;
+    a text with scores too large for exp beside one with small ones."""
     probes = []
     for batch, heads, past, d_head, dtype in ((2, 3, 5, 4, torch.float32), (1, 2, 3, 6, torch.float32),
                                               (2, 1, 0, 4, torch.float32), (1, 3, 11, 2, torch.float64)):
@@ -101,7 +120,11 @@ def step_probes(generator: torch.Generator) -> list[tuple]:
         query, key, value = (1.5 * torch.randn(batch, heads, 1, d_head, generator=generator).to(dtype) for _ in range(3))
         keys, values = (1.5 * torch.randn(batch, heads, past, d_head, generator=generator).to(dtype) for _ in range(2))
         probes.append((query, key, value, rotate(keys), values, rotate))
-    return probes
+    query, key, value = (torch.randn(2, 1, 1, 4, generator=generator).double() for _ in range(3))
+    keys, values = (torch.randn(2, 1, 3, 4, generator=generator).double() for _ in range(2))
+    key, keys = key / key.norm(dim=-1, keepdim=True), keys / keys.norm(dim=-1, keepdim=True)
+    query[0] = 4000.0 * key[0]                          # the new token's score of itself is 2000, and no other is larger
+    return [*probes, (query, key, value, keys, values, RotaryPositions(4).rotate)]
 
 
 def observe_step(function, query, key, value, past_keys, past_values, rotate):
@@ -156,8 +179,8 @@ class _Counts:
 
 
 def reach_probes(generator: torch.Generator) -> list[tuple]:
-    """A 5-gram; one that looks 0, 1 and, faintly, 6 tokens back; a bigram on id 0; a 3-gram whose best token never changes;
-    one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token
+    """A 5-gram; one that looks 0, 1 and, by 0.0001, 6 tokens back; a bigram on id 0; a 3-gram whose best token never
+    changes; one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token
     twice, and, with nine ids, on each of them."""
     def draw(*shape):
         return torch.randint(1, 8, shape, generator=generator)
@@ -168,7 +191,7 @@ def reach_probes(generator: torch.Generator) -> list[tuple]:
     twice[0, -2] = twice[0, -1]                                            # what leaving one out wouldn't change
     different = 1 + torch.randperm(11, generator=generator)[None, :10]
     return [(_Counts(generator, 8, (0, 1, 2, 3)), draw(1, 9), 8),
-            (_Counts(generator, 12, (0, 1, 6), faint=0.01), different, 12),
+            (_Counts(generator, 12, (0, 1, 6), faint=1e-4), different, 12),
             (_Counts(generator, 8, (0,)), with_zeros, 8), (_Counts(generator, 8, (0, 1, 2), bias=100.0), draw(1, 7), 8),
             (_Counts(generator, 8, ()), draw(1, 5), 8),
             (_Counts(generator, 8, (0,), from_start=True), with_zeros.flip(1), 8),
@@ -196,7 +219,20 @@ TEXT = "# größer als π? ja, naïve Lösung 🙂\nif length > 3.14159:\n    pr
 
 
 def bits_probes(generator: torch.Generator) -> list[tuple]:
-    """(mean loss, number of tokens, text): letters with two bytes and more, read by two tokenizers; plain code; one byte."""
+    """(mean loss, number of tokens, text): letters with two bytes and more, read by two tokenizers; plain code; one byte;
+    a long text, whose probability is too small for any float."""
     loss = 1.8 + 0.8 * torch.rand(1, generator=generator).item()
     return [(loss, 40, TEXT), (loss * 40 / 25, 25, TEXT), (2.5, 9, "for i in range(10):\n    total += i\n"), (0.75, 1, "x"),
-            (3.0, 2, "→")]
+            (3.0, 2, "→"), (5.0, 1000, "while x > 1:\n    x = x // 2\n" * 100)]
+
+
+def observe_bits(function, mean_loss, num_tokens, text):
+    """The bits per byte. Raises TypeError where an answer goes through e to the power of the whole text's cost."""
+    try:
+        return function(mean_loss, num_tokens, text)
+    except (OverflowError, ValueError) as error:
+        if mean_loss * num_tokens < 700:                # the largest float is about e^709
+            raise
+        raise TypeError(f"expected a number of bits; your function stops with {type(error).__name__} ({error}), since no "
+                        f"float holds e to the power of {mean_loss * num_tokens:g}, or of minus that. A loss is a logarithm "
+                        "already: to change its base, divide it by math.log(2)") from error

@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap
 from course_utils.exercises.lessons.n14 import probes, tuning
 
 # ---------------------------------------------------------------- 14.1 hide words
@@ -252,11 +252,11 @@ LOSS = Exercise(
     "mean loss in nats",
     not_finite={
         "inf": "A small probability was rounded to 0 before its logarithm, or exp of a large logit overflowed: use "
-        "log_softmax or cross_entropy, on the logits.",
+        f"log_softmax or cross_entropy, on the logits. {EACH_MAXIMUM}",
         "-inf": "A small probability was rounded to 0, and its logarithm is -inf; the loss is minus that. Use log_softmax "
-        "or cross_entropy, on the logits.",
+        f"or cross_entropy, on the logits. {EACH_MAXIMUM}",
         "NaN": "Either that's a mean over no numbers: divide once, for the whole batch, and return 0 if nothing in it is "
-        "chosen. Or exp of a large logit overflowed: use log_softmax or cross_entropy, on the logits."},
+        "chosen. Or exp of a large logit overflowed: use log_softmax or cross_entropy, on the logits. " + EACH_MAXIMUM},
     mistakes=(
         Mistake("all-positions", _of_positions, "All positions count in your mean. Most of the answers are in plain sight, "
                 "so copying them makes the loss look good."),

@@ -15,6 +15,7 @@ from course_utils.exercises.lessons.common import (
     loss_and_gradient,
     not_contiguous,
     one_tensor,
+    put_back,
     two_results,
     what,
     whole_numbers,
@@ -151,7 +152,8 @@ def observe_pieces(function, word, vocabulary):
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """Some chosen, more in one text than in another; a model that's sure and right where it's asked; nothing chosen; all
-    logits equal; logits too large for exp, of a model that's sure and wrong; one position."""
+    logits equal; logits too large for exp, of a model that's sure and wrong; one position; positions whose
+    logits are 200 above and below those of others."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -167,14 +169,17 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
             (sure, sure_ids, asked), (torch.zeros(2, 3, 9), torch.randint(0, 9, (2, 3), generator=generator), level),
             (draw(2, 3, 4), torch.ones(2, 3, dtype=torch.long), torch.zeros(2, 3, dtype=torch.bool)),
             (large, torch.tensor([[1, 0, 0, 0]]), torch.tensor([[True, True, True, False]])),
-            (draw(1, 2, 3), torch.tensor([[1, 2]]), torch.tensor([[False, True]]))]
+            (draw(1, 2, 3), torch.tensor([[1, 2]]), torch.tensor([[False, True]])),
+            (draw(2, 3, 5) + 200.0 * torch.tensor([[[1], [-1], [0]], [[-1], [0], [1]]]),
+             torch.randint(0, 5, (2, 3), generator=generator), torch.tensor([[1, 1, 1], [1, 1, 0]]).bool())]
 
 
 def observe_loss(function, logits, token_ids, chosen):
     """The loss, and the gradient that it sends to the logits; zeros if none, and if the loss isn't finite."""
-    logits = logits.detach().clone().requires_grad_()
+    given, logits = logits, logits.detach().clone().requires_grad_()
     try:
         output = function(logits, token_ids, chosen)
+        put_back(given, logits)
     except RuntimeError as error:
         found = re.match(r"Expected target size \[\d+, (\d+)\], got \[\d+, (\d+)\]", str(error))
         if not found or int(found[1]) != logits.shape[-1]:

@@ -1,7 +1,7 @@
 """Exercises of notebook 15, distillation. The answers are in `answers`; 15.3 to 15.5 are in `sure`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, listed
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap, listed
 from course_utils.exercises.lessons.n15 import probes, sure
 from course_utils.exercises.lessons.n15.sure import number
 
@@ -102,11 +102,11 @@ LOSS = Exercise(
     "temperature, alpha) -> loss",
     not_finite={
         "inf": "A small probability of the student's was rounded to 0 before its logarithm, or exp of a large logit "
-        "overflowed. Take log_softmax of the logits, for the teacher's part and for the labels' part.",
+        "overflowed. Take log_softmax of the logits, for the teacher's part and for the labels' part. " + EACH_MAXIMUM,
         "-inf": "A small probability was rounded to 0 before its logarithm. Take log_softmax of the logits; F.kl_div wants "
-        "the student's logarithms first, and the teacher's probabilities second.",
+        "the student's logarithms first, and the teacher's probabilities second. " + EACH_MAXIMUM,
         "NaN": "Where no review has a label, a mean over no numbers is NaN: leave the labels' part out then. Or F.kl_div "
-        "got logarithms of probabilities that had been rounded to 0: use log_softmax.",
+        "got logarithms of probabilities that had been rounded to 0. Take log_softmax of the logits. " + EACH_MAXIMUM,
         **{f"gradient for the student {kind}": NO_GRADIENT for kind in ("inf", "-inf", "NaN")}},
     mistakes=(
         Mistake("student-not-softened", _seen, "The teacher is softened and the student isn't. A student that gave the "

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.common import gradients_of, one_loss, what
+from course_utils.exercises.lessons.common import gradients_of, one_loss, put_back, what
 
 # ---------------------------------------------------------------- 15.2 the distillation loss
 
@@ -11,7 +11,8 @@ from course_utils.exercises.lessons.common import gradients_of, one_loss, what
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """(student_logits, teacher_logits, labels, temperature, alpha): some rows without a label, all with one, none; labels of
     class 0; two classes to five, never as many as reviews; one review; temperatures below and above 1; a student that is
-    sure and wrong. Both logits need a gradient, as those that a model gives."""
+    sure and wrong; reviews whose logits are 300 above and below those of others. Both logits need a
+    gradient, as those that a model gives."""
     def draw(batch, classes, missing, temperature, alpha):
         student, teacher = (2 * torch.randn(batch, classes, generator=generator) for _ in range(2))
         labels = torch.randint(1, classes, (batch,), generator=generator)
@@ -21,7 +22,10 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     some = draw(6, 3, 0.0, 3.0, 0.7)
     some[2][1:3] = -100                                 # whatever was drawn: four of six have a label,
     some[2][0] = some[2][5] = 0                         # two of them 0, which is a class and doesn't mean "no label"
-    probes = [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4), _sure_and_wrong()]
+    probes = [some, draw(4, 2, 0.0, 2.0, 0.25), draw(7, 5, 2.0, 4.0, 0.5), draw(1, 4, 0.0, 0.5, 0.4), _sure_and_wrong(),
+              draw(3, 4, 0.0, 2.0, 0.5)]
+    for logits in probes[-1][:2]:
+        logits += 300.0 * torch.tensor([[1], [-1], [0]])
     for student, teacher, *_ in probes:
         student.requires_grad_(), teacher.requires_grad_()
     return probes
@@ -38,9 +42,8 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
     """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
     handed = student_logits.clone(), teacher_logits.clone()                # as a model gives them
     output = function(*handed, labels, temperature, alpha)
-    with torch.no_grad():                               # so that `run_once` finds what was changed in place
-        for logits, now in zip((student_logits, teacher_logits), handed):
-            logits.copy_(now)
+    for logits, now in zip((student_logits, teacher_logits), handed):
+        put_back(logits, now)
     if output is None:
         return None
     loss = one_loss(output, "the loss")
@@ -97,7 +100,8 @@ def _by_name(output, names: tuple[str, ...]):
 def fit_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_logits, validation_labels, test_logits, test_labels, candidates): the validation logits are two and a half
     times too large, or half as large as they should be, or far too large in a tenth of the examples, which tells loss from
-    calibration error; the test split wants another temperature. A weak model of five classes has no loss below 1."""
+    calibration error; the test split wants another temperature. A weak model of five classes has no loss below 1.
+    Logits of some examples are 500 above and below those of others, and of one test example the model is sure and wrong."""
     def draw(count, classes, too_large, size=1.5):
         logits = size * torch.randn(count, classes, generator=generator)
         labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
@@ -108,9 +112,14 @@ def fit_probes(generator: torch.Generator) -> list[tuple]:
     wrong = torch.tensor([0] * 83 + [1] * 7 + [0] * 7 + [1] * 3)
     mixed = torch.randperm(100, generator=generator)
     two_kinds = torch.stack([margin / 2, -margin / 2], dim=1)[mixed], wrong[mixed]
-    return [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1]),
-            (*two_kinds, *draw(60, 2, 0.8), [0.5, 1.0, 2.0, 3.0, 6.0]),
-            (*draw(600, 5, 3.0, size=0.4), *draw(50, 5, 1.0, size=0.4), [0.5, 1.0, 3.0, 9.0])]
+    probes = [(*draw(400, 2, 2.5), *draw(90, 2, 12.0), grids[0]), (*draw(300, 3, 0.5), *draw(70, 3, 2.0), grids[1]),
+              (*two_kinds, *draw(60, 2, 0.8), [0.5, 1.0, 2.0, 3.0, 6.0]),
+              (*draw(600, 5, 3.0, size=0.4), *draw(50, 5, 1.0, size=0.4), [0.5, 1.0, 3.0, 9.0])]
+    levels = 500.0 * (torch.arange(200) % 3 - 1)[:, None]
+    apart, apart_test = draw(200, 3, 2.5), draw(40, 3, 2.5)
+    apart[0].add_(levels), apart_test[0].add_(levels[:40])
+    apart_test[0][0], apart_test[1][0] = torch.tensor([900.0, 0.0, 0.0]), 1
+    return [*probes, (*apart, *apart_test, [1.5, 0.5, 2.5, 5.0])]
 
 
 def observe_fitted(function, validation_logits, validation_labels, test_logits, test_labels, candidates):
@@ -123,7 +132,8 @@ def observe_fitted(function, validation_logits, validation_labels, test_logits, 
 
 def abstaining_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_confidence, validation_right, test_confidence, test_right, risk): the risk passes its limit and falls
-    again; other test confidences; no test example that's answered; three of the same confidence, two of them wrong.
+    again; other test confidences; no test example that's answered; three of the same confidence, two of them wrong;
+    confidences that differ in the third and fourth decimals.
 
     Whichever of those three a sort brings first, the risk is within its limit with that one and beyond it with all three.
     It was beyond it before, too, so a search that stops there never gets to them.
@@ -141,10 +151,14 @@ def abstaining_probes(generator: torch.Generator) -> list[tuple]:
     two_wrong = torch.tensor([1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0], dtype=torch.bool)
     shuffled = torch.randperm(12, generator=generator)
     between = torch.tensor([0.97, 0.9, 0.86, 0.83, 0.82, 0.79, 0.74]), torch.tensor([1, 1, 0, 1, 0, 1, 0], dtype=torch.bool)
+    fine = torch.tensor([0.9123, 0.9031, 0.8952, 0.8741, 0.8718, 0.8713, 0.8709, 0.8214])
+    fine_right, fine_order = torch.tensor([1, 1, 1, 1, 1, 0, 0, 0], dtype=torch.bool), torch.randperm(8, generator=generator)
+    fine_test = torch.tensor([0.93, 0.8742, 0.8719, 0.8716, 0.8702, 0.61])     # 0.872 leaves 0.8719 out, 0.87 lets two in
     return [(confidence[mixed], right[mixed], test, test_right, 0.23),
             (confidence[again], exactly[again], test[:9], test_right[:9], 0.25),
             (confidence[mixed], right[mixed], torch.tensor([0.55, 0.6, 0.51]), torch.tensor([True, False, True]), 0.2),
-            (tied[shuffled], two_wrong[shuffled], *between, 0.3)]
+            (tied[shuffled], two_wrong[shuffled], *between, 0.3),
+            (fine[fine_order], fine_right[fine_order], fine_test, torch.tensor([1, 1, 0, 1, 0, 0]).bool(), 0.05)]
 
 
 def observe_answered(function, validation_confidence, validation_right, test_confidence, test_right, risk):

@@ -1,7 +1,7 @@
 """Exercises 15.3 to 15.5: how far confidence is from accuracy, a temperature that mends it, and when not to answer."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap
 from course_utils.exercises.lessons.n15 import probes
 
 
@@ -153,6 +153,11 @@ FIT = Exercise(
     probes=probes.fit_probes, observe=probes.observe_fitted, forbidden=("course_utils.distillation.fit_temperature",),
     signature="temperature_and_loss(validation_logits (examples, classes), validation_labels (examples,), test_logits "
     "(more, classes), test_labels (more,), candidates (list of temperatures)) -> temperature, test_loss",
+    not_finite={
+        **dict.fromkeys(("inf", "-inf"), "A small probability was rounded to 0 before its logarithm, or exp of a large "
+                        "logit overflowed: use cross_entropy on the logits, or log_softmax. " + EACH_MAXIMUM),
+        "NaN": "exp of a large logit overflowed, or a whole row of exponentials was rounded to 0: use cross_entropy on the "
+        "logits, or log_softmax. " + EACH_MAXIMUM},
     mistakes=(
         Mistake("fitted-on-test", _both, "The temperature was chosen on the test labels. Your test loss then looks better "
                 "than it'll be on new text: choose on validation, and use the test labels for the score alone."),
@@ -185,6 +190,10 @@ FIT = Exercise(
     properties=(
         Property(lambda case: not any(abs(case.temperature - t) < 1e-4 for t in case.inputs[4]), _temperatures, "That "
                  "isn't among the candidates. Compute the validation loss for each, and return the one with the lowest."),
+        Property(lambda case: case.right["test_loss"] > 4 and gap(case, "temperature") < 1e-4
+                 and gap(case, "test_loss") > 1e-4, _test_loss, "The temperature is right; here the model is sure and wrong "
+                 "once. A small number added before the logarithm, or a clamp, puts an upper limit on what that costs. Take "
+                 "it from the logits: cross_entropy or log_softmax."),
         Property(lambda case: gap(case, "temperature") > 1e-4, _temperatures, "Which candidate gives the lowest mean "
                  "cross-entropy on the validation examples, with their logits divided by it?"),
         Property(lambda case: gap(case, "test_loss") > 1e-4, _test_loss, "The temperature is right. The test loss is the "
@@ -223,6 +232,17 @@ def _splits_ties(case: Case) -> bool:
 def _off_without_ties(case: Case) -> bool:
     """Whether the threshold is wrong where no two validation examples share a confidence."""
     return len(case.inputs[0].unique()) == len(case.inputs[0]) and gap(case, "threshold") > 1e-4
+
+
+def _rounded(case: Case) -> bool:
+    """Whether the learner's threshold is near the right one, is none of the confidences, and changes who's answered."""
+    got, right = float(case.threshold), float(case.right["threshold"])
+    own = (case.inputs[0] - got).abs().min() < 1e-6
+    return abs(got - right) < 0.06 and not own and (gap(case, "threshold") > 1e-4 or gap(case, "coverage") > 1e-4)
+
+
+def _exactly(case: Case) -> str:
+    return f"your threshold is {float(case.threshold):.6g}, expected {float(case.right['threshold']):.6g}."
 
 
 def _tied(case: Case) -> str:
@@ -276,6 +296,8 @@ ABSTAIN = Exercise(
                 "accuracy. That's what has to be tested: count the errors on validation."),
     ),
     properties=(
+        Property(_rounded, _exactly, "The threshold is one of the validation confidences, as it stands: a rounded one lets "
+                 "in or leaves out examples that lie in between. Round only where you print."),
         Property(_off_without_ties, _three, EACH_AS_THRESHOLD),
         Property(_splits_ties, _tied, "A threshold lets in all or none of them, and with all of them the risk is above its "
                  "limit. Count it once all of them are in."),

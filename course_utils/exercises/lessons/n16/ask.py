@@ -1,7 +1,7 @@
 """Exercises of notebook 16, recurrent attention. The answers are beside it, in `answers`; 16.3 to 16.5 are in `writing`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, listed, row_sums, spread, worst_row
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap, listed, row_sums, spread, worst_row
 from course_utils.exercises.lessons.n16 import probes, writing
 
 # ---------------------------------------------------------------- 16.1 a Bahdanau step
@@ -78,11 +78,11 @@ ATTENTION = Exercise(
     signature="additive_step(query (batch, d), keys (batch, source, d), states (batch, source, d_states), "
     "mask (batch, source), v (d,)) -> context (batch, d_states), weights (batch, source)",
     not_finite={
-        "inf": "exp of a large score overflows: call softmax.",
+        "inf": f"exp of a large score overflows: call softmax. {EACH_MAXIMUM}",
         "-inf": "−inf belongs on the scores of padding, before the softmax; a weight is never below 0, and a context is a "
         "mean of states.",
         "NaN": "A softmax over nothing but −inf is NaN. Every sentence here has a real word: is the mask the right way "
-        "round, and the softmax over the words?"},
+        f"round, and the softmax over the words? {EACH_MAXIMUM}"},
     forbidden=("course_utils.recurrent_attention.AdditiveAttention",),
     mistakes=(
         Mistake("no-tanh", _row, "The tanh is missing. Then every word's score has the same addition from the query, "
@@ -113,7 +113,8 @@ ATTENTION = Exercise(
     ),
     properties=(
         Property(lambda case: (case.weights.masked_fill(case.inputs[3], 0).abs() > 1e-6).any(), _on_padding, "Padding must "
-                 "get no weight: its scores are −inf before the softmax."),
+                 "get no weight: its scores are −inf before the softmax. A modest number such as −10 isn't low enough where "
+                 "the words' scores are lower."),
         Property(lambda case: ((case.weights.sum(dim=1) - 1).abs() > 1e-3).any(), row_sums, "The weights of each "
                  "sentence sum to one: a softmax over its words."),
         Property(lambda case: gap(case, "weights") > 1e-3, _row, "Padding gets none and the rows sum to one, so "

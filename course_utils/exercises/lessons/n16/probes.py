@@ -8,13 +8,18 @@ from course_utils.exercises.lessons.common import loss_and_gradient, same_twice,
 
 
 def attention_probes(generator: torch.Generator) -> list[tuple]:
-    """(query, keys, states, mask, v): ragged sentences with wider states than keys; all of one length; a single sentence."""
+    """(query, keys, states, mask, v): ragged sentences with wider states than keys; all of one length; a single sentence;
+    scores all near 2000, and all near -2000."""
     def draw(batch, source, d, d_states, lengths):
         mask = torch.arange(source) < torch.tensor(lengths)[:, None]
         return (torch.randn(batch, d, generator=generator), torch.randn(batch, source, d, generator=generator),
                 torch.randn(batch, source, d_states, generator=generator), mask, 1.5 * torch.randn(d, generator=generator))
 
-    return [draw(3, 5, 4, 6, [5, 2, 3]), draw(2, 4, 3, 3, [4, 1]), draw(1, 3, 5, 2, [3])]
+    probes = [draw(3, 5, 4, 6, [5, 2, 3]), draw(2, 4, 3, 3, [4, 1]), draw(1, 3, 5, 2, [3])]
+    query, keys, states, mask, v = draw(3, 4, 3, 2, [2, 4, 3])
+    keys = 30.0 * torch.where(keys > 0, 1.0, -1.0)      # tanh of those is exactly 1 or -1, so scores differ by 4, 2 or 0
+    keys[..., 0] = torch.tensor([[-30.0], [30.0], [-30.0]])
+    return [*probes, (query.clamp(-3, 3), keys, states, mask, torch.tensor([2000.0, 2.0, 1.0]))]
 
 
 def observe_attention(function, query, keys, states, mask, v):
@@ -28,18 +33,21 @@ def observe_attention(function, query, keys, states, mask, v):
 # ---------------------------------------------------------------- 16.3 the loss
 
 
-class ReadingModel:
+class ReadingModel(torch.nn.Module):
     """A translator that can be called: logits from a table by the word read, and from the mean of the source's real words.
 
-    With no mask it reads every position of the source. `sure_of` is a word that it gives nearly all of the probability.
+    With no mask it reads every position of the source. `sure_of` is a word that it gives nearly all of the probability. All
+    logits are `apart` higher after a word of even id, and as much lower after another.
     """
 
-    def __init__(self, vocab_size: int, generator: torch.Generator, sure_of: int | None = None):
+    def __init__(self, vocab_size: int, generator: torch.Generator, sure_of: int | None = None, apart: float = 0.0):
+        super().__init__()
         self.by_read, self.by_source = (size * torch.randn(vocab_size, vocab_size, generator=generator) for size in (3, 2))
         if sure_of is not None:
             self.by_read[:, sure_of] += 1000.0
+        self.by_read += apart * (1 - 2 * (torch.arange(vocab_size) % 2))[:, None]
 
-    def __call__(self, source_ids, source_mask, read):
+    def forward(self, source_ids, source_mask, read):
         source_ids, read = torch.as_tensor(source_ids), torch.as_tensor(read)
         real = torch.ones(source_ids.shape) if source_mask is None else torch.as_tensor(source_mask)
         for name, ids in (("source_ids", source_ids), ("words to read", read)):
@@ -59,17 +67,19 @@ class ReadingModel:
 
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """(model, source_ids, source_mask, target_ids): sources and targets of different lengths; of one length; a target
-    without a word; a model that is sure of a word, which is seldom the right one."""
-    def draw(lengths, source_lengths, vocab_size=9, sure_of=None):
+    without a word; a model that is sure of a word, which is seldom the right one; one whose
+    logits are far higher after some words than after others."""
+    def draw(lengths, source_lengths, vocab_size=9, **of_the_model):
         target = torch.zeros(len(lengths), max(lengths) + 2, dtype=torch.long)
         for row, length in zip(target, lengths):
             row[: length + 2] = torch.cat([torch.tensor([2]), torch.randint(4, vocab_size, (length,), generator=generator),
                                            torch.tensor([3])])
         mask = torch.arange(max(source_lengths)) < torch.tensor(source_lengths)[:, None]
         source = torch.randint(4, vocab_size, mask.shape, generator=generator) * mask
-        return ReadingModel(vocab_size, generator, sure_of), source, mask, target
+        return ReadingModel(vocab_size, generator, **of_the_model), source, mask, target
 
-    return [draw([5, 2, 3], [2, 4, 1]), draw([3, 3], [5, 5]), draw([4, 0], [3, 2]), draw([2, 3], [2, 1], sure_of=5)]
+    return [draw([5, 2, 3], [2, 4, 1]), draw([3, 3], [5, 5]), draw([4, 0], [3, 2]), draw([2, 3], [2, 1], sure_of=5),
+            draw([4, 3], [2, 3], apart=200.0)]
 
 
 def observe_loss(function, model, source_ids, source_mask, target_ids):
@@ -85,6 +95,9 @@ def observe_loss(function, model, source_ids, source_mask, target_ids):
             raise
         raise TypeError("expected no `.logits`: this model returns the logits themselves, a tensor (batch, words, "
                         "vocab). The notebook's models return a result with that part") from None
+    if not model.training:
+        raise TypeError("expected the model in training mode, as it came; your function puts it into evaluation mode and "
+                        "leaves it there, so training would go on without dropout. A loss needs no eval()")
     return None if output is None else loss_and_gradient(output, model.by_read, "model")
 
 # ---------------------------------------------------------------- 16.4 write
@@ -170,9 +183,19 @@ def _chosen() -> tuple:
     return weights / weights.sum(dim=-1, keepdim=True), torch.tensor(LINKS)
 
 
+def _alike() -> tuple:
+    """Links that are taken for gold ones: (11, 1) reads 111, as (1, 11) does; (0, 13) and (1, 1) have the same 12 · source +
+    target, (3, 10) and (4, 0) the same 10 · source + target, (10, 8) and (0, 9) the same source + 10 · target."""
+    looked = torch.tensor([5, 11, 6, 7, 8, 3, 9, 4, 10, 2, 3, 9, 6, 0, 4])
+    weights = 0.1 + 5.0 * torch.nn.functional.one_hot(looked, 12)          # the last row is the end's
+    links = torch.tensor([[5, 0], [4, 0], [1, 1], [2, 2], [0, 2], [7, 3], [9, 6], [2, 9], [0, 9], [1, 11], [11, 10]])
+    return weights / weights.sum(dim=-1, keepdim=True), links
+
+
 def aer_probes(generator: torch.Generator) -> list[tuple]:
     """(weights (target + 1, source), gold (links, 2)): more source words than targets, and fewer; some links found; and
-    `_chosen`."""
+    `_chosen`; and one with twelve source words and fourteen targets, whose links
+    can be taken for others when their numbers are glued together or added up."""
     first = torch.tensor([[0.7, 0.1, 0.1, 0.06, 0.04], [0.1, 0.28, 0.35, 0.22, 0.05], [0.05, 0.5, 0.2, 0.2, 0.05],
                           [0.1, 0.1, 0.1, 0.1, 0.6]])
     gold = torch.tensor([[0, 0], [1, 2], [2, 1], [3, 1], [4, 2]])
@@ -184,4 +207,4 @@ def aer_probes(generator: torch.Generator) -> list[tuple]:
     third = third / third.sum(dim=-1, keepdim=True)
     long = torch.tensor([[0, 0], [1, 1], [2, 2], [3, 3], [2, 4], [4, 4], [4, 5], [5, 6], [5, 7], [3, 7]])
     fewer = torch.tensor([[1, 0], [0, 1], [0, 2], [1, 3], [2, 4], [2, 5]])
-    return [(first, gold), (third, long), (second, fewer), _chosen()]
+    return [(first, gold), (third, long), (second, fewer), _chosen(), _alike()]

@@ -1,7 +1,7 @@
 """What exercises 16.3 to 16.5 ask and say: the translator's loss, the greedy loop, alignment errors. Answers: `answers`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap
 from course_utils.exercises.lessons.n16 import probes
 
 # ---------------------------------------------------------------- 16.3 the loss
@@ -33,12 +33,12 @@ LOSS = Exercise(
     "target + 1)) -> mean loss ()",
     not_finite={
         "inf": "A very small probability was rounded to 0 before its logarithm, or exp of a large logit overflowed: use "
-        "log_softmax over the vocabulary, the last dimension, or cross_entropy on the logits.",
+        "log_softmax over the vocabulary, the last dimension, or cross_entropy on the logits. " + EACH_MAXIMUM,
         "-inf": "A very small probability was rounded to 0, and its logarithm is −inf; the loss is minus that. Use "
-        "log_softmax over the vocabulary, or cross_entropy on the logits.",
+        "log_softmax over the vocabulary, or cross_entropy on the logits. " + EACH_MAXIMUM,
         "NaN": "A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, "
         "leave END out, or take the mean of a sentence without a word? Or a probability was rounded to 0, and 0 times −inf "
-        "is NaN."},
+        "is NaN: use log_softmax or cross_entropy. " + EACH_MAXIMUM},
     mistakes=(
         Mistake("not-shifted", _loss, "The model reads the very words that it's asked for. It would learn to copy them, and "
                 "know nothing when it writes."),
@@ -174,6 +174,19 @@ def _rate(case: Case) -> str:
     return f"your rate is {float(case.answer):.3f}, expected {float(case.expected):.3f}."
 
 
+def _as_one(case: Case) -> bool:
+    """Whether the rate is one that links give as glued texts or as single numbers, of which two may be the same."""
+    weights, gold = case.inputs
+    found = list(enumerate(weights[:-1].argmax(dim=1).tolist()))
+    targets, sources = len(weights) - 1, weights.shape[1]
+    for code in (lambda s, t: f"{s}{t}", lambda s, t: f"{t}{s}", lambda s, t: sources * s + t, lambda s, t: targets * t + s,
+                 lambda s, t: 10 * s + t, lambda s, t: s + 10 * t, lambda s, t: s + t):
+        predicted, known = {code(s, t) for t, s in found}, {code(s, t) for s, t in gold.tolist()}
+        if abs(1 - 2 * len(predicted & known) / (len(predicted) + len(known)) - float(case.answer)) < 1e-4:
+            return True
+    return False
+
+
 def _sizes(case: Case) -> str:
     weights, gold = case.inputs
     return f"{_rate(case)} There are {len(weights) - 1} words and {len(gold)} gold links."
@@ -207,6 +220,9 @@ AER = Exercise(
         Property(lambda case: not 0 <= float(case.answer) <= 1, _rate, "An error rate lies between 0 and 1."),
         Property(lambda case: float(case.answer) == 1, _rate, "None of your links was found in the gold set. A tensor "
                  "in a set equals no number: make ints of both, by tolist() or int(). And a link is (source, target)."),
+        Property(_as_one, _rate, "Two different links count as the same: glued together, 1 and 11 read like 11 and 1, "
+                 "and source · n + target is the same number for several links unless n is larger than every target. Keep "
+                 "pairs: tuples (source, target)."),
         Property(lambda case: True, _sizes, "Make a set of pairs (source, target), one for each row but the last, and "
                  "compare it with the gold pairs."),
     ),

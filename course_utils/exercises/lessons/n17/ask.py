@@ -1,7 +1,7 @@
 """Exercises of notebook 17, the encoder–decoder. The answers are in `answers`; 17.4 to 17.6 are in `writing`."""
 
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
-from course_utils.exercises.lessons.common import gap, row_sums, worst_row
+from course_utils.exercises.lessons.common import EACH_MAXIMUM, gap, row_sums, worst_row
 from course_utils.exercises.lessons.n17 import probes, writing
 
 # ---------------------------------------------------------------- 17.1 cross-attention
@@ -36,10 +36,10 @@ CROSS = Exercise(
     signature="cross_attention(x (batch, target, d), memory (batch, source, d), W_q, W_k, W_v (d, d_head), source_mask "
     "(batch, source)) -> context (batch, target, d_head), weights (batch, target, source)",
     not_finite={
-        "inf": "exp of a large score overflows: call softmax.",
+        "inf": f"exp of a large score overflows: call softmax. {EACH_MAXIMUM}",
         "-inf": "Minus infinity belongs on the scores of padding, before the softmax; a weight is never below 0.",
         "NaN": "A softmax over nothing but minus infinity is NaN. Does yours run over the source, the last dimension? And "
-        "does the mask hide the padding, not the words?"},
+        "does the mask hide the padding, not the words? " + EACH_MAXIMUM},
     mistakes=(
         Mistake("weights-first", _shape, "You return the weights first. Expected: the context, then the weights."),
         Mistake("sides-swapped", _largest, "The sides are exchanged: the source asks the words that are being written. The "
@@ -74,7 +74,8 @@ CROSS = Exercise(
                  "They need a row for each target word and a column for each source word: which side asks?"),
         Property(lambda case: (case.weights.sum(-1) - 1).abs().max() > 1e-3, row_sums, "Each row spreads a weight of one."),
         Property(lambda case: (case.weights * ~case.inputs[5][:, None]).max() > 1e-4, _on_padding, "Padding must get no "
-                 "weight."),
+                 "weight: fill its scores with -inf before the softmax. A modest number such as -10 isn't low enough where "
+                 "the words' scores are lower."),
         Property(lambda case: gap(case, "weights") > 1e-3, _weights, "Each row sums to one over real words. Which vectors "
                  "are compared, by which matrices, and how is the product scaled?"),
         Property(lambda case: gap(case, "context") > 1e-3, _context, "The weights are right. Mix the values with them."),
@@ -179,11 +180,11 @@ SMOOTHED = Exercise(
     signature="smoothed_loss(logits (batch, target, vocab), targets (batch, target), smoothing, pad_id) -> mean loss",
     not_finite={
         "inf": "The logarithm of a probability that was rounded to 0 is infinite, and exp of a large logit overflows. Take "
-        "log_softmax of the logits.",
+        f"log_softmax of the logits. {EACH_MAXIMUM}",
         "-inf": "The logarithm of a probability that was rounded to 0 is −inf, and the loss is minus that. Take "
-        "log_softmax of the logits.",
+        f"log_softmax of the logits. {EACH_MAXIMUM}",
         "NaN": "exp of a large logit overflows, or a probability was rounded to 0, and 0 times the −inf of its logarithm is "
-        "NaN. Take log_softmax of the logits."},
+        f"NaN. Take log_softmax of the logits. {EACH_MAXIMUM}"},
     mistakes=(
         Mistake("over-the-others", _vocabulary, "You spread the smoothing over the other words alone, vocab - 1 of them. "
                 "That's done, too, but here the right word gets its part of it like every other.", convention=True),

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.exercises.lessons.common import loss_and_gradient, one_tensor, same_twice, two_results, what
+from course_utils.exercises.lessons.common import loss_and_gradient, one_tensor, put_back, same_twice, two_results, what
 
 STOPPED = "it stopped with an error"
 SIZES = ("must match", "broadcast", "shape", "expand", "size")
@@ -12,14 +12,18 @@ SIZES = ("must match", "broadcast", "shape", "expand", "size")
 
 def cross_probes(generator: torch.Generator) -> list[tuple]:
     """(x, memory, W_q, W_k, W_v, source_mask): equally long sides, so that exchanged ones don't stop with an error; more
-    source words; one source word; one target word, no padding."""
+    source words; one source word; one target word, no padding; scores near 1800 and near -1800, in each sentence."""
     def draw(batch, target, source, d, d_head, lengths):
         x, memory = (1.5 * torch.randn(batch, n, d, generator=generator) for n in (target, source))
         matrices = [0.7 * torch.randn(d, d_head, generator=generator) for _ in range(3)]
         return x, memory, *matrices, torch.arange(source) < torch.tensor(lengths)[:, None]
 
-    return [draw(3, 4, 4, 5, 6, [4, 2, 3]), draw(2, 3, 5, 4, 2, [5, 3]), draw(2, 4, 1, 3, 3, [1, 1]),
-            draw(1, 1, 6, 4, 7, [6])]
+    probes = [draw(3, 4, 4, 5, 6, [4, 2, 3]), draw(2, 3, 5, 4, 2, [5, 3]), draw(2, 4, 1, 3, 3, [1, 1]),
+              draw(1, 1, 6, 4, 7, [6])]
+    x, memory, _, _, W_v, _ = ((8 * part).round() / 8 for part in draw(2, 4, 4, 4, 4, [3, 2]))
+    x[..., 0] = 60.0 * torch.tensor([[1, -1, 1, -1], [-1, 1, -1, 1]])      # eighths: no sum or product is rounded
+    memory[..., 0] = 60.0
+    return [*probes, (x, memory, torch.eye(4), torch.eye(4), W_v, torch.arange(4) < torch.tensor([[3], [2]]))]
 
 
 def observe_cross(function, x, memory, W_q, W_k, W_v, source_mask):
@@ -70,7 +74,8 @@ def observe_shift(function, target_ids):
 
 def smoothing_probes(generator: torch.Generator) -> list[tuple]:
     """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; without smoothing, both; much of it, one word;
-    a model that is sure of wrong words, with smoothing and without."""
+    a model that is sure of wrong words, with smoothing and without; positions whose logits are 200 above and
+    below those of others."""
     def draw(batch, length, vocab, lengths, smoothing, pad_id):
         logits = 2 * torch.randn(batch, length, vocab, generator=generator)
         targets = torch.randint(1, vocab - 1, (batch, length), generator=generator)
@@ -82,14 +87,18 @@ def smoothing_probes(generator: torch.Generator) -> list[tuple]:
         logits[..., 4] += 1000.0                                           # of the last word, which is never asked for
         return logits, targets, *others
 
-    return [draw(3, 5, 7, [5, 2, 3], 0.2, 0), draw(2, 4, 6, [1, 4], 0.1, 5), draw(2, 3, 9, [3, 2], 0.0, 0),
-            draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0), sure(0.1), sure(0.0)]
+    probes = [draw(3, 5, 7, [5, 2, 3], 0.2, 0), draw(2, 4, 6, [1, 4], 0.1, 5), draw(2, 3, 9, [3, 2], 0.0, 0),
+              draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0), sure(0.1), sure(0.0)]
+    apart = draw(2, 3, 5, [3, 2], 0.1, 0)
+    apart[0].add_(200.0 * torch.tensor([[[1], [-1], [0]], [[-1], [0], [1]]]))
+    return [*probes, apart]
 
 
 def observe_smoothed(function, logits, targets, smoothing, pad_id):
     """The loss, and the gradient that it sends to the logits; zeros if none, and if the loss isn't finite."""
-    logits = logits.detach().clone().requires_grad_()
+    given, logits = logits, logits.detach().clone().requires_grad_()
     output = function(logits, targets, smoothing, pad_id)
+    put_back(given, logits)
     return None if output is None else loss_and_gradient(output, logits, "logits")
 
 # ---------------------------------------------------------------- 17.4 which candidate wins
@@ -107,6 +116,8 @@ CHOSEN = (                                              # on these, each known m
     ((-2.66, -2.28, -23.79), (2, 1, 27), 1.4),
     ((-1.0, -2.5), (1, 3), 1.0),                        # where 5 / 6 of a word more or less decides
     ((-10.0, -11.5, -18.0), (10, 20, 40), 1.0),         # a milder penalty chooses the second
+    ((-3580.0, -3430.0, -3000.0, -3770.0), (310, 330, 260, 340), 0.3),     # e to the power of such scores is 0 in any float
+    ((-840.0, -810.0, -905.0), (120, 100, 95), 0.0),
 )
 
 

@@ -45,6 +45,9 @@ WINNER = Exercise(
                 "model had to choose. Use the lengths as they are."),
     ),
     properties=(
+        Property(lambda case: case.inputs[0].max() < -500 and int(case.answer) == 0, _chosen, "e to the power of so low a "
+                 "score is 0 in any float, so all candidates are equal and the first one wins. Compare the scores "
+                 "themselves: the highest logarithm has the highest probability."),
         Property(lambda case: case.inputs[2] == 0 and gap(case) > 0, _chosen, "At alpha = 0 the penalty is 1, and the "
                  "largest log-probability wins."),
         Property(lambda case: gap(case) > 0, _chosen, "At alpha = 0 yours is right. Work the two scores out by hand."),
