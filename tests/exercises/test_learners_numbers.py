@@ -203,8 +203,8 @@ def told_apart(equal):
 def rounded(digits):
     """15.5 with its threshold rounded, before anybody is answered."""
     def answer(validation_confidence, validation_right, test_confidence, test_right, risk):
-        threshold = round(float(right("15.5")(validation_confidence, validation_right, test_confidence, test_right, risk)[0]),
-                          digits)
+        exact = right("15.5")(validation_confidence, validation_right, test_confidence, test_right, risk)[0]
+        threshold = round(float(exact), digits)
         answered = test_confidence >= threshold
         wrong = (~test_right[answered]).double().mean() if answered.any() else 0.0
         return threshold, answered.double().mean(), wrong
@@ -280,6 +280,34 @@ def in_place(number, place):
 ])
 def test_an_input_that_is_changed_past_autograd_is_noticed(number, answer, name, said, seed):
     assert_told(number, answer, seed, name, said)
+
+
+def partly_detached(probabilities, logarithms):
+    """15.2 with KL by hand, its two parts of the teacher each detached or not."""
+    def answer(student_logits, teacher_logits, labels, temperature, alpha):
+        teacher, log_student = teacher_logits / temperature, (student_logits / temperature).log_softmax(-1)
+        soft = (probabilities(teacher.softmax(-1)) * (logarithms(teacher.log_softmax(-1)) - log_student)).sum(-1).mean()
+        hard = F.cross_entropy(student_logits, labels) if (labels != -100).any() else 0.0
+        return alpha * temperature**2 * soft + (1 - alpha) * hard
+    return answer
+
+
+def as_it_is(part):
+    return part
+
+
+@answers("number, answer, name, said", [
+    ("15.2", partly_detached(torch.detach, as_it_is), "", "goes on to the teacher's logits"),
+    ("15.2", partly_detached(as_it_is, torch.detach), "teacher-moves", "reaches the teacher's logits"),
+    ("15.2", partly_detached(as_it_is, as_it_is), "teacher-moves", "reaches the teacher's logits"),
+])
+def test_no_part_of_the_teacher_is_reached(number, answer, name, said, seed):
+    assert_told(number, answer, seed, name, said)
+
+
+@answers("number, answer", [("15.2", partly_detached(torch.detach, torch.detach))])
+def test_both_parts_of_the_teacher_detached_count(number, answer, seed):
+    assert_right(number, answer, seed)
 
 
 def left_in_evaluation(model, source_ids, source_mask, target_ids):

@@ -11,7 +11,7 @@ from course_utils.exercises.compare import NotNumbers, close, in_form_of, named_
 from course_utils.exercises.definitions import Case, Property
 
 EACH_MAXIMUM = ("If you write the softmax yourself: exp of a large score is infinite, and of a very low one 0. Subtract "
-                "each row's own maximum before exp, not one for the whole batch.")              # for an exercise's `not_finite`
+                "each row's own maximum before exp, not one for the whole batch.")  # for an exercise's `not_finite`
 
 
 def drawn(generator: torch.Generator, bank: list[str], how_many: int) -> list[str]:

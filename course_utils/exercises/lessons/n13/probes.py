@@ -180,8 +180,8 @@ class _Counts:
 
 def reach_probes(generator: torch.Generator) -> list[tuple]:
     """A 5-gram; one that looks 0, 1 and, by 0.0001, 6 tokens back; a bigram on id 0; a 3-gram whose best token never
-    changes; one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on a token
-    twice, and, with nine ids, on each of them."""
+    changes; one that ignores all; one that sees the first token alone, which is id 0; a 6-gram on three tokens; a bigram on
+    a token twice, and, with nine ids, on each of them."""
     def draw(*shape):
         return torch.randint(1, 8, shape, generator=generator)
 

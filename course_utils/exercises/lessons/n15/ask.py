@@ -92,6 +92,10 @@ def _teachers(case: Case) -> str:
     return f"a gradient of up to {case.got['gradient for the teacher'].abs().max():.3f} reaches the teacher's logits."
 
 
+def _way(case: Case) -> str:
+    return "the backward pass goes on to the teacher's logits."
+
+
 NO_GRADIENT = ("The loss is a number, but no model can be trained by it: a probability went through a logarithm that's so "
                "small that its gradient, 1 / p, is infinite. Take log_softmax of the logits.")
 
@@ -164,6 +168,9 @@ LOSS = Exercise(
     properties=(
         Property(lambda case: case.got["gradient for the teacher"].abs().max() > 1e-5, _teachers, "Nothing may reach the "
                  "teacher: use teacher_logits.detach()."),
+        Property(lambda case: case.got["gradient's way to the teacher"] == 1, _way, "Part of what you compute from them "
+                 "isn't cut off, such as their log_softmax. What arrives is 0 but for rounding, and Adam, which divides a "
+                 "gradient by its size, would make steps of that: use teacher_logits.detach() in both places."),
         Property(_nearly_without_gradient, _without_gradient, "It's rounded, or turned into a plain number; both cut off "
                  "the gradient. Return it as it is."),
         Property(lambda case: not (case.inputs[2] != -100).any() and gap(case, "loss") > 1e-3, _rows, "Here the loss is "

@@ -38,8 +38,23 @@ def _sure_and_wrong() -> tuple:
     return student, torch.tensor([[24.0, 0.0, 3.0], [2.0, 20.0, 0.0]]), torch.tensor([0, 1]), 8.0, 0.9
 
 
+def _leads_to(loss: torch.Tensor, leaf: torch.Tensor) -> bool:
+    """Whether a backward pass from a loss arrives at a leaf, with whatever numbers."""
+    steps, seen = [loss.grad_fn], set()
+    while steps:
+        step = steps.pop()
+        if step is not None and step not in seen:
+            seen.add(step)
+            steps += [before for before, _ in step.next_functions]
+    return any(getattr(step, "variable", None) is leaf for step in seen)
+
+
 def observe_loss(function, student_logits, teacher_logits, labels, temperature, alpha):
-    """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives."""
+    """The loss, and the gradients that it sends to the student's and the teacher's logits; zeros where none arrives.
+
+    Where only part of the teacher's probabilities is detached, its gradient may be 0, but for rounding: "gradient's way to
+    the teacher" is 1 even then.
+    """
     handed = student_logits.clone(), teacher_logits.clone()                # as a model gives them
     output = function(*handed, labels, temperature, alpha)
     for logits, now in zip((student_logits, teacher_logits), handed):
@@ -47,12 +62,14 @@ def observe_loss(function, student_logits, teacher_logits, labels, temperature, 
     if output is None:
         return None
     loss = one_loss(output, "the loss")
+    way = torch.tensor(float(_leads_to(loss, teacher_logits)))
     gradients = [torch.zeros_like(student_logits), torch.zeros_like(teacher_logits)]
     if loss.shape == () and loss.requires_grad and loss.isfinite():
         gradients = gradients_of(loss, [student_logits, teacher_logits])
     for logits, now in zip((student_logits, teacher_logits), handed):
         logits.requires_grad_(now.requires_grad)        # a graph that was cut off in place is a change, too
-    return {"loss": loss, "gradient for the student": gradients[0], "gradient for the teacher": gradients[1]}
+    return {"loss": loss, "gradient for the student": gradients[0], "gradient for the teacher": gradients[1],
+            "gradient's way to the teacher": way}
 
 # ---------------------------------------------------------------- 15.3 the calibration error
 

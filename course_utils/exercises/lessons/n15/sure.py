@@ -235,10 +235,10 @@ def _off_without_ties(case: Case) -> bool:
 
 
 def _rounded(case: Case) -> bool:
-    """Whether the learner's threshold is near the right one, is none of the confidences, and changes who's answered."""
-    got, right = float(case.threshold), float(case.right["threshold"])
-    own = (case.inputs[0] - got).abs().min() < 1e-6
-    return abs(got - right) < 0.06 and not own and (gap(case, "threshold") > 1e-4 or gap(case, "coverage") > 1e-4)
+    """Whether the learner's threshold is a confidence rounded to two or three decimals, and none as it stands."""
+    got, confidences = float(case.threshold), case.inputs[0]
+    near = [(confidences.round(decimals=digits) - got).abs().min() < 1e-6 for digits in (2, 3)]
+    return any(near) and not (confidences - got).abs().min() < 1e-6
 
 
 def _exactly(case: Case) -> str:
