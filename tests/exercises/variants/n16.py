@@ -11,7 +11,8 @@ def _attention_by_loops(query, keys, states, mask, v):
     contexts, rows = [], torch.zeros(mask.shape, dtype=states.dtype)
     for b in range(len(query)):
         real = mask[b].nonzero().flatten().tolist()
-        exponentials = {j: torch.exp(sum(v * torch.tanh(query[b] + keys[b, j]))) for j in real}
+        scores = {j: sum(v * torch.tanh(query[b] + keys[b, j])) for j in real}
+        exponentials = {j: torch.exp(score - max(scores.values())) for j, score in scores.items()}
         for j in real:
             rows[b, j] = exponentials[j] / sum(exponentials.values())
         contexts.append(sum(rows[b, j] * states[b, j] for j in real))
