@@ -56,6 +56,12 @@ def _ratio_off(case: Case) -> bool:
     return bool(kept.any()) and (ratios.max() - ratios.min()).item() > 1e-3 * ratios.max().item()
 
 
+def _never_reaches(case: Case) -> bool:
+    """Whether rounding leaves the sum of all probabilities below p."""
+    probabilities, p = case.inputs
+    return bool(probabilities.sum() < p)
+
+
 def _crossing(case: Case) -> bool:
     """Whether the tokens that are kept add up to less than p."""
     probabilities, p = case.inputs
@@ -117,10 +123,11 @@ NUCLEUS = Exercise(
                  "Probabilities aren't negative; what is outside the nucleus gets 0."),
         Property(_misplaced, _wrong_token, "You keep the right number of tokens, but not the most probable ones. If you "
                  "sorted: does each number go back to the id it came from?"),
-        Property(lambda case: case.inputs[0].sum() < case.inputs[1] and not _is_kept(case).all(), _keeps, "The running sum "
-                 "never reaches p here: rounding leaves it a little below 1. So a search for the first place where it does "
+        Property(lambda case: _crossing(case) and not _never_reaches(case), _keeps, "These don't reach p: you "
+                 "cut too early. The token that crosses p is the last to stay."),
+        Property(lambda case: _never_reaches(case) and not _is_kept(case).all(), _keeps, "The running sum never "
+                 "reaches p here: rounding leaves it a little below 1. So a search for the first place where it does "
                  "finds none (argmax then gives 0). Look at what came before each token: less than p for all that stay."),
-        Property(_crossing, _keeps, "These don't reach p: you cut too early. The token that crosses p is the last to stay."),
         Property(lambda case: (case.answer.sum() - 1).abs() > 1e-3, _sums, "Divide what is left by its own sum."),
         Property(lambda case: int(_is_kept(case).sum()) > int((case.expected > 0).sum()), _keeps, "That's more than "
                  "needed: take the most probable tokens, one at a time, and stop as soon as the sum reaches p."),
