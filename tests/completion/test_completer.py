@@ -137,7 +137,7 @@ def test_half_precision_halves_the_file_and_is_used_in_float32(tmp_path):
     (lambda path: path / "no", FileNotFoundError, "there is no model in .*no; give a folder that CodeCompleter.save"),
     (lambda path: path, FileNotFoundError, "there is no model in"),
     (lambda path: 3, TypeError, "the name of a folder"),
-    (lambda path: "", FileNotFoundError, "there is no model"),
+    (lambda path: "", ValueError, "expected the name of a folder and got ''"),
     (lambda path: "a\0b", (ValueError, FileNotFoundError), "a folder|no model"),
 ])
 def test_what_cannot_be_loaded_is_named(tmp_path, make, error, says):
