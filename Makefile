@@ -30,14 +30,14 @@ test: setup
 	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
 
 test-processors: setup
-	@$(PY) -m course_utils processors $(NB) --threads $(or $(THREADS),1)
+	@$(PY) -m course_tools processors $(NB) --threads $(or $(THREADS),1)
 
 test-browser: setup
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_utils/tools/site/requirements.txt -r tests/browser/requirements.txt
-	@TQDM_DISABLE=1 $(PY) -m pytest tests/browser
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_tools/site/requirements.txt -r course_tools/tests/browser/requirements.txt
+	@TQDM_DISABLE=1 $(PY) -m pytest course_tools/tests/browser
 
 seeds: setup
-	@$(PY) -m course_utils seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
+	@$(PY) -m course_tools seeds $(NB) --seeds $(or $(SEEDS),5) --kinds $(or $(KINDS),all) --threads $(or $(THREADS),1) --jobs $(or $(JOBS),2)
 
 course: setup
 	@$(PY) -m course_utils run $(NB)
@@ -49,43 +49,43 @@ update: setup
 	@$(PY) -m course_utils update $(NB)
 
 sheets:: setup
-	@$(PY) -m course_utils cheat-sheet
+	@$(PY) -m course_tools cheat-sheet
 	@$(PY) -m course_utils quiz-cards
 
 site: setup
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_utils/tools/site/requirements.txt
-	@if [ -d course_utils/instructors ]; then $(PY) -m course_utils slides; fi
-	@$(PY) -m course_utils site
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r course_tools/site/requirements.txt
+	@if [ -d course_tools/slides ]; then $(PY) -m course_tools slides; fi
+	@$(PY) -m course_tools site
 
 imdb: setup
 	@$(PY) -m course_utils imdb
 
 results: setup
-	@$(PY) -m course_utils results $(SETS)
+	@$(PY) -m course_tools results $(SETS)
 
 speed: setup
-	@$(PY) -m course_utils speed
+	@$(PY) -m course_tools speed
 
 gallery: setup
-	@$(PY) -m course_utils gallery
+	@$(PY) -m course_tools gallery
 
 slide-pictures: setup
-	@$(PY) -m course_utils slide-pictures $(NB)
+	@$(PY) -m course_tools slide-pictures $(NB)
 
 models: setup
-	@$(PY) -m course_utils models
+	@$(PY) -m course_tools models
 
 exercise: setup
-	@$(PY) -m course_utils exercise $(NB)
+	@$(PY) -m course_tools exercise $(NB)
 
 notebook: setup
-	@$(PY) -m course_utils notebook $(NAME)
+	@$(PY) -m course_tools notebook $(NAME)
 
 export: setup
-	@$(PY) -m course_utils export
+	@$(PY) -m course_tools export
 
 save: setup export
-	@$(PY) -m course_utils save $(NB)
+	@$(PY) -m course_tools save $(NB)
 
 data: setup
 	@$(PY) data/reviews/build.py
@@ -98,4 +98,4 @@ lint:
 setup:
 	@sh .ci/setup.sh
 
--include course_utils/instructors/targets.mk
+-include course_tools/targets.mk

@@ -1,6 +1,6 @@
 """What the notebooks of Attention from the Ground Up build, and the helpers they share.
 
-Model modules are exported from the notebooks that teach them (see `course_utils.tools.export`): tokenization, embeddings,
+Model modules are exported from the notebooks that teach them (`course_tools.notebooks.export`): tokenization, embeddings,
 attention, multi_head_attention, positional_encoding, transformer_blocks, classifier, attention_maps, explain. Everything
 else is a room of its own: CONTRIBUTING.md has a table of them, and `python -m course_utils` lists the commands.
 """
@@ -8,6 +8,8 @@ else is a room of its own: CONTRIBUTING.md has a table of them, and `python -m c
 import os
 import warnings
 from pathlib import Path
+
+from course_utils import moved
 
 # The course has progress bars of its own (files.bars). Libraries write theirs to the error stream, which notebooks show on
 # red; they read these when they're imported, as they are after this module. Set to 0, the bars come back.
@@ -28,3 +30,6 @@ def __getattr__(name: str) -> str:
     if not project.is_file():
         return version("attention-from-the-ground-up")
     return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+
+
+moved.install()

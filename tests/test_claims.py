@@ -11,7 +11,7 @@ import torch
 from nbclient.exceptions import CellExecutionError
 
 from course_utils.claims import claim, live_seed
-from course_utils.tools import notebooks
+from course_utils.copies import notebooks
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from course_utils.encoder_decoder import (
     default_lengths,
     length_penalty,
 )
-from course_utils.experiments.subword_translator import SubwordTranslator
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.training.pair_batches import BEGIN, END, PAD, UNKNOWN, WordList
+from course_utils.translation.subwords import SubwordTranslator
 
 
 class Table:

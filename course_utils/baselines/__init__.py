@@ -1,7 +1,7 @@
 """What attention is compared with: counts and recurrent networks on reviews and code, an editor, an aligner of words.
 
 Does: collect the baselines of `reviews`, `kneser_ney`, `recurrent`, `file_words` and `ibm_model_1`. Does not: teach them,
-or measure them (`course_utils.experiments` does).
+or measure them (`course_tools.studies` does).
 """
 
 from course_utils.baselines.file_words import ORDERS, words_in_file

@@ -66,7 +66,7 @@ def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
     asked = _part(lesson, "ask").EXERCISES
     if len(asked) != len(told):
         raise ValueError(f"notebook {lesson[1:]} has cells for {', '.join(told)}, and EXERCISES in lessons/{lesson}/ask.py "
-                         f"has {len(asked)}: write one for each, in the same order, then python -m course_utils export")
+                         f"has {len(asked)}: write one for each, in the same order, then python -m course_tools export")
     return tuple(one._replace(id=number, title=cell["title"], minutes=tuple(cell["minutes"]), question=cell["question"])
                  for one, (number, cell) in zip(asked, told.items()))
 

@@ -1,6 +1,6 @@
 """Three things of the course that move: softmax sharpening, a causal mask, and heads that split and join.
 
-    python -m course_utils animations      # to outputs/ as SVG and GIF, and the SVGs to notebooks/gallery
+    python -m course_tools animations      # to outputs/ as SVG and GIF, and the SVGs to notebooks/gallery
 
 Each function gives the `Animation` with numbers computed by the course's own code; `moving` draws and plays it.
 """
@@ -144,7 +144,7 @@ def animation_view(name: str) -> Piece:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the animations; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m course_utils animations", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m course_tools animations", description=main.__doc__)
     parser.add_argument("--gallery", type=Path, default=NOTEBOOKS / "gallery", help="where the committed SVGs are")
     gallery = parser.parse_args(arguments).gallery
     write_pictures(gallery)

@@ -34,12 +34,12 @@ class Kind(NamedTuple):
 CLASSIFIER = Kind("a classifier of texts", "ReviewClassifier.load(folder)", "course_utils.classifier")
 WORDS = Kind("a translator with word lists", "Translator.load(folder)", "course_utils.encoder_decoder")
 PIECES = Kind("a translator with byte pairs", "SubwordTranslator.load(folder)",
-              "course_utils.experiments.subword_translator")
+              "course_utils.translation.subwords")
 CODE = Kind("a language model with byte pairs", "CodeCompleter.load(folder)", "course_utils.completion")
 SMALL = Kind("a language model with whole words", "read_model(folder, LanguageModel, LanguageModelConfig)",
              "course_utils.training.saved_models")
 RECURRENT = Kind("the recurrent translators of notebook 16", "kept_translator('additive')",
-                 "course_utils.experiments.translators")
+                 "course_utils.translation.translators")
 COURSE_KINDS = (CLASSIFIER, WORDS, PIECES, CODE, SMALL, RECURRENT)
 THEIRS = {                                              # by model_type in Hugging Face's format
     "bert": Kind("a BERT in Hugging Face's format", "load_bert(folder)", "course_utils.pretraining"),

@@ -26,7 +26,7 @@ from random import Random
 from grammar import Bank, Phrase, load_bank, opinion_names, realise, wording
 from skeletons import Skeleton, draw_skeleton
 
-from course_utils.data.built_files import write_or_check
+from course_utils.files.built_files import write_or_check
 
 HERE = Path(__file__).resolve().parent
 SEED = 20

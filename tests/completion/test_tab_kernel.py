@@ -5,8 +5,8 @@ import os
 import pytest
 from small_code_models import counted
 
+from course_utils.copies.kernels import KernelOverFiles
 from course_utils.files.paths import ROOT
-from course_utils.tools.kernels import KernelOverFiles
 
 
 @pytest.fixture(scope="module")

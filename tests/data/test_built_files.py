@@ -1,6 +1,6 @@
 """The builders' command writes files, says which differ, and writes nothing while it checks."""
 
-from course_utils.data.built_files import write_or_check
+from course_utils.files.built_files import write_or_check
 
 
 def test_it_writes_and_checks(tmp_path, capsys):

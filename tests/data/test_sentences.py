@@ -11,14 +11,14 @@ from random import Random
 
 import numpy as np
 import pytest
+from sentence_corpus import FOLDER, KEPT_APART, SIZES, build, by_name, files, is_known, owner, runs, words
+from sentence_grammar import BANK, KINDS, draw, is_free, load_bank
+from sentence_words import comparative, finished, gerund, superlative, third_person
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from course_utils.data import load_reviews, pairs
-from course_utils.data.sentence_corpus import FOLDER, KEPT_APART, SIZES, build, by_name, files, is_known, owner, runs, words
-from course_utils.data.sentence_grammar import BANK, KINDS, draw, is_free, load_bank
-from course_utils.data.sentence_words import comparative, finished, gerund, superlative, third_person
 from course_utils.files.paths import DATA
 
 FIELDS = ["id", "text", "label", "kind", "evidence", "pair", "construction", "unseen"]

@@ -5,11 +5,11 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from french import corpus
 from french_checks import noun_features, problems
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from course_utils.data.french import corpus
 from course_utils.data.translations import (
     join_english,
     join_french,

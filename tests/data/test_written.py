@@ -4,9 +4,9 @@ import json
 from collections import Counter
 
 import pytest
+from sentence_corpus import KEPT_APART, RUN, changes, runs, words
 
 from course_utils.data import load_reviews, pairs
-from course_utils.data.sentence_corpus import KEPT_APART, RUN, changes, runs, words
 from course_utils.files.paths import DATA
 
 SPLITS = ("train", "validation", "test")

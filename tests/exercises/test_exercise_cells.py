@@ -10,14 +10,14 @@ import types
 import pytest
 import yaml
 
+from course_tools.teaching.editions import solved, write_solutions
+from course_tools.teaching.timetable import read_lesson, with_timetable
+from course_utils.copies.notebooks import everything, find, front
 from course_utils.exercises import quizzes
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.definitions import right_order
 from course_utils.exercises.quizzes import FOLDER, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
-from course_utils.instructors.editions import solved, write_solutions
-from course_utils.instructors.timetable import read_lesson, with_timetable
-from course_utils.tools.notebooks import everything, find, front
 
 NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
 FRONT = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in front()}     # these ask some exercises again
@@ -213,7 +213,7 @@ def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
 
 def test_its_objectives_and_minutes_by_section_are_those_of_the_notebooks():
     page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
-    assert with_timetable(page) == page, "python -m course_utils timetable"
+    assert with_timetable(page) == page, "python -m course_tools timetable"
 
 
 @pytest.mark.parametrize("path", find([]), ids=lambda path: path.stem)

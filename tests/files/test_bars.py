@@ -6,9 +6,9 @@ import sys
 import nbformat
 import pytest
 
+from course_utils.copies import notebooks
 from course_utils.files import bars
 from course_utils.files.paths import ROOT
-from course_utils.tools import notebooks
 
 TRAIN = """
 from torch import nn

@@ -1,4 +1,4 @@
-"""A Chromium with its network cut, and a JupyterLab to open in it, for the tests in tests/browser.
+"""A Chromium with its network cut, and a JupyterLab to open in it, for the tests in course_tools/tests/browser.
 
 Does: start both, open a piece of HTML as a page, collect what the console says and what was asked of a network. Does not:
 download a browser; Chromium and ChromeDriver are the system's (Debian and Ubuntu: the packages chromium, chromium-driver).

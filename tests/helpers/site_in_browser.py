@@ -1,6 +1,6 @@
 """The built site in a browser, page by page: what a reader's browser would complain about, at every width.
 
-Does: serve a folder on this machine, visit pages, measure them. Does not: judge; the tests in tests/browser do.
+Does: serve a folder on this machine, visit pages, measure them. Does not: judge; the tests in course_tools/tests/browser do.
 """
 
 import contextlib

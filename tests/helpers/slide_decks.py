@@ -12,7 +12,7 @@ from typing import NamedTuple
 from browsers import Browser
 from selenium.webdriver.support.ui import WebDriverWait
 
-from course_utils.instructors.slides.pictures import present_pictures
+from course_tools.slides.pictures import present_pictures
 
 SMALLEST, FORMULA = 18, 24                                # CSS pixels
 MEASURE = Path(__file__).with_name("slide_measures.js").read_text(encoding="utf-8")

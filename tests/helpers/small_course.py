@@ -2,7 +2,7 @@
 
 import nbformat
 
-from course_utils.tools import notebooks
+from course_utils.copies import notebooks
 
 
 def small_notebook(source="1 + 1"):

@@ -28,7 +28,7 @@ def seen(animation, step):
 def test_the_committed_files_are_what_the_code_draws(animation):
     for name, moving in (("moving", True), ("still", False)):
         committed = NOTEBOOKS / "gallery" / f"{animation.name}-{name}.svg"
-        assert committed.read_text(encoding="utf-8") == drawn(animation, moving), "run python -m course_utils animations"
+        assert committed.read_text(encoding="utf-8") == drawn(animation, moving), "run python -m course_tools animations"
         assert committed.stat().st_size < 40_000
         picture = ET.fromstring(drawn(animation, moving))
         assert picture[0].tag.endswith("desc") and picture[0].text == animation.alt

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from saved_pieces import made_anew
 
-from course_utils.tools.notebooks import everything
+from course_utils.copies.notebooks import everything
 
 KIND = re.compile(r'data-piece="(\w+)-\w+"')
 PIECES = [(path, cell.id, html) for path in everything() for cell in nbformat.read(path, as_version=4).cells

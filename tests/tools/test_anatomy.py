@@ -9,8 +9,8 @@ import re
 import nbformat
 import pytest
 
+from course_utils.copies.notebooks import NOTEBOOKS, everything, front
 from course_utils.exercises.catalogue import list_exercises
-from course_utils.tools.notebooks import NOTEBOOKS, everything, front
 
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
 

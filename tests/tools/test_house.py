@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from course_tools.notebooks.export import ORIGIN
 from course_utils.__main__ import COMMANDS
 from course_utils.files.paths import ROOT
-from course_utils.tools.export import ORIGIN
 
 PACKAGE = ROOT / "course_utils"
 NOT_OURS = {"__pycache__", ".ipynb_checkpoints"}        # Python's, and JupyterLab's where somebody has opened a module

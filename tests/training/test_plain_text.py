@@ -12,23 +12,23 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from saved_classifiers import MANIFEST, make, path_of, rewrite, to_old_layout
 
+from course_tools.studies import read_plain
 from course_utils.classifier import ReviewClassifier
 from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
-from course_utils.experiments import read_plain
-from course_utils.experiments.recipes import RECIPES, changed, train_classifier
-from course_utils.experiments.subword_translator import SubwordTranslator
-from course_utils.experiments.trained_models import COMMITTED, folder_name
 from course_utils.files.paths import CHECKPOINTS
+from course_utils.results.recipes import RECIPES, changed, train_classifier
+from course_utils.results.trained_models import COMMITTED, folder_name
 from course_utils.tokenization import BPETokenizer, WordTokenizer
-from course_utils.tools import translate
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
 from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords
 from course_utils.training.saved_models import read_plain_texts
 from course_utils.training.saved_word_pieces import SavedWordPieces
+from course_utils.translation import command as translate
+from course_utils.translation.subwords import SubwordTranslator
 
 APOSTROPHES = "’ʼ＇´‘′`"
 CLASSIFIERS = ["reviews", "reviews-without-positions", "imdb", "student", "reader",

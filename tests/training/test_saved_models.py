@@ -16,13 +16,13 @@ from saved_classifiers import TEXTS, WORDS, folder, make, path_of, refused, rewr
 from course_utils.classifier import POOLINGS, POSITIONS, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DATA_FOLDER
 from course_utils.encoder_decoder import Translator
-from course_utils.experiments.subword_translator import SubwordTranslator
-from course_utils.experiments.translators import kept_translator
 from course_utils.files import InUse, locked
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training import saved_models as models
 from course_utils.training.saved_models import ENDINGS, MANIFEST, holds_model, read_model
+from course_utils.translation.subwords import SubwordTranslator
+from course_utils.translation.translators import kept_translator
 
 __all__ = ["folder"]                            # pytest runs it around each test here
 SOURCE = torch.tensor([[4, 5, 6]])              # word ids, for what comes with the course

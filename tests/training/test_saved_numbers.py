@@ -74,7 +74,7 @@ def test_a_damaged_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["student", "reader"])
 def test_the_committed_numbers_are_those_of_the_recipe(name):
-    from course_utils.experiments.sets import reader, student
+    from course_tools.studies.sets import reader, student
 
     risk = {"student": student.RISK, "reader": reader.RISK}[name]
     kept, again = CautiousClassifier.load(name), student.cautious(ReviewClassifier.load(CHECKPOINTS / name), risk)

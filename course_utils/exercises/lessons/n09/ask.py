@@ -75,7 +75,7 @@ def _both(case: Case) -> str:
 
 
 INTERVAL = Exercise(
-    probes=_interval_probes, tolerance=1e-4, forbidden=("course_utils.experiments.results.interval",),
+    probes=_interval_probes, tolerance=1e-4, forbidden=("course_utils.results.interval",),
     signature="seed_interval(accuracies, a list of numbers between 0 and 1; reviews, their number) -> mean, half of the "
     "interval",
     mistakes=(

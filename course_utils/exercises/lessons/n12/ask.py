@@ -88,7 +88,7 @@ def _both(case: Case) -> str:
 
 
 DIFFERENCE = Exercise(
-    probes=probes.difference_probes, forbidden=("course_utils.experiments.results.difference",),
+    probes=probes.difference_probes, forbidden=("course_utils.results.difference",),
     signature="difference_interval(first (seed, review), second (other seeds, the same reviews), 1 = judged rightly, "
     "factor) -> difference, half of the interval",
     mistakes=(

@@ -1,0 +1,1 @@
+"""How the numbers in data/results were measured."""

@@ -1,0 +1,80 @@
+"""Run experiments for several random seeds and write their result files; `make results` runs those that the course quotes.
+
+    python -m course_tools results                        whatever is missing from the standard set (see STANDARD)
+    python -m course_tools results ablations              every row of one file
+    python -m course_tools results ablations --only heads --seeds 0 1 2
+    python -m course_tools results ablations --seeds 7 --output outputs/again     another seed, leaving the committed file
+
+A run with the same settings isn't repeated unless you say --again. If you interrupt the command, run it again and it
+continues where it stopped. Several runs go on at once (--jobs), each with one thread (--threads). With --output, the result
+files go to another folder, and each row is printed next to the committed one.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from course_tools.studies.runner import forget, run_missing
+from course_tools.studies.sets import find_set
+from course_tools.studies.tables import update_pages
+from course_utils.data import DataNotAvailable
+from course_utils.results import FOLDER, by_model, read_runs, summarise
+
+# set, and a part of the names of its rows: under half an hour on two cores
+STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
+
+# in the README or on the page of results
+QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model", "code_completion", "code_elsewhere",
+          "completion_speed", "pretrained", "static_vectors", "small_encoder", "multi30k"]
+
+
+def show(name: str, folder: Path) -> None:
+    """Print the rows of a result file, next to the committed ones if it is another file."""
+    committed = by_model(read_runs(name)) if folder != FOLDER else {}
+    said = find_set(name).line or _accuracy
+    for model, runs in by_model(read_runs(name, folder)).items():
+        line = f"{model:<44} {said(runs)}   seeds {' '.join(str(run['seed']) for run in runs)}"
+        if model in committed:
+            line += f"   committed {said(committed[model]).strip()}"
+        print(f"{line}   {sum(run['seconds'] for run in runs) / len(runs):.0f} s")
+
+
+def _accuracy(runs: list[dict]) -> str:
+    mean, half = summarise(runs, "test", "accuracy")
+    return f"{100 * mean:5.1f} ± {100 * half:4.1f}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is missing, print the tables; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", help="which result files (default: the standard set)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="random seeds (default: 0 1 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each run (default: 1)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose name contains this")
+    parser.add_argument("--again", action="store_true", help="discard the runs of these rows and seeds, and repeat them")
+    parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
+    chosen = parser.parse_args(arguments)
+    plan = [(name, chosen.only) for name in chosen.sets] or STANDARD
+    folder, failed = chosen.output.resolve(), 0
+    try:
+        for name, only in plan:
+            one = find_set(name)
+            if chosen.again:
+                forget(name, [run for run in one.wanted(chosen.seeds) if only in run[0]], folder)
+            failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, threads=chosen.threads, folder=folder, only=only)
+    except (ValueError, DataNotAvailable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; finished runs are kept, and the same command continues from there", file=sys.stderr)
+        return 130
+    for name in dict.fromkeys(name for name, _ in plan):
+        show(name, folder)
+    if folder == FOLDER:
+        for name in dict.fromkeys(name for name, _ in plan):
+            if find_set(name).finish:
+                find_set(name).finish()
+        if any(name in QUOTED for name, _ in plan):
+            update_pages()
+    return 1 if failed else 0

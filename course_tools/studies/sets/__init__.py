@@ -1,0 +1,54 @@
+"""The result sets, one module for a file in data/results; to add one, write its module and name it here."""
+
+from course_tools.studies.runner import ResultSet
+from course_tools.studies.sets import (
+    ablations,
+    code_baselines,
+    code_completion,
+    code_elsewhere,
+    completion_speed,
+    context,
+    imdb_better,
+    imdb_settings,
+    induction,
+    language_model,
+    learning_curves,
+    llama_changes,
+    luong_variants,
+    multi30k,
+    other_heads,
+    partial_inputs,
+    pretrained,
+    pretrained_vectors,
+    reader,
+    reader_maps,
+    reader_more,
+    reader_speed,
+    recurrent_attention,
+    scoreboard,
+    sentiment_axis,
+    small_encoder,
+    static_vectors,
+    student,
+    summaries_by_copying,
+    token_range,
+    translation,
+    translation_speed,
+    which_data,
+)
+
+SETS: dict[str, ResultSet] = {
+    module.SET.name: module.SET
+    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
+                   language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
+                   induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
+                   student, reader, reader_more, partial_inputs, reader_maps, reader_speed, recurrent_attention,
+                   luong_variants, translation, summaries_by_copying, translation_speed, multi30k)
+}
+
+
+def find_set(name: str) -> ResultSet:
+    """The result set of this name. Raises ValueError that lists those there are."""
+    if name not in SETS:
+        raise ValueError(f"there is no set of runs called {name!r}; there are {', '.join(sorted(SETS))}")
+    return SETS[name]

@@ -1,0 +1,117 @@
+"""The Transformer on the course's translation corpus: what it gets right, what its heads align, which pronouns agree.
+
+Writes data/results/translation.json. Each run trains on the 14,000 pairs, with the batches, the vocabularies and the steps
+of the set `recurrent_attention`; the epoch with the lowest cross-entropy on validation is scored once on test, its weights
+rounded to 16 bits, as they are kept. Greedy unless it says beam.
+
+    python -m course_tools results translation --seeds 0 1 2 3 4
+"""
+
+import functools
+
+import torch
+
+from course_tools.studies.runner import ResultSet
+from course_utils.encoder_decoder import Translator, bleu
+from course_utils.results import fingerprint
+from course_utils.translation.scores import (
+    exact_matches,
+    head_alignments,
+    pronoun_answers,
+    pronoun_looks,
+    pronoun_texts,
+    shut_answers,
+    twin_answers,
+)
+from course_utils.translation.transformers import (
+    BATCH_SIZE,
+    FIT,
+    MODEL,
+    in_parts,
+    keep_translator,
+    train_translator,
+    training_data,
+    translations,
+)
+
+KEPT = "Transformer"
+ROWS = {"Transformer": {"smoothing": 0.1}, "no smoothing": {"smoothing": 0.0}}
+
+
+@functools.cache
+def settings() -> str:
+    """What every run depends on."""
+    texts = [fingerprint(list(split["source"]), list(split["target"])) for split in translations().values()]
+    return fingerprint(texts, BATCH_SIZE, MODEL, FIT, 1)
+
+
+def wanted(seeds: list[int]) -> list[tuple[str, int]]:
+    """The kept row on every seed, the other on the first three."""
+    return [(row, seed) for row in ROWS for seed in (seeds if row == KEPT else seeds[:3])]
+
+
+def describe(model: str) -> dict:
+    """What the row changes."""
+    return ROWS[model]
+
+
+def run(model: str, seed: int, state) -> dict:
+    """Train one model with `fit`, score it; those of the row KEPT are kept."""
+    translator, result = train_translator(seed, **ROWS[model], checkpoint=state)
+    if model == KEPT:
+        keep_translator(seed, translator)
+    return {
+        "parameters": sum(p.numel() for p in translator.model.parameters()), "seconds": round(result.seconds, 1),
+        "best_epoch": result.best_epoch, "steps": FIT["epochs"] * len(training_data()),
+        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
+        "test": scored(translator),
+    }
+
+
+def scored(translator: Translator, dataset=None) -> dict:
+    """Everything that a run says of a split, by default test."""
+    dataset = translations()["test"] if dataset is None else dataset
+    greedy, beam = (in_parts(translator, dataset["source_tokens"], beam) for beam in (1, 5))
+    aligned, texts = head_alignments(translator, dataset), pronoun_texts(translator, dataset)
+    return {
+        **exact_matches(greedy, dataset),
+        "beam": exact_matches(beam, dataset),
+        "bleu": {"greedy": round(bleu(greedy, dataset["target_tokens"]).score, 2),
+                 "beam": round(bleu(beam, dataset["target_tokens"]).score, 2)},
+        "alignment_error_rate": {name: rounded(rates) for name, rates in aligned._asdict().items()},
+        "pronouns": pronouns(translator, texts, dataset),
+    }
+
+
+def pronouns(translator: Translator, texts, dataset) -> dict:
+    """Accuracy on the pronouns, overall and by distance; with parts of the twin; with each head shut; where heads look."""
+    model = translator.model
+    right = pronoun_answers(model, texts)
+    chosen = dataset.select(texts.rows)
+    groups = {f"{low}-{high}": [low <= d <= high for d in chosen["distance"]] for low, high in ((2, 5), (6, 10), (11, 18))}
+    by_sentences = {str(n): [s == n for s in chosen["sentences"]] for n in (1, 2)}
+    return {
+        "texts": len(texts.rows), "accuracy": share(right), "both_of_a_pair": share(right & right[texts.twin]),
+        "by_distance": by_group(right, groups), "by_sentences": by_group(right, by_sentences),
+        "twin": {name: share(answers) for name, answers in twin_answers(model, texts).items()},
+        "shut": rounded(shut_answers(model, texts)),
+        "looks": {name: rounded(weights) for name, weights in pronoun_looks(model, texts).items()},
+    }
+
+
+def by_group(right: torch.Tensor, groups: dict[str, list[bool]]) -> dict[str, float]:
+    """`share` of each group that isn't empty."""
+    return {name: share(right[torch.tensor(members)]) for name, members in groups.items() if any(members)}
+
+
+def share(flags: torch.Tensor) -> float:
+    """The proportion that is true."""
+    return round(flags.double().mean().item(), 4)
+
+
+def rounded(table: torch.Tensor) -> list[list[float]]:
+    """A table of numbers with four decimals."""
+    return [[round(value, 4) for value in row] for row in table.tolist()]
+
+
+SET = ResultSet("translation", settings, wanted, describe, run)

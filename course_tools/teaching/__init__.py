@@ -1,0 +1,1 @@
+"""For instructors: editions with and without solutions, lectures, routes and their timetable."""

@@ -1,0 +1,166 @@
+"""Other editions of the course, for instructors.
+
+    python -m course_tools solutions    outputs/solutions: each exercise cell with the course's answer
+    python -m course_tools handout      outputs/handout and handout.zip: the course without solutions
+
+Does: write them. Does not: execute them, or touch the notebooks or anybody's copies.
+"""
+
+import argparse
+import ast
+import os
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+import torch
+
+from course_utils.copies.notebooks import NOTEBOOKS, ROOT, everything, write_notebook
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
+from course_utils.exercises.definitions import right_order
+from course_utils.exercises.judge import SEED
+from course_utils.exercises.sealed import write_keys
+from course_utils.files import replacing, write_text
+from course_utils.files.paths import output_folder
+
+HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
+              "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
+FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md", "slides", "classroom*"]
+LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
+               "*.state.safetensors"]
+ASK_FOR_SOLUTIONS = {f"course_utils.exercises.catalogue.{name}" for name in ("answers_to", "source_of_solution")}
+CHECK = re.compile(r"exercise\(\s*[\"']([\d.]+)[\"']\s*\)\s*\.check\(")
+
+
+def called_numbers(source: str) -> list[str]:
+    """The numbers in the exercise("4.2").check(…) of a piece of code, in order."""
+    return CHECK.findall(source)
+
+
+def exercise_number(source: str) -> str:
+    """The number in the cell's exercise("4.2").check(…). Raises ValueError for a cell without one."""
+    found = called_numbers(source)
+    if not found:
+        raise ValueError("an exercise cell must hold exercise(\"…\").check(…)")
+    return found[0]
+
+
+def solved(source: str) -> str:
+    """The source of an exercise cell with the course's answer in place of the stub.
+
+    A function or class that the cell defines gives way to the reference; `answer = None` and `.check(None)` get the value.
+    """
+    exercise = find_exercise(exercise_number(source))
+    answers = answers_to(exercise.id)
+    if exercise.kind == "function":
+        name = re.search(r"\.check\((\w+)\)", source).group(1)
+        tree, lines = ast.parse(source), source.splitlines()
+        stub = next(node for node in tree.body if getattr(node, "name", None) == name)
+        answer = source_of_solution(exercise.id).splitlines()
+        if answers.reference.__name__ != name:
+            answer += ["", f"{name} = {answers.reference.__name__}"]
+        return "\n".join([*lines[: stub.lineno - 1], *answer, *lines[stub.end_lineno:]])
+    value = right_order(answers.reference()) if exercise.kind == "order" else answers.reference()
+    shown = repr(value.tolist() if isinstance(value, torch.Tensor) else value)
+    return re.sub(r"\bNone\b", lambda _: shown, source, count=1)
+
+
+def write_solutions(folder: Path | None = None) -> list[Path]:
+    """Write every notebook with its exercises solved and its outputs cleared; return the files."""
+    folder = folder or output_folder() / "solutions"
+    written = []
+    for path in everything():
+        notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+                if "exercise" in cell.metadata.get("tags", []):
+                    cell.source = solved(cell.source)
+        written.append(folder / path.relative_to(NOTEBOOKS))
+        write_notebook(notebook, written[-1])
+    return written
+
+
+def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
+    """Copy parts of the course to a folder, without what is for instructors and without learners' work and marks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*FOR_INSTRUCTORS, *LEFT_BEHIND))
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+
+
+def needs_what_stays_behind(test: Path, folder: Path) -> bool:
+    """Whether a test imports, or starts by its name, a module that isn't in the edition in `folder`, or asks for solutions.
+
+    It may do so by importing another file of its folder that does.
+    """
+    for name in _named_modules(test):
+        if name in ASK_FOR_SOLUTIONS:
+            return True
+        parts = name.split(".")
+        for place in ("", "tests/exercises"):           # where the package and the tests' variants are
+            if _is_module(ROOT.joinpath(place, *parts)) and not _is_module(folder.joinpath(place, *parts)):
+                return True
+        for near in (test.parent, folder / "tests" / "helpers"):                # where pytest looks for what a test imports
+            beside = near / f"{parts[0]}.py"
+            if beside.exists() and beside != test and needs_what_stays_behind(beside, folder):
+                return True
+    return False
+
+
+def _named_modules(path: Path) -> set[str]:
+    """What a program imports, 'course_utils.files' and 'course_utils.files.write_text', and the modules that it quotes."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"course_utils(\.\w+)+", str(node.value)):
+            found.add(node.value)                       # as in python -m course_utils.exercises.worker
+    return found
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_name(f"{path.name}.py").exists()
+
+
+def write_handout(folder: Path | None = None) -> Path:
+    """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
+
+    What `check` compares with stands in course_utils/exercises/lessons: outputs of the solutions, no line of them; numbers
+    and orders as fingerprints. Learners' copies, marks and outputs stay where they are.
+    """
+    folder = folder or output_folder() / "handout"
+    copy_without_solutions(folder)
+    for path in [path for path in (folder / "tests").rglob("*.py") if needs_what_stays_behind(path, folder)]:
+        path.unlink()
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
+    write_text(folder / "README.md", kept)
+    every = [(exercise, answers_to(exercise.id)) for exercise in list_exercises()]
+    write_keys(every, lambda exercise: exercise.probes(torch.Generator().manual_seed(SEED)) if exercise.probes else [],
+               folder / "course_utils" / "exercises" / "lessons")
+    packed = folder.with_name(f"{folder.name}.zip")
+    with replacing(packed) as partial:                  # nobody unpacks half of one
+        os.replace(shutil.make_archive(str(partial), "zip", folder.parent, folder.name), partial)
+    return packed
+
+
+def solutions_command(arguments: list[str] | None = None) -> int:
+    """Write every notebook with its exercises solved into outputs/solutions; return the exit status."""
+    argparse.ArgumentParser(description=solutions_command.__doc__).parse_args(arguments)
+    written = write_solutions()
+    print(f"{len(written)} notebooks with their solutions: {os.path.relpath(written[0].parent)}")
+    return 0
+
+
+def handout_command(arguments: list[str] | None = None) -> int:
+    """Write the course without its solutions into outputs/handout and handout.zip; return the exit status."""
+    argparse.ArgumentParser(description=handout_command.__doc__).parse_args(arguments)
+    print(f"the course without its solutions: {os.path.relpath(write_handout())}")
+    return 0

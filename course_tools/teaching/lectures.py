@@ -1,0 +1,158 @@
+"""The routes of the page for instructors, as stretches with their minutes: the hour, ninety minutes, half a day, four weeks.
+
+`timetable` writes that page's tables from here, and the slides of a route follow them. Does: name sections, exercises and
+minutes. Does not: read notebooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from course_tools.teaching.routes import in_runs
+
+BEGIN, END = "<!-- lectures: begin -->", "<!-- lectures: end -->"
+SESSION = 90                                              # minutes
+
+
+class Stretch(NamedTuple):
+    """Part of a lecture: a notebook's number, some `sections` (None: all), exercises in class, and `minutes` (None: those
+    of its sections). `how` says what to do; `first`, for the speaker's notes, what people need from sections left out."""
+
+    notebook: str
+    sections: tuple[int, ...] | None = None
+    exercises: tuple[str, ...] = ()
+    minutes: int | None = None
+    how: str = ""
+    first: str = ""
+
+
+class Lecture(NamedTuple):
+    """A deck of its own: `name` is its file's, `title` stands on its first slide; `home` are exercises for afterwards,
+    `remember` the sentences of its last slide."""
+
+    name: str
+    title: str
+    stretches: tuple[Stretch, ...]
+    home: tuple[str, ...] = ()
+    remember: tuple[str, ...] = ()
+
+
+HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15), Stretch("hour", (4,), minutes=5),
+        Stretch("hour", (5, 6, 7, 8, 9), minutes=15))
+
+NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
+    Stretch("01", (1, 2), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
+    Stretch("01", (10,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart",
+            "The simplest program that can label reviews counts words. From 8,000 labelled reviews it learns how much more "
+            "often each word occurs in positive ones, and takes the logarithm: above zero speaks for the film, below zero "
+            "against it. For a new review it adds these numbers up, and a sum above zero means positive."),
+    Stretch("04", (2, 3), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
+    Stretch("04", (), ("4.1",), 10, "alone first, then compare"),
+    Stretch("04", (4,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
+    Stretch("06", (1, 2), (), 15, "shuffle a review in front of them; have them predict the logits first",
+            "Here attention also divides each score by the square root of the vectors' width, √3, so that wide vectors "
+            "don't make the weights too sharp; that's why 'dull' gets −0.28 where it had −0.46. Later you'll need the word "
+            "*logits*: a classifier's two scores, one for negative and one for positive, before softmax."),
+    Stretch("09", (7, 8), (), 10, "ask what shuffling does to real reviews, show the table, ask what follows, then show the "
+            "control",
+            "We leave the four words. The course builds a classifier from what you've seen, with positions, and trains it "
+            "on 22,500 film reviews from IMDb. TF-IDF, in the table, is a weighted count of words or pairs of words. Of "
+            "the settings on the next slides people need two: how positions enter, and that several others differ."),
+), remember=(
+    "A word counter gives two opposite reviews the same score.",
+    "Attention lets each word look at all the others and take home a weighted mean of their values.",
+    "Without positions, a shuffled review is the same review.",
+    "A null result counts only if the experiment could have found something.",
+))
+
+HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
+    Stretch("01", (1, 2, 4, 10)),
+    Stretch("03", (1, 3, 4, 7, 9)),
+    Stretch("04", None, ("4.1", "4.3")),
+    Stretch("05", (1, 2, 3, 4), ("5.1",)),
+    Stretch("06", (1, 2)),
+    Stretch("08", (1, 2, 5, 6)),
+    Stretch("09", (1, 6, 7, 8)),
+), remember=(
+    "A word counter gives two opposite reviews the same score.",
+    "Change one word, and another word's vector moves.",
+    "Without positions, a shuffled review is the same review.",
+    "Five models of one design disagree about what their pooling is for.",
+    "A null result counts only if the experiment could have found something.",
+))
+
+
+def _sections(first: int, last: int) -> tuple[int, ...]:
+    return tuple(range(first, last + 1))
+
+
+# by week: the first session and the second, each with the words of the table; what to do at home; weeks 5 and 6 are extra
+WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ...]], tuple[str, ...]], ...] = (
+    (("00 and 01", (Stretch("00"), Stretch("01"))),
+     ("02, first half", (Stretch("02", _sections(1, 8)),)), ("1.3", "2.2", "2.3")),
+    (("03", (Stretch("03"),)),
+     ("04, sections 1 to 5", (Stretch("04", _sections(1, 5)),)), ("3.4", "3.5", "4.1")),
+    (("04, sections 6 to 9; 05, sections 1 to 4", (Stretch("04", _sections(6, 9)), Stretch("05", _sections(1, 4)))),
+     ("05, the rest; 06, first half", (Stretch("05", _sections(5, 9)), Stretch("06", _sections(1, 6)))),
+     ("4.2", "4.4", "5.4", "6.1")),
+    (("07 and 08, sections 1 to 4", (Stretch("07"), Stretch("08", _sections(1, 4)))),
+     ("08, the rest; 09", (Stretch("08", _sections(5, 7)), Stretch("09"))), ("7.4", "8.1", "9.3")),
+    (("10", (Stretch("10"),)), ("11, sections 1 to 7", (Stretch("11", _sections(1, 7)),)), ("10.4", "11.2", "11.3")),
+    (("11, the rest", (Stretch("11", _sections(8, 10)),)), ("12, sections 1 to 6", (Stretch("12", _sections(1, 6)),)),
+     ("12.1", "12.2")),
+)
+
+
+def sessions() -> list[Lecture]:
+    """The sessions of four weeks, and of the two that may follow, as lectures."""
+    return [Lecture(f"week_{week}_session_{k}", f"Week {week}, session {k}: {words}", stretches, home if k == 2 else ())
+            for week, (first, second, home) in enumerate(WEEKS, start=1)
+            for k, (words, stretches) in enumerate((first, second), start=1)]
+
+
+def lectures() -> list[Lecture]:
+    """Every route that has slides of its own; the hour's are its notebook's."""
+    return [NINETY, HALF_DAY, *sessions()]
+
+
+def named(stretch: Stretch) -> str:
+    """'01, sections 1 and 2', '01, section 10', '04, exercise 4.1'."""
+    if stretch.sections is None:
+        return stretch.notebook
+    if not stretch.sections:
+        return f"{stretch.notebook}, exercise {', '.join(stretch.exercises)}"
+    numbers = stretch.sections
+    if len(numbers) == 1:
+        return f"{stretch.notebook}, section {numbers[0]}"
+    runs = in_runs(list(numbers)).replace("–", " to ")
+    return f"{stretch.notebook}, sections {runs.replace(', ', ' and ') if len(numbers) == 2 else runs}"
+
+
+def _in_brackets(stretch: Stretch) -> str:
+    """'01 (sections 1, 2, 4, 10)', '04 whole'."""
+    if stretch.sections is None:
+        return f"{stretch.notebook} whole"
+    numbers = list(stretch.sections)
+    runs = in_runs(numbers).replace("–", " to ")
+    return f"{stretch.notebook} (sections {runs})"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def lectures_part() -> str:
+    """The three longer routes in Markdown, for the page for instructors."""
+    in_class = [number for stretch in HALF_DAY.stretches for number in stretch.exercises]
+    rows = [f"| {one.minutes} | {named(one)} | {one.how} |" for one in NINETY.stretches]
+    weeks = [f"| {week}{', if you have it' if week == 5 else ''} | {first[0]} | {second[0]} | {', '.join(home)} |"
+             for week, (first, second, home) in enumerate(WEEKS, start=1)]
+    return "\n".join([
+        f"**{NINETY.title}.** For people who know what a matrix is.", "",
+        "| minutes | what | how |", "|---|---|---|", *rows, "",
+        f"**{HALF_DAY.title}.** {', '.join(map(_in_brackets, HALF_DAY.stretches))}. Do exercises {_listed(in_class)} in "
+        "class and set the rest as homework.", "",
+        "**Four weeks, two sessions of ninety minutes each.**", "",
+        "| week | first session | second session | at home |", "|---|---|---|---|", *weeks, ""])

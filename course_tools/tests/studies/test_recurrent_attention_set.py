@@ -1,0 +1,211 @@
+"""The result set on recurrent translators: equal sizes, scores that a second count confirms, and the file that was made."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from course_tools.studies.sets import find_set
+from course_tools.studies.sets import recurrent_attention as made
+from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, Seq2SeqResult, alignment_error_rate, greedy, links_of
+from course_utils.results import by_model, read_runs, right_of
+from course_utils.training.pair_batches import PAD, EncodedPairs
+from course_utils.translation import translators
+from course_utils.translation.translators import (
+    alignment_scores,
+    gold_links,
+    keep_translator,
+    kept_translator,
+    length_group,
+    translation_corpus,
+    translation_scores,
+)
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Forty pairs of each split, one epoch, and a folder of its own for what's kept."""
+    whole = translation_corpus()
+    few = whole._replace(
+        splits={name: split.select(range(40)) for name, split in whole.splits.items()},
+        pairs={name: EncodedPairs(pairs.source[:40], pairs.target[:40]) for name, pairs in whole.pairs.items()})
+    monkeypatch.setattr(made, "translation_corpus", lambda: few)
+    monkeypatch.setattr(translators, "output_folder", lambda: tmp_path)
+    monkeypatch.setattr(translators, "CHECKPOINTS", tmp_path / "committed")
+    monkeypatch.setitem(made.FIT, "epochs", 1)
+    return few
+
+
+def test_all_networks_have_equally_many_parameters():
+    sizes = {row: sum(p.numel() for p in made.new_translator(row, 0).parameters()) for row in made.ROWS}
+    assert max(sizes.values()) < 1.01 * min(sizes.values()), sizes
+
+
+def test_every_kind_of_row_can_be_made(small, tmp_path):
+    assert find_set("recurrent_attention") is made.SET
+    wanted = made.wanted([0, 1, 2, 3, 4])
+    assert len(set(wanted)) == len(wanted) == len(made.ROWS) * 5 + len(made.ALIGNERS)
+    rows = ("one vector, LSTM", "general, after, GRU", "additive, before, GRU", *made.ALIGNERS)
+    for row in rows:
+        run = made.run(row, 0, None)
+        json.dumps([run, made.describe(row)])
+        assert ("AER" in made.line([run])) == (run["alignment"] is not None) == (row != "one vector, LSTM")
+        if row in made.ROWS:
+            assert run["test"]["reviews"] == 40 and run["steps"] == 1 and "31-" in made.line([run])
+    assert (tmp_path / "models" / "recurrent_attention" / "additive.safetensors").is_file()
+    assert kept_translator("additive").config.score == "additive"
+
+
+def test_settings_change_with_the_recipe(monkeypatch):
+    before = made.settings()
+    made.settings.cache_clear()
+    monkeypatch.setitem(made.FIT, "learning_rate", 1e-3)
+    assert made.settings() != before
+    made.settings.cache_clear()
+
+
+def a_translator(score="additive") -> Seq2Seq:
+    torch.manual_seed(0)
+    corpus = translation_corpus()
+    return Seq2Seq(Seq2SeqConfig(corpus.english.vocab_size, corpus.french.vocab_size, 8, 8, score)).eval()
+
+
+class Wrong(Seq2Seq):
+    """Knows the references of some pairs and writes them, but in every third pair one word is another."""
+
+    def __init__(self, pairs: EncodedPairs):
+        super().__init__(a_translator().config)
+        self.known = {tuple(source): list(target) for source, target in zip(*pairs)}
+        for place, target in enumerate(self.known.values()):
+            if place % 3 == 0:
+                target[2] = 5 if target[2] != 5 else 6
+
+    def rows(self, source_ids):
+        return [self.known[tuple(row[row != PAD].tolist())] for row in source_ids]
+
+    def start(self, memory):
+        return super().start(memory)._replace(cell=torch.zeros(len(memory.mask), 1))
+
+    def encode(self, source_ids, source_mask):
+        self.asked = self.rows(source_ids)
+        return super().encode(source_ids, source_mask)
+
+    def step(self, last_ids, state):
+        count = int(state.cell[0])
+        logits = torch.zeros(len(last_ids), self.config.target_vocab_size)
+        for row, target in zip(logits, self.asked):
+            row[target[min(count + 1, len(target) - 1)]] = 1
+        return logits, state._replace(cell=state.cell + 1, weights=None)
+
+    def forward(self, source_ids, source_mask, target_ids, need_weights=False):
+        logits = torch.zeros(*target_ids.shape, self.config.target_vocab_size)
+        for row, target in zip(logits, self.rows(source_ids)):
+            for place, word in enumerate(target[1:]):
+                row[place, word] = 1
+        return Seq2SeqResult(logits, None)
+
+
+def test_scores_count_whole_sentences_and_the_words_after_a_first_mistake():
+    corpus = translation_corpus()
+    pairs = EncodedPairs(corpus.pairs["test"].source[:12], corpus.pairs["test"].target[:12])
+    scores = translation_scores(Wrong(pairs), pairs, {"half": ["a"] * 6 + ["b"] * 6})
+    assert scores["accuracy"] == round(8 / 12, 4) and scores["by_half"] == {"a": round(4 / 6, 4), "b": round(4 / 6, 4)}
+    assert right_of({"test": scores}).tolist() == [place % 3 > 0 for place in range(12)]
+    after = scores["after_first_mistake"]
+    words = sum(len(pairs.target[place]) - 2 - 2 for place in range(0, 12, 3))
+    assert after == {"sentences": 4, "words": words, "right_own": words, "right_forced": words}
+
+
+def test_scores_of_a_real_model_agree_with_one_sentence_at_a_time():
+    corpus, model = translation_corpus(), a_translator()
+    pairs = EncodedPairs(corpus.pairs["test"].source[:9], corpus.pairs["test"].target[:9])
+    gold, found = gold_links(corpus.splits["test"].select(range(9))), []
+    for source, target in zip(*pairs):
+        ids = torch.tensor([source])
+        weights = model(ids, ids != PAD, torch.tensor([target[:-1]]), need_weights=True).weights[0]
+        found.append(links_of(weights[: len(target) - 2]))
+    scores = alignment_scores(model, pairs, gold)
+    assert scores["aer"] == round(alignment_error_rate(found, gold), 4)
+    later = [{(s, t + 1) for s, t in links if t + 1 < len(target) - 2} for links, target in zip(found, pairs.target)]
+    assert scores["shifted"]["later"] == round(alignment_error_rate(later, gold), 4)
+
+
+def test_lengths_are_grouped_without_a_gap():
+    assert [length_group(words) for words in (1, 10, 11, 20, 21, 30, 31, 45)] == [
+        "1-10", "1-10", "11-20", "11-20", "21-30", "21-30", "31-", "31-"]
+
+
+def test_a_kept_translator_comes_back_and_others_are_refused(small, tmp_path):
+    model = a_translator("none")
+    path = keep_translator("mine", model)
+    again = kept_translator("mine")
+    assert not again.training and again.config == model.config
+    for name, tensor in model.state_dict().items():
+        assert torch.allclose(again.state_dict()[name], tensor, atol=2e-3)
+    with pytest.raises(FileNotFoundError, match="results recurrent_attention"):
+        kept_translator("yours")
+    path.write_bytes(path.read_bytes().replace(translators.fingerprint(
+        translation_corpus().english.words, translation_corpus().french.words).encode(), b"0" * 12))
+    with pytest.raises(ValueError, match="other words"):
+        kept_translator("mine")
+
+
+# the file that comes with the course
+
+def test_the_file_was_made_by_this_recipe():
+    runs = read_runs("recurrent_attention")
+    assert {run["settings"] for run in runs} == {made.settings()}
+    assert all(run["change"] == made.describe(run["model"]) for run in runs)
+    found = by_model(runs)
+    assert set(found) == set(made.ROWS) | set(made.ALIGNERS)
+    for model, of in found.items():
+        assert len({run["seed"] for run in of}) == len(of)
+        if model in made.ROWS:
+            assert all(run["steps"] == 12 * 219 and run["best_epoch"] <= 12 for run in of)
+
+
+def test_groups_agree_with_the_sentences_that_are_right():
+    test = translation_corpus().splits["test"]
+    lengths = [length_group(len(words)) for words in test["source_tokens"]]
+    for run in read_runs("recurrent_attention"):
+        if run["model"] in made.ROWS:
+            right = right_of(run)
+            assert round(float(right.mean()), 4) == run["test"]["accuracy"]
+            for group, accuracy in run["test"]["by_length"].items():
+                of = [hit for hit, length in zip(right, lengths, strict=True) if length == group]
+                assert round(sum(of) / len(of), 4) == accuracy and len(of) == run["test"]["reviews_by_length"][group]
+
+
+@pytest.mark.parametrize("row", made.KEPT)
+def test_the_translators_that_come_with_the_course_are_those_of_the_file(row):
+    run = next(run for run in read_runs("recurrent_attention") if (run["model"], run["seed"]) == (row, 0))
+    model, pairs = kept_translator(made.KEPT[row]), translation_corpus().pairs["test"]
+    assert dataclasses.asdict(model.config).items() >= made.ROWS[row].items()
+    assert sum(p.numel() for p in model.parameters()) == run["parameters"]
+    few = EncodedPairs(pairs.source[:200], pairs.target[:200])
+    right = right_of({"test": translation_scores(model, few, {})})
+    assert (right == right_of(run)[:200]).mean() > 0.98                    # kept in half precision, and on any processor
+    assert greedy(model, torch.tensor([pairs.source[0]]), torch.ones(1, len(pairs.source[0]), dtype=torch.bool)).ids[0]
+
+
+# alignments, recomputed
+
+def test_the_alignment_error_of_the_translator_that_comes_with_the_course_is_that_of_the_file():
+    """The AER of additive attention over the whole test split, and with its weights read one row off."""
+    told = next(run["alignment"] for run in read_runs("recurrent_attention")
+                if (run["model"], run["seed"]) == (next(row for row, name in made.KEPT.items() if name == "additive"), 0))
+    corpus = translation_corpus()
+    found = alignment_scores(kept_translator("additive"), corpus.pairs["test"], gold_links(corpus.splits["test"]))
+    assert found["aer"] == pytest.approx(told["aer"], abs=0.003)           # kept in half precision, and on any processor
+    assert found["shifted"] == pytest.approx(told["shifted"], abs=0.003)
+
+
+def test_the_alignment_error_without_a_network_is_that_of_the_file():
+    """The diagonal and IBM Model 1, counted again from the pairs."""
+    corpus = translation_corpus()
+    gold = gold_links(corpus.splits["test"])
+    for run in read_runs("recurrent_attention"):
+        if run["model"] in made.ALIGNERS:
+            again = made.align(run["model"], corpus, gold)["alignment"]["aer"]
+            assert again == pytest.approx(run["alignment"]["aer"], abs=1e-3)

@@ -1,0 +1,1 @@
+"""Learners' working copies of the notebooks, and where the notebooks are."""

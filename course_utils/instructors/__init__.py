@@ -1,1 +1,0 @@
-"""For instructors: editions with and without solutions, grading, sheets to print, a timetable."""

@@ -1,0 +1,85 @@
+"""Where modules and names of earlier releases are now, so that copies of the notebooks made then go on working.
+
+Does: let `import course_utils.experiments.recipes` give `course_utils.results.recipes`, with one warning. Does not: know
+what only the course's makers imported. The whole file goes with the next release.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import warnings
+from types import ModuleType
+
+# what notebooks imported from -> where that is now; a dictionary says it name by name, "new.module:NEW_NAME"
+MODULES: dict[str, str | dict[str, str]] = {
+    "course_utils.experiments": {},
+    "course_utils.experiments.results": "course_utils.results",
+    "course_utils.experiments.recipes": "course_utils.results.recipes",
+    "course_utils.experiments.trained_models": "course_utils.results.trained_models",
+    "course_utils.experiments.small_language_models": "course_utils.results.small_language_models",
+    "course_utils.experiments.program_models": "course_utils.results.small_language_models",
+    "course_utils.experiments.translators": "course_utils.translation.translators",
+    "course_utils.experiments.translation_scores": "course_utils.translation.scores",
+    "course_utils.experiments.sets": {},
+    "course_utils.experiments.sets.induction": "course_utils.results.small_language_models",
+    "course_utils.experiments.sets.learning_curves": "course_utils.results.learning_curves",
+    "course_utils.experiments.sets.pretrained_vectors": "course_utils.results",
+    "course_utils.experiments.sets.static_vectors": {
+        "NUMBERS": "course_utils.results.learning_curves:BAG_NUMBERS",
+        "RATES": "course_utils.results.learning_curves:BAG_RATES",
+        "STEPS": "course_utils.results.learning_curves:BAG_STEPS",
+    },
+    "course_utils.experiments.sets.summaries_by_copying": "course_utils.results.copied_summaries",
+    "course_utils.experiments.sets.translation": "course_utils.translation.transformers",
+    "course_utils.experiments.sets.translation_speed": "course_utils.translation.transformers",
+    "course_utils.experiments.sets.which_data": {"RATES": "course_utils.results.learning_curves:FINE_TUNING_RATES"},
+    "course_utils.tools": {},
+    "course_utils.tools.hosted": "course_utils.copies.hosted",
+    "course_utils.tools.one_file": "course_tools.notebooks.one_file",
+    "course_utils.tools.start": "course_utils.copies.start",
+}
+
+
+class _Old(ModuleType):
+    """A module of an earlier release; its names are looked up where they are now."""
+
+    def __getattr__(self, name: str):
+        if f"{self.__name__}.{name}" in MODULES:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        new = MODULES[self.__name__]
+        if name.startswith("__") or (isinstance(new, dict) and name not in new):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        module, _, renamed = (new[name] if isinstance(new, dict) else f"{new}:{name}").partition(":")
+        return getattr(importlib.import_module(module), renamed)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of the table, and warns at the first of them."""
+
+    def __init__(self):
+        self.warned = False
+
+    def find_spec(self, fullname: str, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in MODULES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=isinstance(MODULES[fullname], dict))
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _Old(spec.name, f"Moved: {MODULES[spec.name] or 'see its parts'}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        new = MODULES[module.__name__]
+        if isinstance(new, str):
+            importlib.import_module(new)                # so that what is missing there is said at the import
+        if new and not self.warned:
+            self.warned = True
+            where = new if isinstance(new, str) else next(iter(new.values())).partition(":")[0]
+            warnings.warn(f"{module.__name__} is now {where}; the old name works in this release. make update brings your "
+                          "copies of the notebooks up to date, with your answers.", FutureWarning, stacklevel=2)
+
+
+def install() -> None:
+    """Let Python find the old names, after everything else."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

@@ -1,1 +1,0 @@
-"""For maintainers and the make targets: notebooks, export, gallery, other processors, other seeds."""

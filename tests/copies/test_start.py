@@ -1,0 +1,84 @@
+"""What START shows beside the classifier: a map with every notebook, and a learner's progress."""
+
+import re
+
+import nbformat
+import pytest
+
+from course_utils.copies import start
+from course_utils.copies.notebooks import NOTEBOOKS, extras, find
+from course_utils.exercises import record
+from course_utils.interactive import Piece
+from course_utils.interactive.classifier_view import SCRIPTS
+
+
+def links(page) -> list[str]:
+    return re.findall(r'href="([^"]+)"', page.html)
+
+
+def test_the_map_leads_to_every_notebook_and_says_what_one_builds_there():
+    page = start.course_map()
+    assert links(page) == [path.relative_to(NOTEBOOKS).as_posix() for path in [*find([]), *extras()]]
+    assert all((NOTEBOOKS / link).is_file() for link in links(page))
+    stops = re.findall(r"<b>(\d\d) [^<]+</b><small>([^<]+)</small>", page.html)
+    assert [number for number, _ in stops] == [path.name[:2] for path in find([])] and all(words for _, words in stops)
+    assert page.html.index("Part I:") < page.html.index("08 The classifier") < page.html.index("Part II:")
+    assert repr(page).startswith("00 Tensors: ") and page._repr_mimebundle_()["text/plain"] == repr(page)
+
+
+def test_a_notebook_that_the_readme_does_not_list_is_on_the_map_under_its_name(monkeypatch):
+    monkeypatch.setattr(start, "rows_of_the_readme", lambda: {"00": ("00 <Tensors> & more", "a < b")})
+    page = start.course_map()
+    assert "<b>01 raw text</b>" in page.html and "<b>00 &lt;Tensors&gt; &amp; more</b><small>a &lt; b</small>" in page.html
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+
+
+def test_progress_counts_what_is_right_and_nothing_else(marks):
+    empty = start.my_progress()
+    assert re.fullmatch(r"0 of \d+ exercises solved, 0 of \d+ quiz questions right\.", repr(empty).splitlines()[0])
+    record.mark("exercises", "4.2", {"right": True})
+    record.mark("exercises", "4.3", {"right": False})
+    page = start.my_progress()
+    assert repr(page).startswith("1 of ") and "04 Attention: 1 of 6 exercises, 0 of" in repr(page)
+    row = next(line for line in page.html.split("<tr>") if "04 Attention" in line)
+    assert "□■□□□□" in row and "1 of 6" in row and '<a href="04_attention.ipynb">' in row
+
+
+def test_the_originals_know_of_no_progress(marks, monkeypatch):
+    """START is saved with an empty table, wherever the one who saves it has got to."""
+    record.mark("exercises", "4.2", {"right": True})
+    monkeypatch.delenv("COURSE_PROGRESS")
+    monkeypatch.setattr(record, "_memory", {})
+    monkeypatch.chdir(NOTEBOOKS)
+    saved = nbformat.read(NOTEBOOKS / "START.ipynb", as_version=4)
+    (shown,) = [cell.outputs[-1].data for cell in saved.cells if "my_progress()" in cell.source]
+    assert start.my_progress()._repr_mimebundle_() == dict(shown)
+    (shown,) = [cell.outputs[-1].data for cell in saved.cells if "course_map()" in cell.source]
+    assert start.course_map()._repr_mimebundle_() == dict(shown), "make save NB=START"
+
+
+def test_the_saved_classifier_runs_todays_scripts():
+    """Its outputs are what a learner touches first, and comparing what a piece shows doesn't look at its scripts."""
+    saved = nbformat.read(NOTEBOOKS / "START.ipynb", as_version=4)
+    shown = [output.data["text/html"] for cell in saved.cells for output in cell.get("outputs", [])
+             if 'class="course-piece"' in output.get("data", {}).get("text/html", "")]
+    today = Piece("classifier_view", {}, still="<svg/>", alt="any", scripts=SCRIPTS).html
+    assert len(shown) == 2
+    for page in shown:
+        assert script_of(page) == script_of(today), "make save NB=START"
+
+
+def script_of(page: str) -> str:
+    """A piece's script, without its data."""
+    return page.partition('"use strict";\n')[2].partition("\nvar data=")[0]
+
+
+def test_make_lab_opens_start_and_serves_the_whole_repository(root):
+    opens = "--LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb"
+    (line,) = [line for line in (root / "Makefile").read_text("utf-8").splitlines() if "$(PY) -m jupyterlab" in line]
+    assert line.endswith(opens)
+    assert f"python -m jupyterlab {opens}" in (root / "README.md").read_text("utf-8")
