@@ -23,7 +23,7 @@ PY := .venv/bin/python
 
 lab: setup
 	@$(PY) -m course_utils copy
-	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
+	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ContentsManager.hide_globs=__pycache__ --ContentsManager.hide_globs=exercises --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
 
 test: setup
 	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' -n 2 --dist loadfile --max-worker-restart 0)) || exit 1; \

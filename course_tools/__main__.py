@@ -11,7 +11,7 @@ if __name__ == "__main__":
 
 import sys  # noqa: E402
 
-from course_utils.commands import Command, run_command  # noqa: E402
+from course_utils.commands import Command, by_name, run_command  # noqa: E402
 
 
 def cheat_sheet() -> Command:
@@ -100,8 +100,8 @@ def export() -> Command:
 
 def save() -> Command:
     """execute notebooks in place"""
-    from course_utils.copies.notebooks import save_command
-    return save_command
+    from course_tools.notebooks.save import main
+    return main
 
 
 def exercise() -> Command:
@@ -164,6 +164,7 @@ GROUPS = {
     "measurements": (results, models, speed, explanations, imdb_facts),
     "notebooks": (exercise, notebook, export, save, gallery, slide_pictures, animations, hosted_copies, processors, seeds),
 }
+COMMANDS = by_name(GROUPS)
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ if __name__ == "__main__":
 
 import sys  # noqa: E402
 
-from course_utils.commands import Command, run_command  # noqa: E402
+from course_utils.commands import Command, by_name, run_command  # noqa: E402
 
 
 def copy() -> Command:
@@ -40,7 +40,7 @@ def run() -> Command:
 
 def train() -> Command:
     """train the classifier on the course corpus, IMDb or a file of your own, and save it"""
-    from course_utils.results.recipes import main
+    from course_utils.recipes import main
     return main
 
 
@@ -64,7 +64,7 @@ def quiz_cards() -> Command:
 
 def imdb() -> Command:
     """train and score on the real IMDb reviews, and compare with TF-IDF"""
-    from course_utils.results.imdb import main
+    from course_utils.recipes.imdb import main
     return main
 
 
@@ -79,6 +79,7 @@ GROUPS = {
     "models": (train, imdb, complete, translate),
     "to learn by heart": (quiz_cards,),
 }
+COMMANDS = by_name(GROUPS)
 
 
 def main(arguments: list[str]) -> int:

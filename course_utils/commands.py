@@ -22,6 +22,11 @@ MOVED = (
 )
 
 
+def by_name(groups: dict[str, tuple[Load, ...]]) -> dict[str, Load]:
+    """Each command under the name that a line calls it by."""
+    return {name_of(load): load for loads in groups.values() for load in loads}
+
+
 def name_of(load: Load) -> str:
     """The command's name in a line: 'slide-pictures' of the function `slide_pictures`."""
     return load.__name__.replace("_", "-")
@@ -42,7 +47,7 @@ def run_command(program: str, groups: dict[str, tuple[Load, ...]], arguments: li
     One that has moved to course_tools is run there, after a line that says so.
     """
     print_on_any_console()
-    commands = {name_of(load): load for loads in groups.values() for load in loads}
+    commands = by_name(groups)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview(program, groups))
         return 0 if arguments else 2

@@ -1,6 +1,6 @@
 """Where modules and names of earlier releases are now, so that copies of the notebooks made then go on working.
 
-Does: let `import course_utils.experiments.recipes` give `course_utils.results.recipes`, with one warning. Does not: know
+Does: let `import course_utils.experiments.recipes` give `course_utils.recipes`, with one warning. Does not: know
 what only the course's makers imported. The whole file goes with the next release.
 """
 
@@ -15,25 +15,25 @@ from types import ModuleType
 MODULES: dict[str, str | dict[str, str]] = {
     "course_utils.experiments": {},
     "course_utils.experiments.results": "course_utils.results",
-    "course_utils.experiments.recipes": "course_utils.results.recipes",
-    "course_utils.experiments.trained_models": "course_utils.results.trained_models",
-    "course_utils.experiments.small_language_models": "course_utils.results.small_language_models",
-    "course_utils.experiments.program_models": "course_utils.results.small_language_models",
+    "course_utils.experiments.recipes": "course_utils.recipes",
+    "course_utils.experiments.trained_models": "course_utils.recipes.trained_models",
+    "course_utils.experiments.small_language_models": "course_utils.recipes.small_language_models",
+    "course_utils.experiments.program_models": "course_utils.recipes.small_language_models",
     "course_utils.experiments.translators": "course_utils.translation.translators",
     "course_utils.experiments.translation_scores": "course_utils.translation.scores",
     "course_utils.experiments.sets": {},
-    "course_utils.experiments.sets.induction": "course_utils.results.small_language_models",
-    "course_utils.experiments.sets.learning_curves": "course_utils.results.learning_curves",
+    "course_utils.experiments.sets.induction": "course_utils.recipes.small_language_models",
+    "course_utils.experiments.sets.learning_curves": "course_utils.recipes.learning_curves",
     "course_utils.experiments.sets.pretrained_vectors": "course_utils.results",
     "course_utils.experiments.sets.static_vectors": {
-        "NUMBERS": "course_utils.results.learning_curves:BAG_NUMBERS",
-        "RATES": "course_utils.results.learning_curves:BAG_RATES",
-        "STEPS": "course_utils.results.learning_curves:BAG_STEPS",
+        "NUMBERS": "course_utils.recipes.learning_curves:BAG_NUMBERS",
+        "RATES": "course_utils.recipes.learning_curves:BAG_RATES",
+        "STEPS": "course_utils.recipes.learning_curves:BAG_STEPS",
     },
-    "course_utils.experiments.sets.summaries_by_copying": "course_utils.results.copied_summaries",
+    "course_utils.experiments.sets.summaries_by_copying": "course_utils.recipes.copied_summaries",
     "course_utils.experiments.sets.translation": "course_utils.translation.transformers",
     "course_utils.experiments.sets.translation_speed": "course_utils.translation.transformers",
-    "course_utils.experiments.sets.which_data": {"RATES": "course_utils.results.learning_curves:FINE_TUNING_RATES"},
+    "course_utils.experiments.sets.which_data": {"RATES": "course_utils.recipes.learning_curves:FINE_TUNING_RATES"},
     "course_utils.tools": {},
     "course_utils.tools.hosted": "course_utils.copies.hosted",
     "course_utils.tools.one_file": "course_tools.notebooks.one_file",

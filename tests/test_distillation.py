@@ -22,7 +22,7 @@ from course_utils.distillation import (
     soften,
     threshold_for,
 )
-from course_utils.results.trained_models import trained_model
+from course_utils.recipes.trained_models import trained_model
 from course_utils.training import Batch, BatchOptions, EncodedReviews, fit
 
 

@@ -11,7 +11,7 @@ from explained import MODELS, all_methods, batch, make_model
 from course_utils import explain
 from course_utils.classifier import POSITIONS, ReviewClassifier
 from course_utils.data import DATA_FOLDER, load_reviews
-from course_utils.results.trained_models import trained_model
+from course_utils.recipes.trained_models import trained_model
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
 
 __all__ = ["batch"]                            # pytest runs it around each test here

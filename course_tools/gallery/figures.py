@@ -38,8 +38,8 @@ from course_utils.files.paths import NOTEBOOKS
 from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_colorbar, token_strip
 from course_utils.interactive.animations import write_pictures
 from course_utils.positional_encoding import sinusoidal_table
+from course_utils.recipes.trained_models import trained_model
 from course_utils.results import by_model, read_runs, summarise
-from course_utils.results.trained_models import trained_model
 from course_utils.tokenization import Token
 
 KINDS = ["plain", "negation", "order", "distant"]

@@ -44,7 +44,7 @@ STATES = ("right", "other", "wrong", "as given", "open", "not reached", "missing
 SECONDS = 600
 MEMORY, LARGEST_FILE, MOST_TOLD = 6 * 10**9, 500 * 10**6, 50 * 10**6                          # bytes
 SAME_FOR_ALL_INPUTS = ("4.6", "9.4", "13.5", "14.6")    # exercises whose right outputs don't depend on the seed
-COPIED = ["course_utils", "data", "pyproject.toml"]
+COPIED = ["course_utils", "data", "notebooks/exercises", "pyproject.toml"]
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
              "OMP_NUM_THREADS", "COURSE_DATA")
 SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/sys",

@@ -7,7 +7,7 @@ Does: keep the cells in notebook order, say in every public docstring which note
 write `__all__`. A cell may go to a module of a package, `#| export explain.attribution`. Then the cell `#| export explain`
 holds the docstring of the whole and the imports for all its modules; each takes those that it uses, and imports what it
 uses of modules that begin before it; `explain/__init__.py` offers the names of all. An extra exports to the module of
-its own name or not at all. What the notebooks say of their exercises goes to course_utils/exercises/lessons (see
+its own name or not at all. What the notebooks say of their exercises goes to notebooks/exercises (see
 `questions`). Does not: resolve other imports (an exported cell imports what it needs, as any module would), run anything,
 or touch a notebook.
 """
@@ -272,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
         if old != source:
             changed[path] = old, source
     for lesson, questions in read_questions(ROOT / "notebooks").items():
-        path = ROOT / "course_utils" / "exercises" / "lessons" / lesson / "notebook.json"
+        path = ROOT / "notebooks" / "exercises" / lesson / "notebook.json"
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if old != questions:
             changed[path] = old, questions

@@ -1,4 +1,4 @@
-"""What the notebooks say of their exercises: `export` writes it to course_utils/exercises/lessons/n04/notebook.json.
+"""What the notebooks say of their exercises: `export` writes it to notebooks/exercises/n04/notebook.json.
 
 Does: read the cells that begin with '### Exercise 4.2 Title (10–15 minutes)'. Does not: write anything.
 """

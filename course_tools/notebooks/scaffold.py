@@ -143,7 +143,7 @@ def add_exercise(path: Path) -> str:
                              nbformat.v4.new_code_cell(stub, id=f"{name}-code", metadata={"tags": ["exercise"]})]
     write_notebook(notebook, path)
 
-    lesson = ROOT / "course_utils" / "exercises" / "lessons" / f"n{number}"
+    lesson = ROOT / "notebooks" / "exercises" / f"n{number}"
     variants = ROOT / "tests" / "exercises" / "variants" / f"n{number}.py"
     for file, block, listed in ((lesson / "ask.py", ASK, "EXERCISES"), (lesson / "answers.py", ANSWER, "ANSWERS")):
         before, _, names = _read(file, HEADS[file.name], number).rpartition(f"\n{listed} = (")
@@ -154,7 +154,7 @@ def add_exercise(path: Path) -> str:
         write_text(file, before.rstrip("\n") + "\n" + block.format(id=new, tail=tail) + f"\n{listed} = ({names}{end}\n")
     before, _, _ = _read(variants, HEADS["variants"], number).rpartition("}\n")
     write_text(variants, before + VARIANTS.format(id=new) + "}\n")
-    export.main([])                                      # the question goes to lessons/n04/notebook.json
+    export.main([])                                      # the question goes to exercises/n04/notebook.json
     return new
 
 
@@ -195,7 +195,7 @@ def new_notebook(name: str) -> list[str]:
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     write_notebook(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
-    lesson = ROOT / "course_utils" / "exercises" / "lessons" / f"n{number}"
+    lesson = ROOT / "notebooks" / "exercises" / f"n{number}"
     lesson.mkdir(parents=True, exist_ok=True)
     write_text(lesson / "__init__.py", "")
     write_text(lesson / "quiz.yaml", quiz_of(number))
@@ -208,7 +208,7 @@ def new_notebook(name: str) -> list[str]:
 
 def todo() -> list[str]:
     """Where something is still to be written: 'README.md: 2', a line a file."""
-    kinds = [ROOT.glob("*.md"), ROOT.glob("notebooks/[0-9]*.ipynb"), ROOT.glob("course_utils/exercises/lessons/n*/*")]
+    kinds = [ROOT.glob("*.md"), ROOT.glob("notebooks/[0-9]*.ipynb"), ROOT.glob("notebooks/exercises/n*/*")]
     files = sorted(path for kind in kinds for path in kind if path.suffix in (".md", ".ipynb", ".py", ".yaml"))
     counts = {path.relative_to(ROOT).as_posix(): len(re.findall(r"\bTODO\b", path.read_text(encoding="utf-8")))
               for path in files if path.name != "CONTRIBUTING.md"}

@@ -24,7 +24,7 @@ from course_utils.files.paths import NOTEBOOKS, ROOT
 FOLDER = "reference"
 # Rooms and modules beside the taught ones that notebooks use, in the order in which one meets them.
 HELPERS = ("data", "claims", "exercises", "figures", "heatmaps", "interactive", "training", "baselines",
-           "experiments.trained_models", "experiments.recipes", "experiments.results")
+           "recipes.trained_models", "recipes", "results")
 LONGEST_VALUE = 100                                       # characters; a constant's longer value isn't shown
 
 

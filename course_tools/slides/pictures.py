@@ -164,7 +164,8 @@ def _projector() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Draw the pictures of the notebooks that the line names, or of all; return the exit status."""
-    names = names_on_the_line("slide-pictures", arguments, "Draw the figures of the slides: executes the notebooks.")
+    names = names_on_the_line("slide-pictures", arguments, "Draw the figures of the slides: executes the notebooks.",
+                              "course_tools")
     failed = 0
     for path in [path for path in lectures() if not names or path in find(names)]:
         try:

@@ -9,8 +9,8 @@ from course_tools.studies.program_models import make_import_model
 from course_tools.studies.sets.induction import make_induction_model
 from course_utils.files import making_folder
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.results.small_language_models import model_folders
-from course_utils.results.trained_models import folder_name, read_whole, settings_of, train_and_keep
+from course_utils.recipes.small_language_models import model_folders
+from course_utils.recipes.trained_models import folder_name, read_whole, settings_of, train_and_keep
 from course_utils.training.saved_models import holds_model
 
 LANGUAGE_MODELS = {"induction": make_induction_model, "imports": make_import_model}    # five seeds of each

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from course_utils import files
 from course_utils.data.programs import KINDS, Program, make_programs
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.results.small_language_models import (
+from course_utils.recipes.small_language_models import (
     can_be_found,
     keep_model,
     padded,

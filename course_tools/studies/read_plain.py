@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from course_utils.results.trained_models import MANIFEST, note_files
+from course_utils.recipes.trained_models import MANIFEST, note_files
 from course_utils.training.saved_models import read_plain_texts
 
 

@@ -101,7 +101,7 @@ def needs_what_stays_behind(test: Path, folder: Path) -> bool:
     for name in _named_modules(test):
         if name in ASK_FOR_SOLUTIONS:
             return True
-        parts = name.split(".")
+        parts = name.replace("course_exercises", "notebooks.exercises").split(".")
         for place in ("", "tests/exercises"):           # where the package and the tests' variants are
             if _is_module(ROOT.joinpath(place, *parts)) and not _is_module(folder.joinpath(place, *parts)):
                 return True
@@ -132,7 +132,7 @@ def _is_module(path: Path) -> bool:
 def write_handout(folder: Path | None = None) -> Path:
     """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
 
-    What `check` compares with stands in course_utils/exercises/lessons: outputs of the solutions, no line of them; numbers
+    What `check` compares with stands in notebooks/exercises: outputs of the solutions, no line of them; numbers
     and orders as fingerprints. Learners' copies, marks and outputs stay where they are.
     """
     folder = folder or output_folder() / "handout"
@@ -144,7 +144,7 @@ def write_handout(folder: Path | None = None) -> Path:
     write_text(folder / "README.md", kept)
     every = [(exercise, answers_to(exercise.id)) for exercise in list_exercises()]
     write_keys(every, lambda exercise: exercise.probes(torch.Generator().manual_seed(SEED)) if exercise.probes else [],
-               folder / "course_utils" / "exercises" / "lessons")
+               folder / "notebooks" / "exercises")
     packed = folder.with_name(f"{folder.name}.zip")
     with replacing(packed) as partial:                  # nobody unpacks half of one
         os.replace(shutil.make_archive(str(partial), "zip", folder.parent, folder.name), partial)

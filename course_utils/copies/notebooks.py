@@ -186,9 +186,9 @@ def run(names: list[str], in_place: bool) -> int:
     return failed
 
 
-def names_on_the_line(action: str, arguments: list[str] | None, what: str) -> list[str]:
+def names_on_the_line(action: str, arguments: list[str] | None, what: str, program: str = "course_utils") -> list[str]:
     """The notebooks that the command line of an action names; ends the program where it says anything else."""
-    parser = argparse.ArgumentParser(prog=f"python -m course_utils {action}", description=what)
+    parser = argparse.ArgumentParser(prog=f"python -m {program} {action}", description=what)
     parser.add_argument("names", nargs="*", help="the number of a notebook, such as 04, or a name: START, hour, an extra's")
     return parser.parse_args(arguments).names
 
@@ -204,8 +204,3 @@ def run_command(arguments: list[str] | None = None) -> int:
     """`python -m course_utils run [04 …]`."""
     names = names_on_the_line("run", arguments, "Execute notebooks; the executed copies go to outputs/notebooks.")
     return int(run(names, in_place=False) > 0)
-
-
-def save_command(arguments: list[str] | None = None) -> int:
-    """`python -m course_tools save [04 …]`."""
-    return int(run(names_on_the_line("save", arguments, "Execute notebooks in place (for maintainers)."), in_place=True) > 0)

@@ -11,7 +11,8 @@ What happens to an answer: a function is sent to the worker process (workers, wo
 with those of the course's answer and of the known mistakes (compare; sealed, in editions without solutions). Then `judge`
 decides what to print, in the words of the lesson or of `say`, and `record` saves the result.
 
-Does: the functions that a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see `lessons`).
+Does: the functions that a notebook calls. Does not: judge (see `judge`), define exercises or solve them (see
+notebooks/exercises).
 
 Environment: with `COURSE_STRICT=1`, `check` raises AssertionError on a wrong answer; `COURSE_SEED=7` draws other inputs;
 with `COURSE_WORKER=0`, the worker process starts at the first function that is checked, and not before; with

@@ -1,22 +1,20 @@
 """All exercises by number. Does: find an exercise and its answers. Does not: define them.
 
-Those of notebook 04 are in lessons/n04 (see `lessons`). Number, title, minutes and words come from the notebook's cells, by
-way of notebook.json; `EXERCISES` in `ask` and `ANSWERS` in `answers` follow in the same order. An edition that is handed out
-has no `answers`; it has sealed keys in their place (see `sealed`).
+Those of notebook 04 are in notebooks/exercises/n04 (that folder's __init__ says how they are written). Number, title,
+minutes and words come from the notebook's cells, by way of notebook.json; `EXERCISES` in `ask` and `ANSWERS` in `answers`
+follow in the same order. An edition that is handed out has no `answers`; it has sealed keys in their place (see `sealed`).
 """
 
 import difflib
-import importlib
-import importlib.util
 import inspect
 import json
 import textwrap
 from functools import lru_cache
 
-from course_utils.exercises import lessons
 from course_utils.exercises.definitions import Answers, Exercise, right_order
-from course_utils.exercises.lessons import lesson_of
+from course_utils.exercises.folder import has_part, lesson_of, part_of
 from course_utils.exercises.sealed import Key, read_key
+from course_utils.files.paths import EXERCISES
 
 
 @lru_cache
@@ -32,6 +30,9 @@ def find_exercise(number: str) -> Exercise:
         if exercise.id == number:
             return exercise
     known = [exercise.id for exercise in list_exercises()]
+    if not known:
+        raise ValueError(f"there are no exercises: expected their records in {EXERCISES}. The course is used from its own "
+                         "folder: clone it, or unpack it again, and install it there with pip install -e .")
     near = difflib.get_close_matches(number, known, n=3, cutoff=0.1) or known[:3]
     raise ValueError(f"there is no exercise {number!r}; did you mean {', '.join(near)}?")
 
@@ -39,7 +40,7 @@ def find_exercise(number: str) -> Exercise:
 @lru_cache
 def has_solutions() -> bool:
     """Whether this edition of the course holds the solutions."""
-    return all(importlib.util.find_spec(f"{lessons.__name__}.{name}.answers") for name in _lessons())
+    return all(has_part(name, "answers") for name in _lessons())
 
 
 def answers_to(number: str) -> Answers | Key:
@@ -47,7 +48,7 @@ def answers_to(number: str) -> Answers | Key:
     exercise, name = find_exercise(number), lesson_of(number)
     if not has_solutions():
         return read_key(exercise)
-    return _part(name, "answers").ANSWERS[[other.id for other in _exercises_of(name)].index(number)]
+    return part_of(name, "answers").ANSWERS[[other.id for other in _exercises_of(name)].index(number)]
 
 
 def source_of_solution(number: str) -> str:
@@ -62,10 +63,10 @@ def source_of_solution(number: str) -> str:
 @lru_cache
 def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
     """The exercises of a lesson, with what the notebook says of them. ValueError unless there is one for each cell."""
-    told = json.loads((lessons.FOLDER / lesson / "notebook.json").read_text(encoding="utf-8"))
-    asked = _part(lesson, "ask").EXERCISES
+    told = json.loads((EXERCISES / lesson / "notebook.json").read_text(encoding="utf-8"))
+    asked = part_of(lesson, "ask").EXERCISES
     if len(asked) != len(told):
-        raise ValueError(f"notebook {lesson[1:]} has cells for {', '.join(told)}, and EXERCISES in lessons/{lesson}/ask.py "
+        raise ValueError(f"notebook {lesson[1:]} has cells for {', '.join(told)}, and EXERCISES in n{lesson[1:]}/ask.py "
                          f"has {len(asked)}: write one for each, in the same order, then python -m course_tools export")
     return tuple(one._replace(id=number, title=cell["title"], minutes=tuple(cell["minutes"]), question=cell["question"])
                  for one, (number, cell) in zip(asked, told.items()))
@@ -74,8 +75,4 @@ def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
 @lru_cache
 def _lessons() -> tuple[str, ...]:
     """The lessons with exercises, such as n04."""
-    return tuple(sorted(path.parent.name for path in lessons.FOLDER.glob("n[0-9][0-9]/ask.py")))
-
-
-def _part(lesson: str, part: str):
-    return importlib.import_module(f"{lessons.__name__}.{lesson}.{part}")
+    return tuple(sorted(path.parent.name for path in EXERCISES.glob("n[0-9][0-9]/ask.py")))

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from course_utils.files.paths import EXERCISES
+
 SECONDS = 8.0                                           # of processor time, in the learner's own lines, for a whole check
 WAITING = 120.0                                         # of sleep
 AROUND = 2                                              # limits that it may take with functions of ours that it calls
@@ -23,8 +25,8 @@ OURS = 40                                               # and the check's own wo
 TICK = 0.2                                              # seconds between two looks at a process
 UNSEEN = 2.0                                            # seconds of processor time after which a look is too old
 
-PACKAGE = str(Path(__file__).resolve().parents[1])
-LIBRARIES = tuple({path + os.sep for path in (PACKAGE, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib")))})
+COURSE = (str(Path(__file__).resolve().parents[1]) + os.sep, str(EXERCISES) + os.sep)
+LIBRARIES = (*COURSE, *(sysconfig.get_path(one) + os.sep for one in ("stdlib", "platstdlib", "purelib")))
 ENTRANCE = "the_answer"                                 # the function through which `running` calls a learner's function
 LISTENER = "note_a_call"                                # the function of `forbidden` that runs at each of its calls
 
@@ -65,7 +67,7 @@ def place_of(calls: Iterable[tuple[str, int, str]]) -> Place:
     for file, number, name in calls:
         if is_learners(file):
             return Place(learners is not False, True, file, number)
-        if file.startswith(PACKAGE + os.sep) and name != LISTENER:
+        if file.startswith(COURSE) and name != LISTENER:
             if name == ENTRANCE:
                 return Place(learners is not False, True)
             learners = False

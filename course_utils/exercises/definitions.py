@@ -1,6 +1,6 @@
 """What an exercise is made of: the question, its known mistakes and properties, its answers, and the verdict.
 
-Does: name the parts. Does not: judge (see `judge`) or fill them (see `lessons`).
+Does: name the parts. Does not: judge (see `judge`) or fill them (see notebooks/exercises).
 """
 
 import graphlib

@@ -1,7 +1,7 @@
 """Notices when an answer calls the function that the exercise asks for, instead of writing it.
 
 Does: watch the calls of one run, whatever name they go by. Does not: read the answer's source (a copy of the function's
-text is not noticed), or decide what an exercise forbids (see `lessons`).
+text is not noticed), or decide what an exercise forbids (see notebooks/exercises).
 """
 
 import contextlib

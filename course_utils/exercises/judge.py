@@ -1,7 +1,7 @@
 """Judges an answer: right, a known mistake, or wrong because it lacks a property.
 
 Does: run an answer on fresh inputs, compare its results with those of the course's answer and of the known mistakes,
-and say one thing about it. Does not: contain exercises or their solutions (see `lessons`), or save progress (see
+and say one thing about it. Does not: contain exercises or their solutions (see notebooks/exercises), or save progress (see
 `record`).
 
 The questions, in order: did it run, did it leave its inputs alone, is it the right kind of thing, is it right, is it one

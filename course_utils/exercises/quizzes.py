@@ -1,6 +1,6 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read lessons/n04/quiz.yaml, show questions, save answers. Does not: judge functions (see `judge`).
+Does: read notebooks/exercises/n04/quiz.yaml, show questions, save answers. Does not: judge functions (see `judge`).
 """
 
 import html
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import yaml
 
 from course_utils.exercises import record
-from course_utils.exercises.lessons import FOLDER
+from course_utils.files.paths import EXERCISES
 
 LETTERS = "abcdefgh"
 
@@ -34,12 +34,12 @@ class Question(NamedTuple):
 
 def list_quizzes() -> list[str]:
     """The numbers of the notebooks that have a quiz, such as "04"."""
-    return sorted(found.parent.name.removeprefix("n") for found in FOLDER.glob("n*/quiz.yaml"))
+    return sorted(found.parent.name.removeprefix("n") for found in EXERCISES.glob("n*/quiz.yaml"))
 
 
 def load_quiz(number: str) -> tuple[Question, ...]:
     """The questions of a notebook, such as "04". Raises ValueError for a number without a quiz or a damaged file."""
-    path = FOLDER / f"n{number}" / "quiz.yaml"
+    path = EXERCISES / f"n{number}" / "quiz.yaml"
     if not path.is_file():
         known = ", ".join(list_quizzes())
         raise ValueError(f"there is no quiz {number!r}; there are {known}")

@@ -1,7 +1,7 @@
 """The wording of a check: about errors, results in the wrong form, and numbers that match no known mistake.
 
 Does: write sentences with the names that the exercise's signature gives to inputs and results. Does not: decide (see
-`judge`), or know any exercise (the messages for known mistakes are in `lessons`).
+`judge`), or know any exercise (the messages for known mistakes are in notebooks/exercises).
 """
 
 import re

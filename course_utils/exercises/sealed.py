@@ -17,9 +17,10 @@ import torch
 
 from course_utils.exercises.compare import NotNumbers, close, named_tensors
 from course_utils.exercises.definitions import Answers, Exercise
-from course_utils.exercises.lessons import FOLDER, lesson_of
+from course_utils.exercises.folder import lesson_of
 from course_utils.exercises.running import run_once
 from course_utils.files import sha256, write_json
+from course_utils.files.paths import EXERCISES
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
 STEPS = 20                                              # a number's fingerprints lie this close, in shares of the tolerance
@@ -162,7 +163,7 @@ def write_keys(exercises: Iterable[tuple[Exercise, Answers]], inputs_of, folder:
     return [folder / name / "sealed.json" for name in lessons]
 
 
-def read_key(exercise: Exercise, folder: Path = FOLDER) -> Key:
+def read_key(exercise: Exercise, folder: Path = EXERCISES) -> Key:
     """The key of an exercise. Raises FileNotFoundError where the edition has neither solutions nor keys."""
     path = folder / lesson_of(exercise.id) / "sealed.json"
     if not path.is_file():

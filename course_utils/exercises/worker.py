@@ -31,8 +31,9 @@ SILENT = 1.0                                            # seconds without a look
 # packages in which nothing may be replaced; of torch not all, since some parts of it replace others when they're imported
 WATCHED = ("builtins", "math", "random", "json", "copy", "re", "itertools", "functools", "operator", "collections", "time",
            "io", "base64", "inspect", "dis", "contextlib", "linecache", "threading", "warnings", "pickle", "string", "types",
-           "statistics", "heapq", "bisect", "numpy", "course_utils", "torch.nn", "torch.optim", "torch.linalg",
-           "torch.random", "torch.functional", "torch.autograd", "torch._tensor", "torch.utils.data")   # and what is in them
+           "statistics", "heapq", "bisect", "numpy", "course_utils", "course_exercises", "torch.nn", "torch.optim",
+           "torch.linalg", "torch.random", "torch.functional", "torch.autograd", "torch._tensor",
+           "torch.utils.data")                          # and what is in them
 WHOLE = ("builtins", "math", "numpy", "torch", "torch.nn.functional")   # of these, constants count as well
 
 

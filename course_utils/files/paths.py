@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
+EXERCISES = NOTEBOOKS / "exercises"                      # their records, and the quizzes
 EXTRAS = "extras"                                         # in that folder: notebooks beside the numbered ones
 FRONT = ("START", "attention_in_an_hour")                 # notebooks without a number, before the numbered ones
 DATA = ROOT / "data"

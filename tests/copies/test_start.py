@@ -4,6 +4,7 @@ import re
 
 import nbformat
 import pytest
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
 
 from course_utils.copies import start
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find
@@ -82,3 +83,12 @@ def test_make_lab_opens_start_and_serves_the_whole_repository(root):
     (line,) = [line for line in (root / "Makefile").read_text("utf-8").splitlines() if "$(PY) -m jupyterlab" in line]
     assert line.endswith(opens)
     assert f"python -m jupyterlab {opens}" in (root / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", ["Makefile", "README.md"])
+def test_the_file_list_shows_the_notebooks_and_not_the_exercises_records(root, page):
+    hidden = re.findall(r"--ContentsManager\.hide_globs=(\S+)", (root / page).read_text("utf-8"))
+    files = LargeFileManager(root_dir=str(root), hide_globs=hidden)
+    listed = {entry["name"] for entry in files.get("notebooks")["content"]}
+    assert {"04_attention.ipynb", "extras", "for_instructors.md"} <= listed and "exercises" not in listed
+    assert "exercises" in {entry["name"] for entry in LargeFileManager(root_dir=str(root)).get("notebooks")["content"]}

@@ -6,8 +6,8 @@ import torch
 from course_utils.exercises import clock
 from course_utils.exercises.clock import Clock, Place, calls_in, is_learners, place_of
 
-COURSE, TORCH, CELL = clock.PACKAGE + "/exercises/lessons/n14/probes.py", torch.__file__, "cell-7"
-ENTRANCE = (clock.PACKAGE + "/exercises/running.py", 200, clock.ENTRANCE)
+COURSE, TORCH, CELL = clock.COURSE[1] + "n14/probes.py", torch.__file__, "cell-7"
+ENTRANCE = (clock.COURSE[0] + "exercises/running.py", 200, clock.ENTRANCE)
 
 
 @pytest.mark.parametrize("calls, place", [

@@ -8,7 +8,7 @@ import torch
 from called import called
 
 from course_utils.files.paths import ROOT  # noqa: F401
-from course_utils.results.recipes import main
+from course_utils.recipes import main
 
 TINY = ["num_layers=1", "d_model=8", "num_heads=2", "d_ff=8", "epochs=2", "max_len=12", "batch_size=8"]
 

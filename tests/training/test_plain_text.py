@@ -18,8 +18,8 @@ from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.results.recipes import RECIPES, changed, train_classifier
-from course_utils.results.trained_models import COMMITTED, folder_name
+from course_utils.recipes import RECIPES, changed, train_classifier
+from course_utils.recipes.trained_models import COMMITTED, folder_name
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs

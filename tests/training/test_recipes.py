@@ -13,7 +13,7 @@ import torch
 from safetensors import safe_open
 
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
-from course_utils.results.recipes import RECIPES, changed, main, override, train_classifier
+from course_utils.recipes import RECIPES, changed, main, override, train_classifier
 from course_utils.training import BatchOptions
 
 # recipes and the command line

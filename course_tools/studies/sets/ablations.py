@@ -17,8 +17,8 @@ from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.recipes import RECIPES, Recipe, changed
 from course_utils.results import fingerprint, split_fingerprints
-from course_utils.results.recipes import RECIPES, Recipe, changed
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, seed_everything
 

@@ -19,9 +19,9 @@ from course_utils import explain
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import by_kind, load_reviews
 from course_utils.files.bars import bar
+from course_utils.recipes import RECIPES
+from course_utils.recipes.trained_models import trained_model
 from course_utils.results import add_run, environment, fingerprint, read_runs, scores
-from course_utils.results.recipes import RECIPES
-from course_utils.results.trained_models import trained_model
 from course_utils.tokenization import truncate
 from course_utils.training import BatchOptions, EncodedReviews, batches, encode_reviews, evaluate
 

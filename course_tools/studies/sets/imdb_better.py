@@ -33,8 +33,8 @@ from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
 from course_utils.files import replacing
 from course_utils.files.paths import output_folder
+from course_utils.recipes import RECIPES
 from course_utils.results import fingerprint, scores, split_fingerprints
-from course_utils.results.recipes import RECIPES
 from course_utils.tokenization import WordTokenizer, truncate
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 

@@ -16,8 +16,8 @@ import random
 
 from course_tools.studies.runner import ResultSet, scored_reviews, scored_split, train_and_score, twin_gap
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
+from course_utils.recipes import RECIPES, Recipe, changed
 from course_utils.results import fingerprint, split_fingerprints
-from course_utils.results.recipes import RECIPES, Recipe, changed
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, EncodedReviews, encode_reviews, evaluate, seed_everything
 

@@ -19,8 +19,8 @@ from course_utils.baselines import RecurrentClassifier, tfidf_regression
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
+from course_utils.recipes.learning_curves import AMOUNTS, EVERYTHING, OPTIONS, RECIPE, Amount
 from course_utils.results import fingerprint, scores, split_fingerprints
-from course_utils.results.learning_curves import AMOUNTS, EVERYTHING, OPTIONS, RECIPE, Amount
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import (
     BatchOptions,

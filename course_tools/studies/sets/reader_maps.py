@@ -24,8 +24,8 @@ from course_tools.studies.sets.explanations import EACH, STEPS, Scored, chosen, 
 from course_utils import explain
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
+from course_utils.recipes.trained_models import trained_model
 from course_utils.results import fingerprint, split_fingerprints
-from course_utils.results.trained_models import trained_model
 
 METHODS = ["pooling weights", "rollout", "integrated gradients, absolute", "occlusion", "rarity", "random"]
 ROWS = {"reviews": 5, "imdb": 1, "student": 1, "earlier reader": 1, "reader": 1}    # classifiers, and how many seeds of each

@@ -18,8 +18,8 @@ from course_utils import baselines
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.files.paths import CHECKPOINTS, output_folder
+from course_utils.recipes import RECIPES
 from course_utils.results import fingerprint, read_runs, split_fingerprints
-from course_utils.results.recipes import RECIPES
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import BatchOptions, encode_reviews, seed_everything
 from course_utils.training.saved_models import holds_model, read_plain_texts

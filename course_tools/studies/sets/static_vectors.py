@@ -20,11 +20,11 @@ from course_tools.studies.pretrained_reviews import FixedSteps, first_of, tokens
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets import pretrained
 from course_utils.embeddings import BagOfEmbeddings
+from course_utils.recipes.learning_curves import BAG_CHECKS as CHECKS
+from course_utils.recipes.learning_curves import BAG_NUMBERS as NUMBERS
+from course_utils.recipes.learning_curves import BAG_RATES as RATES
+from course_utils.recipes.learning_curves import BAG_STEPS as STEPS
 from course_utils.results import fingerprint, scores
-from course_utils.results.learning_curves import BAG_CHECKS as CHECKS
-from course_utils.results.learning_curves import BAG_NUMBERS as NUMBERS
-from course_utils.results.learning_curves import BAG_RATES as RATES
-from course_utils.results.learning_curves import BAG_STEPS as STEPS
 from course_utils.training import evaluate, fit, seed_everything
 
 

@@ -16,8 +16,7 @@ from torch import nn
 
 from course_tools.studies.runner import ResultSet
 from course_utils.encoder_decoder import SmoothedLoss
-from course_utils.results import fingerprint
-from course_utils.results.copied_summaries import (
+from course_utils.recipes.copied_summaries import (
     BATCH_SIZE,
     FIT,
     MIN_FREQ,
@@ -35,6 +34,7 @@ from course_utils.results.copied_summaries import (
     words,
     write,
 )
+from course_utils.results import fingerprint
 from course_utils.summaries_by_copying import PointerTransformer
 from course_utils.training import MeanLoss, fit
 from course_utils.training.pair_batches import PairBatches

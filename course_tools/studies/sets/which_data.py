@@ -24,8 +24,8 @@ from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets import pretrained
 from course_utils.data import load_reviews
 from course_utils.pretraining import BertClassifier, BertEncoder
+from course_utils.recipes.learning_curves import FINE_TUNING_RATES as RATES
 from course_utils.results import fingerprint, scores_one_by_one, split_fingerprints
-from course_utils.results.learning_curves import FINE_TUNING_RATES as RATES
 from course_utils.tokenization import truncate
 from course_utils.training import EncodedReviews, classification_loss, evaluate, fastest_device, fit, seed_everything
 

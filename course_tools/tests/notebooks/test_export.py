@@ -128,7 +128,7 @@ def test_what_a_notebook_says_of_its_exercises_is_exported(course, tmp_path):
     course("04_areas.ipynb", cell("### Exercise 4.1 A square (5–10 minutes)\n\nHow large?\n", "markdown"), cell("1"),
            cell("### Exercise 4.2 A cube (optional, 10–15 minutes)\n\nAnd this?", "markdown"))
     assert export.main([]) == 0
-    told = json.loads((tmp_path / "course_utils" / "exercises" / "lessons" / "n04" / "notebook.json").read_text("utf-8"))
+    told = json.loads((tmp_path / "notebooks" / "exercises" / "n04" / "notebook.json").read_text("utf-8"))
     assert told == {"4.1": {"title": "A square", "minutes": [5, 10], "question": "How large?"},
                     "4.2": {"title": "A cube", "minutes": [10, 15], "question": "And this?"}}
     assert export.main(["--check"]) == 0

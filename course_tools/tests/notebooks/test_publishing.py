@@ -7,6 +7,7 @@ import re
 import pytest
 import yaml
 
+from course_tools.__main__ import COMMANDS as TOOLS
 from course_tools.teaching.editions import HANDED_OUT
 from course_utils.__main__ import COMMANDS
 from course_utils.copies.address import BRANCH, HOSTED
@@ -34,7 +35,8 @@ def test_a_workflow_runs_only_targets_and_commands_that_there_are(workflow):
     assert lines
     targets = set(re.findall(r"^([\w-]+)::?", read("Makefile") + read("course_tools/targets.mk"), re.M))
     assert {name for line in lines for name in re.findall(r"\bmake ([\w-]+)", line)} <= targets
-    assert {name for line in lines for name in re.findall(r"-m course_utils ([\w-]+)", line)} <= set(COMMANDS)
+    for program, commands in (("course_utils", COMMANDS), ("course_tools", TOOLS)):
+        assert {name for line in lines for name in re.findall(rf"-m {program} ([\w-]+)", line)} <= set(commands)
 
 
 def test_a_workflow_s_packages_are_kept_by_files_that_there_are(workflow):
@@ -97,7 +99,9 @@ def test_binder_installs_the_build_for_the_cpu_and_opens_start():
     assert [name for name in re.findall(r"\.\w+/[\w.-]+\.\w+", script) if not (ROOT / name).is_file()] == []
     assert script.index("$(cat .ci/torch-cpu-index.txt)") < script.index("install -r requirements.txt -e .")
     page = f"/lab/tree/{START}"
-    assert json.loads(read(".binder/jupyter_config.json")) == {app: {"default_url": page} for app in ("LabApp", "ServerApp")}
+    settings = json.loads(read(".binder/jupyter_config.json"))
+    assert settings == {**{app: {"default_url": page} for app in ("LabApp", "ServerApp")},
+                        "ContentsManager": {"hide_globs": ["__pycache__", "exercises"]}}
     assert page in read("Makefile")
     assert wanted_python() <= tuple(map(int, read(".binder/runtime.txt").strip().removeprefix("python-").split(".")))
 

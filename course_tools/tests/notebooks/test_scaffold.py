@@ -28,7 +28,7 @@ def course(tmp_path, monkeypatch):
     for module in (export, notebooks, scaffold):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setattr(quizzes, "FOLDER", tmp_path / "course_utils" / "exercises" / "lessons")
+    monkeypatch.setattr(quizzes, "EXERCISES", tmp_path / "notebooks" / "exercises")
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "README.md").write_text(README, encoding="utf-8")
     cells = [nbformat.v4.new_markdown_cell("# 00 Tensors", id="title"),
@@ -54,8 +54,8 @@ def test_a_second_exercise_comes_after_the_first_and_each_is_whole(course):
     nbformat.validate(nbformat.read(path, as_version=4))
     assert [cell.id for cell in cells] == ["title", "exercise-0-1", "exercise-0-1-code", "exercise-0-2", "exercise-0-2-code",
                                            "quiz"]
-    lesson = course / "course_utils" / "exercises" / "lessons" / "n00"
-    assert files(course) - before == {f"course_utils/exercises/lessons/n00/{name}" for name in
+    lesson = course / "notebooks" / "exercises" / "n00"
+    assert files(course) - before == {f"notebooks/exercises/n00/{name}" for name in
                                       ("ask.py", "answers.py", "notebook.json")} | {"tests/exercises/variants/n00.py"}
     told = json.loads((lesson / "notebook.json").read_text(encoding="utf-8"))
     variants = names_in(course / "tests" / "exercises" / "variants" / "n00.py")["VARIANTS"]
@@ -72,7 +72,7 @@ def test_a_second_exercise_comes_after_the_first_and_each_is_whole(course):
 
 
 def test_a_lesson_that_never_needed_torch_gets_it(course):
-    lesson = course / "course_utils" / "exercises" / "lessons" / "n00"
+    lesson = course / "notebooks" / "exercises" / "n00"
     lesson.mkdir(parents=True)
     text = scaffold.HEADS["ask.py"].format(number="00").replace("import torch\n\n", "")
     (lesson / "ask.py").write_text(text, encoding="utf-8")
@@ -93,8 +93,8 @@ def test_a_new_notebook_has_all_its_parts_and_says_what_is_to_be_written(course,
     readme = (course / "README.md").read_text(encoding="utf-8")
     assert readme.startswith(README) and "[01 Language model](notebooks/01_language_model.ipynb)" in readme
     places = {name.split("/n01")[0] for name in files(course) - before}
-    assert places == {"notebooks/01_language_model.ipynb", "course_utils/exercises/lessons", "tests/exercises/variants"}
-    for place in ("README.md", "notebooks/01_language_model.ipynb", "lessons/n01/quiz.yaml", "lessons/n01/ask.py"):
+    assert places == {"notebooks/01_language_model.ipynb", "notebooks/exercises", "tests/exercises/variants"}
+    for place in ("README.md", "notebooks/01_language_model.ipynb", "exercises/n01/quiz.yaml", "exercises/n01/ask.py"):
         assert f"{place}: " in said
     with pytest.raises(AssertionError, match="still|write"):
         test_nothing_in_the_course_is_still_to_be_written()

@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 import course_utils
+from course_tools.__main__ import COMMANDS as TOOLS
 from course_utils.__main__ import COMMANDS
+from course_utils.commands import MOVED
 from course_utils.files.paths import ROOT
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -21,7 +23,7 @@ def test_the_version_is_that_of_the_project_everywhere():
 
 def test_the_citation_names_the_version_and_its_day():
     if not (ROOT / "CITATION.cff").exists():              # an edition for a class has none
-        assert not (ROOT / "course_utils" / "instructors").exists()
+        assert not (ROOT / "course_tools").exists()
         return
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (citation["version"], citation["date-released"].isoformat()) == RELEASES[0]
@@ -42,7 +44,8 @@ def test_releases_come_newest_first_and_every_heading_is_one():
 
 
 def test_what_the_changelog_tells_people_to_type_is_there():
-    commands = {load.__name__ for load in COMMANDS.values()}
+    commands = {load.__name__ for load in [*COMMANDS.values(), *TOOLS.values()]}
     named = set(re.findall(r"`make ([\w-]+)", CHANGELOG))
     assert {"lab", "update", "sheets"} <= named <= commands | {"lab", "test"}       # make calls these by the same names
-    assert set(re.findall(r"-m course_utils ([\w-]+)", CHANGELOG)) <= set(COMMANDS)
+    assert set(re.findall(r"-m course_utils ([\w-]+)", CHANGELOG)) <= {*COMMANDS, *MOVED}
+    assert set(re.findall(r"-m course_tools ([\w-]+)", CHANGELOG)) <= set(TOOLS)

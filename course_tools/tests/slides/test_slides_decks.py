@@ -1,6 +1,6 @@
 """The decks as they come from the notebooks' tags: every pointer matches, and each prediction comes before its result.
 
-Markdown isn't rendered here, so that no package of the site is needed; tests/browser looks at the pages themselves.
+Markdown isn't rendered here, so that no package of the site is needed; the browser tests look at the pages themselves.
 """
 
 import html

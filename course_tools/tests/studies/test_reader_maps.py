@@ -8,7 +8,7 @@ from course_tools.studies.sets import reader_maps
 from course_tools.studies.sets.explanations import Scored
 from course_utils import explain
 from course_utils.data import load_reviews
-from course_utils.results.trained_models import trained_model
+from course_utils.recipes.trained_models import trained_model
 from course_utils.training import encode_reviews
 
 

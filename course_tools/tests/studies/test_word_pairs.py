@@ -10,7 +10,7 @@ import torch
 from course_tools.studies.sets import imdb_better as module
 from course_tools.studies.word_pairs import WordPairClassifier, frequent_pairs
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
-from course_utils.results.recipes import RECIPES
+from course_utils.recipes import RECIPES
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
 SMALL = dict(vocab_size=10, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=16, dropout=0.0)

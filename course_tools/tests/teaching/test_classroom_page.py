@@ -1,4 +1,4 @@
-"""The page about classrooms: short, its blocks are those that tests/classroom runs, and nothing of it is handed out."""
+"""The page about classrooms: short, its blocks are those that `make test-classroom` runs; nothing of it is handed out."""
 
 import re
 

@@ -42,7 +42,7 @@ def run_there(folder, code: str) -> str:
 
 @pytest.mark.parametrize("exercise", EVERY, ids=IDS)
 def test_without_solutions_every_answer_gets_the_same_verdict(exercise, handout):
-    answers, key = answers_to(exercise.id), read_key(exercise, handout / "course_utils" / "exercises" / "lessons")
+    answers, key = answers_to(exercise.id), read_key(exercise, handout / "notebooks" / "exercises")
     tried = {**variants_of(exercise.id), **answers.mutants, "nothing like it": lambda *inputs: torch.full((2, 3), 0.1)}
     if exercise.kind != "order":
         tried["reference"] = answers.reference
@@ -53,10 +53,10 @@ def test_without_solutions_every_answer_gets_the_same_verdict(exercise, handout)
 
 def test_no_solution_is_handed_out(handout):
     """Not even two lines of one; a single line may stand in a hint."""
-    package = handout / "course_utils" / "exercises"
-    texts = {path.relative_to(package).as_posix(): path.read_text(encoding="utf-8").split()
-             for path in package.rglob("*") if path.is_file()}
-    assert not list(package.rglob("answers.py")) and not list(handout.rglob("variants")) and len(texts) > 20
+    folders = handout / "course_utils" / "exercises", handout / "notebooks" / "exercises"
+    texts = {path.relative_to(handout).as_posix(): path.read_text(encoding="utf-8").split()
+             for folder in folders for path in folder.rglob("*") if path.is_file()}
+    assert not list(handout.rglob("answers.py")) and not list(handout.rglob("variants")) and len(texts) > 20
     joined = {name: " ".join(words) for name, words in texts.items()}
     compared = 0
     for exercise in EVERY:
@@ -72,7 +72,7 @@ def test_no_solution_is_handed_out(handout):
 
 @pytest.mark.parametrize("exercise", [exercise for exercise in EVERY if exercise.kind != "function"], ids=lambda e: e.id)
 def test_numbers_and_orders_are_handed_out_as_fingerprints(exercise, handout):
-    entry = read_key(exercise, handout / "course_utils" / "exercises" / "lessons").entry
+    entry = read_key(exercise, handout / "notebooks" / "exercises").entry
     if exercise.kind == "order":
         assert all(re.fullmatch("[0-9a-f]{10}", sealed) for _, sealed in entry["rules"])
         return

@@ -2,6 +2,8 @@
 
 import importlib
 
+import course_utils.exercises  # noqa: F401 (finds the records, which the variants import)
+
 
 def variants_of(number: str) -> dict:
     """The other right answers to an exercise such as "4.2", by a name for each."""

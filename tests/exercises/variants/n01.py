@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from course_utils.exercises.lessons.n01.answers import _reader, _without, read_marked, without_leaks, words
+from course_exercises.n01.answers import _reader, _without, read_marked, without_leaks, words
 
 
 def _by_parts(marked):

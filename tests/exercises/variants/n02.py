@@ -7,7 +7,9 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from course_utils.exercises.lessons.n02.answers import (
+from course_utils.tokenization import WordTokenizer, pad_batch
+
+from course_exercises.n02.answers import (
     SENTENCE,
     _coder,
     _counted,
@@ -17,7 +19,6 @@ from course_utils.exercises.lessons.n02.answers import (
     pad_left,
     words,
 )
-from course_utils.tokenization import WordTokenizer, pad_batch
 
 
 def _sorted_twice(train, texts, min_freq):

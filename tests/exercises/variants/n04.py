@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from course_utils.exercises.lessons.n04.answers import SCORES, _added, _uniform, decoder_mask, masked_attention
+from course_exercises.n04.answers import SCORES, _added, _uniform, decoder_mask, masked_attention
 
 
 def _loops(query, key, value):

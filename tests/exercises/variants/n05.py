@@ -4,8 +4,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from course_utils.exercises.lessons.n05.answers import _sizes, into_heads, join_heads
 from course_utils.multi_head_attention import MultiHeadAttention
+
+from course_exercises.n05.answers import _sizes, into_heads, join_heads
 
 
 def _split_loops(x, num_heads):

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_utils.exercises.lessons.n06.answers import _positions, _rotary, sinusoidal_rows
 from course_utils.positional_encoding import sinusoidal_table
+
+from course_exercises.n06.answers import _positions, _rotary, sinusoidal_rows
 
 
 def _rows_by_loop(first, count, d_model):

@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import padding_mask
-from course_utils.exercises.lessons.n08.answers import RIGHT, WRONG
+
+from course_exercises.n08.answers import RIGHT, WRONG
 
 
 def _queries_in_loops(queries, x, attention_mask):

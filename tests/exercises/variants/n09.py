@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.n09.answers import _entry, _with_parts, shuffle_words
+from course_exercises.n09.answers import _entry, _with_parts, shuffle_words
 
 
 def _numpy_interval(accuracies, reviews):

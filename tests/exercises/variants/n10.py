@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.n10.answers import QUERY, WEIGHTS, _merged_in_order
+from course_exercises.n10.answers import QUERY, WEIGHTS, _merged_in_order
 
 
 def _score_loops(weights):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from course_utils.exercises.lessons.n11.answers import (
+from course_exercises.n11.answers import (
     EYE,
     FIRST,
     SECOND,

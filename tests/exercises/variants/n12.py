@@ -11,7 +11,8 @@ from scipy import stats
 from torch import nn
 
 from course_utils.baselines import RecurrentClassifier
-from course_utils.exercises.lessons.n12.answers import (
+
+from course_exercises.n12.answers import (
     _at_best,
     _counted,
     _holm_bar,

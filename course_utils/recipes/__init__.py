@@ -1,0 +1,292 @@
+"""The settings that the course trains its classifier with, and the one function that does it.
+
+Does: from a dataset to a trained `ReviewClassifier` with its scores, the same for notebooks, result
+files and the command line (`python -m course_utils train --help`). Does not: define a model.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from course_utils import files
+from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
+from course_utils.data import DataNotAvailable, load_reviews
+from course_utils.options import check_options
+from course_utils.recipes.checks import (
+    RESULT,
+    STATE,
+    check_model,
+    check_output,
+    check_vocabulary,
+    ready_to_train,
+    shared_texts,
+    warnings_for,
+)
+from course_utils.results import scores
+from course_utils.training import (
+    BatchOptions,
+    FitResult,
+    encode_reviews,
+    epochs_in,
+    evaluate,
+    fastest_device,
+    fit,
+    seed_everything,
+)
+from course_utils.training.options import PART_OF, RECIPE_RULES, RUN_RULES, check_recipe_option, parse_setting
+from course_utils.training.plain_tokenizers import PlainWords
+
+
+class Recipe(NamedTuple):
+    """Options of `ClassifierConfig`, of `fit` and of `BatchOptions`, and the size of the vocabulary."""
+
+    model: dict
+    fit: dict
+    batches: dict
+    max_size: int = 15000
+    min_freq: int = 2
+
+
+RECIPES = {
+    # the course's own reviews: notebook 08
+    "reviews": Recipe(
+        model=dict(
+            d_model=32, num_heads=2, d_ff=32, num_layers=2, max_len=256, positions="rotary", dropout=0.1,
+            word_dropout=0.1, embedding_std=0.02, embedding_scale=10.0,
+        ),
+        fit=dict(epochs=16, learning_rate=6e-3, weight_decay=0.1, warmup=0.1),
+        batches=dict(batch_size=64, max_len=256, multiple_of=8),
+    ),
+    # real reviews, 25,000 of them: notebook 09
+    "imdb": Recipe(
+        model=dict(
+            d_model=64, num_heads=2, d_ff=128, num_layers=1, max_len=256, dropout=0.1, word_dropout=0.3,
+            pooled_dropout=0.4, zero_init=True,
+        ),
+        fit=dict(epochs=6, learning_rate=3e-3, weight_decay=0.01, warmup=0.2),
+        batches=dict(batch_size=64, max_len=256, multiple_of=32),
+    ),
+    # the same reviews in two epochs instead of six: small word vectors that learn fast, no dropout in the blocks
+    "imdb-fast": Recipe(
+        model=dict(
+            d_model=64, num_heads=2, d_ff=64, num_layers=1, max_len=256, dropout=0.0, word_dropout=0.3,
+            pooled_dropout=0.4, zero_init=True, embedding_std=0.02, embedding_scale=10.0,
+        ),
+        fit=dict(epochs=2, learning_rate=3e-3, weight_decay=0.01, warmup=0.2),
+        batches=dict(batch_size=64, max_len=256, multiple_of=32),
+    ),
+}
+
+
+class TrainedClassifier(NamedTuple):
+    """The classifier, how its training went, and its validation accuracy."""
+
+    classifier: ReviewClassifier
+    fit_result: FitResult
+    validation_accuracy: float
+
+
+def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, progress: bool = True) -> TrainedClassifier:
+    """Train on dataset["train"], choose the epoch on dataset["validation"]; no other split is looked at.
+
+    Raises FloatingPointError for a model whose loss, weights or answers are not finite numbers.
+    """
+    seed_everything(seed)
+    tokenizer = PlainWords.train(dataset["train"]["text"], recipe.max_size, recipe.min_freq)
+    names = dataset["train"].features["label"].names
+    config = ClassifierConfig(vocab_size=tokenizer.vocab_size, num_classes=len(names), **recipe.model)
+    device = fastest_device()
+    model = SelfAttentionClassifier(config).to(device)
+    encoded = {split: encode_reviews(dataset[split], tokenizer) for split in ("train", "validation")}
+    options = BatchOptions(**recipe.batches)
+    result = fit(
+        model, encoded["train"], encoded["validation"], options=options, seed=seed,
+        checkpoint=checkpoint, progress=progress, **recipe.fit,
+    )
+    scored = evaluate(model, encoded["validation"], options)
+    if not all(tensor.isfinite().all() for tensor in (*model.parameters(), scored.probabilities)):
+        raise FloatingPointError("the trained model holds numbers that are not finite; try a smaller learning_rate")
+    return TrainedClassifier(ReviewClassifier(model.cpu(), tokenizer, names), result, scored.accuracy)
+
+
+def score(trained: TrainedClassifier, split, recipe: Recipe) -> dict:
+    """Accuracy of a trained classifier on one split, overall and by kind where there are kinds (see `results.scores`)."""
+    model, tokenizer = trained.classifier.model, trained.classifier.tokenizer
+    scored = evaluate(model, encode_reviews(split, tokenizer), BatchOptions(**recipe.batches))
+    if not scored.probabilities.isfinite().all():
+        raise FloatingPointError("the trained model predicts numbers that are not finite; try a smaller learning_rate")
+    groups = {}
+    if "kind" in split.column_names:                    # a file of one's own may have gaps there, or numbers
+        groups["kind"] = ["none given" if kind is None or kind == "" else str(kind) for kind in split["kind"]]
+    return scores(scored.predictions, split["label"], **groups)
+
+
+def changed(recipe: Recipe, **options) -> Recipe:
+    """A recipe with some options changed: changed(recipe, num_layers=1, epochs=3).
+
+    Raises ValueError for an option that no part of a recipe has, or a value it can't have.
+    """
+    parts = {part: dict(getattr(recipe, part)) for part in ("model", "fit", "batches")} | {"vocabulary": {}}
+    for name, value in options.items():
+        check_recipe_option(name, value)
+        parts[PART_OF[name]][name] = value
+    if "max_len" in options:                            # the model and its batches must agree
+        parts["batches"]["max_len"] = options["max_len"]
+    return recipe._replace(**parts.pop("vocabulary"), **parts)
+
+
+def override(recipe: Recipe, settings: list[str]) -> Recipe:
+    """The same for the command line's --set: override(recipe, ["num_layers=1", "epochs=3"]).
+
+    Raises ValueError as `changed`, and for an option that is set twice.
+    """
+    options = {}
+    for setting in settings:
+        name, value = parse_setting(setting)
+        if name in options:
+            raise ValueError(f"--set {setting}: {name} is set twice; set it once")
+        options[name] = value
+    return changed(recipe, **options)
+
+
+def main(arguments=None) -> int:
+    """`python -m course_utils train`: train on a dataset, score it, save the classifier; return the exit status.
+
+    0: saved. 1: not saved, since the training failed or the disk is full. 2: refused before training. 130: Ctrl-C.
+    """
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    state = Path(os.path.expanduser(chosen.output)) / STATE
+    try:
+        with contextlib.ExitStack() as until_done:      # holds the lock on the output folder
+            try:
+                recipe, dataset, folder = _prepare(chosen, until_done)
+            except (ValueError, OSError, DataNotAvailable, files.InUse) as error:
+                parser.error(str(error))
+            _train_and_save(chosen, recipe, dataset, folder)
+            return 0
+    except KeyboardInterrupt:
+        print(f"stopped; {_how_to_go_on(state)}", file=sys.stderr)
+        return 130
+    except FloatingPointError as error:
+        return _failed(f"{error}. Nothing was saved, because such a model is useless")
+    except OSError as error:
+        return _failed(f"{state.parent} cannot be written to ({error.strerror or error}); free some space, or repair it. "
+                       f"{_how_to_go_on(state).capitalize()}")
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            return _failed("there isn't enough memory for this model and these batches; nothing was saved. Use a smaller "
+                           "batch_size, max_len or d_model")
+        raise
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m course_utils train", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Train the course's classifier on labelled texts, choose its best epoch by validation accuracy,\n"
+        "score it on the test texts if there are any, and save it.\n\n"
+        "To continue an interrupted run, give the same command again.",
+        epilog="options for --set, and their possible values:\n" + "\n".join(
+            f"  {name:18} {rule.words}" for rules in RECIPE_RULES.values() for name, rule in rules.items()
+        ) + "\n\nexample:\n  python -m course_utils train my_texts.csv outputs/mine --set epochs=5 --set num_layers=1",
+    )
+    parser.add_argument(
+        "data", help="your own file with columns text and label (csv, tsv, jsonl, parquet), a folder with such files called "
+        "train, validation and test, or one of the course's datasets: reviews, imdb, sst2. Without validation texts, a "
+        "tenth of the training texts is used",
+    )
+    parser.add_argument("output", help="folder to write to: the classifier, result.json and, until then, the checkpoint")
+    parser.add_argument("--recipe", choices=sorted(RECIPES), help="settings to start from (default: imdb for imdb, or "
+                        "reviews)")
+    parser.add_argument("--seed", type=_whole_number("seed"), default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument("--threads", type=_whole_number("threads"), metavar="N", help="processor threads (default: torch's)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="change an option of the recipe, such as num_layers=1; can be repeated",
+    )
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        if message.startswith("unrecognized arguments: -"):
+            message += "; an option of the recipe is written --set NAME=VALUE; --help lists them all"
+        elif message.startswith(("unrecognized arguments", "the following arguments are required")):
+            message += "; expected the data and an output folder, such as my_texts.csv outputs/mine; --help says more"
+        self.exit(2, f"{self.prog}: error: {message}\n")  # without the usage lines, which would bury the message
+
+
+def _whole_number(name: str):
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = text
+        try:
+            check_options({name: value}, RUN_RULES)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return value
+
+    return read
+
+
+def _prepare(chosen, until_done: contextlib.ExitStack):
+    """Check everything that can be wrong before training; lock the output folder. Returns (recipe, dataset, folder)."""
+    recipe = override(RECIPES[chosen.recipe or ("imdb" if chosen.data == "imdb" else "reviews")], chosen.set)
+    check_model(ClassifierConfig(vocab_size=recipe.max_size, **recipe.model))
+    folder = check_output(chosen.output, chosen.data)
+    dataset = ready_to_train(load_reviews(chosen.data), chosen.data)
+    check_vocabulary(dataset["train"]["text"], recipe.min_freq)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        until_done.enter_context(files.locked(folder, f"training on {chosen.data}"))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"{folder} cannot be written to ({why}); expected a folder of yours; use another output") from None
+    return recipe, dataset, folder
+
+
+def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
+    """Train, score, save, and print what came out."""
+    for path in (folder / STATE, folder / RESULT):
+        files.remove_partials(path)
+    warnings = warnings_for(dataset)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    begun = time.perf_counter()
+    trained = train_classifier(dataset, recipe, chosen.seed, checkpoint=folder / STATE, progress=sys.stderr.isatty())
+    result = {
+        "data": chosen.data, "seed": chosen.seed, "recipe": recipe._asdict(), "best_epoch": trained.fit_result.best_epoch,
+        "validation_accuracy": trained.validation_accuracy, "seconds": round(time.perf_counter() - begun, 1),
+        "warnings": warnings, "shared_texts": shared_texts(dataset),
+    }
+    tested = ""
+    if "test" in dataset:
+        result["test"] = score(trained, dataset["test"], recipe)
+        tested = f", test accuracy {result['test']['accuracy']:.4f}"
+    trained.classifier.save(folder)
+    files.write_json(folder / RESULT, result, indent=2)
+    (folder / STATE).unlink(missing_ok=True)
+    print(f"validation accuracy {trained.validation_accuracy:.4f} (epoch {trained.fit_result.best_epoch}){tested}")
+    print(f"saved in {folder}: ReviewClassifier.load({str(folder)!r})")
+
+
+def _how_to_go_on(state: Path) -> str:
+    epochs = epochs_in(state)
+    if epochs:
+        return f"{epochs} {'epoch is' if epochs == 1 else 'epochs are'} saved, and the same command continues from there"
+    return "no epoch has been saved yet, so the same command starts from the beginning"
+
+
+def _failed(message: str) -> int:
+    print(f"python -m course_utils train: error: {message}", file=sys.stderr)
+    return 1
