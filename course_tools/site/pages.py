@@ -14,7 +14,7 @@ from typing import NamedTuple
 import nbformat
 
 from course_utils.copies.extras import read_extra
-from course_utils.copies.notebooks import extras, find
+from course_utils.copies.notebooks import extras, find, results
 from course_utils.copies.start import PARTS
 from course_utils.files.paths import FRONT, NOTEBOOKS, ROOT
 
@@ -48,7 +48,7 @@ class Page(NamedTuple):
 
 def all_pages() -> list[Page]:
     """Every page that is made from a notebook or a text of the project, the home page first."""
-    return [*_front_pages(), *_numbered_pages(), *_extra_pages(), *_text_pages()]
+    return [*_front_pages(), *_numbered_pages(), *_extra_pages(), *_text_pages(), *_result_pages()]
 
 
 def page_names() -> dict[Path, str]:
@@ -79,6 +79,10 @@ def _numbered_pages() -> list[Page]:
 def _extra_pages() -> list[Page]:
     return [Page(one.path, f"extras/{one.path.stem}", one.title, "", one.goes_with[0].removesuffix(".ipynb"))
             for one in map(read_extra, extras())]
+
+
+def _result_pages() -> list[Page]:
+    return [Page(path, path.stem, title_of(path), "", "results") for path in results()]
 
 
 def _text_pages() -> list[Page]:

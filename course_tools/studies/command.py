@@ -1,4 +1,4 @@
-"""Run experiments for several random seeds and write their result files; `make results` runs those that the course quotes.
+"""Make the result files that the course quotes, and the table in the README.
 
     python -m course_tools results                        whatever is missing from the standard set (see STANDARD)
     python -m course_tools results ablations              every row of one file
@@ -7,25 +7,51 @@
 
 A run with the same settings isn't repeated unless you say --again. If you interrupt the command, run it again and it
 continues where it stopped. Several runs go on at once (--jobs), each with one thread (--threads). With --output, the result
-files go to another folder, and each row is printed next to the committed one.
+files go to another folder, and each row is printed next to the committed one. The tables of notebooks/results_part_*.ipynb
+read these files when they run: make save NB=results.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from course_tools.studies.runner import forget, run_missing
+from course_tools.studies.runner import forget, missing_runs, run_missing
 from course_tools.studies.sets import find_set
-from course_tools.studies.tables import update_pages
 from course_utils.data import DataNotAvailable
+from course_utils.files import write_text
+from course_utils.files.paths import ROOT
 from course_utils.results import FOLDER, by_model, read_runs, summarise
+from course_utils.results.tables import scoreboard_rows
 
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
+BEGIN, END = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"      # in the README
+QUOTED = """\
+Test accuracy on the course corpus, {reviews:,} synthetic reviews. Accuracy is in per cent, with a 95 % interval that \
+covers the choice of reviews and of random seeds. Where three seeds differ a lot, it should be about twice as wide: \
+notebook 12's comparisons allow for that.
 
-# in the README or on the page of results
-QUOTED = ["scoreboard", "ablations", "imdb_better", "code_baselines", "language_model", "code_completion", "code_elsewhere",
-          "completion_speed", "pretrained", "static_vectors", "small_encoder", "multi30k"]
+{table}
+
+Seconds are the training time of a row's quickest run, on a shared two-core machine without a GPU (threads: {threads}): an \
+order of magnitude, not a benchmark. Real reviews, one change at a time, and speed: [results](notebooks/results.md)."""
+
+
+def readme_section() -> str:
+    """What the README quotes: the scoreboard as Markdown, and the way to the other tables."""
+    runs = read_runs("scoreboard")
+    rows = scoreboard_rows(runs)
+    lines = [f"| {' | '.join(map(str, cells))} |" for cells in (rows[0], *(row.values() for row in rows))]
+    table = "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+    threads = " or ".join(str(number) for number in sorted({run["threads"] for run in runs}))
+    return QUOTED.format(reviews=runs[0]["test"]["reviews"], table=table, threads=threads)
+
+
+def update_readme(readme: Path = ROOT / "README.md") -> None:
+    """Write `readme_section` between the README's two marks."""
+    text = readme.read_text(encoding="utf-8")
+    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
+    write_text(readme, f"{head}{BEGIN}\n{readme_section()}\n{END}{tail}")
 
 
 def show(name: str, folder: Path) -> None:
@@ -45,7 +71,7 @@ def _accuracy(runs: list[dict]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, print the tables; return the exit status."""
+    """Run what is missing, print the rows and how many were made; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", help="which result files (default: the standard set)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="random seeds (default: 0 1 2)")
@@ -56,13 +82,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
     chosen = parser.parse_args(arguments)
     plan = [(name, chosen.only) for name in chosen.sets] or STANDARD
-    folder, failed = chosen.output.resolve(), 0
+    folder, failed, summary = chosen.output.resolve(), 0, []
     try:
         for name, only in plan:
             one = find_set(name)
             if chosen.again:
                 forget(name, [run for run in one.wanted(chosen.seeds) if only in run[0]], folder)
+            missing = len(missing_runs(one, chosen.seeds, folder, only))
             failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, threads=chosen.threads, folder=folder, only=only)
+            left = len(missing_runs(one, chosen.seeds, folder, only))
+            summary.append(f"{name}: {missing} runs were missing, {missing - left} made, {left} missing now")
     except (ValueError, DataNotAvailable) as error:
         print(error, file=sys.stderr)
         return 2
@@ -71,10 +100,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     for name in dict.fromkeys(name for name, _ in plan):
         show(name, folder)
+    print(*summary, sep="\n")
     if folder == FOLDER:
         for name in dict.fromkeys(name for name, _ in plan):
             if find_set(name).finish:
                 find_set(name).finish()
-        if any(name in QUOTED for name, _ in plan):
-            update_pages()
+        if "scoreboard" in dict(plan):
+            update_readme()
     return 1 if failed else 0

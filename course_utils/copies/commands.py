@@ -4,9 +4,9 @@
     python -m course_utils fresh 04      a new copy of one; the old one stays, as kept-1-04_….ipynb
     python -m course_utils update 04     the same, with answers and predictions carried over
 
-Copies begin without outputs, except that of START, which shows what it has before any kernel runs. Does: find a learner's
-copy under the name that it had when it was made, and answers by the ids of their cells. Does not: change or delete what a
-learner wrote, or execute anything.
+Copies begin without outputs, except those of START and the results, which show what they have before any kernel runs. Does:
+find a learner's copy under the name that it had when it was made, and answers by the ids of their cells. Does not: change or
+delete what a learner wrote, or execute anything.
 """
 
 import argparse
@@ -43,7 +43,7 @@ MENDS = {                                                 # by a word of what `n
 MEND = ("if you have a whole one elsewhere, in a backup or in .ipynb_checkpoints beside it, give that one its name; what is "
         "left of your answers in this one can be read in a text editor")
 PAGES = ["notation_and_glossary.md", "results.md"]        # that the notebooks link to, or their readers want beside them
-WITH_OUTPUTS = {"START"}                                  # copies that keep the saved outputs
+WITH_OUTPUTS = ("START", "results_part_")                 # how notebooks begin whose copies keep the saved outputs
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 
 
@@ -295,12 +295,12 @@ def with_links_from(text: str, path: Path, target: Path) -> str:
 def working_copy(path: Path, mended: Callable[[str], str]):
     """The notebook of a working copy: outputs cleared, which version it was remembered; `mended` mends a cell's links.
 
-    START keeps its outputs.
+    START and the results keep their outputs.
     """
     notebook = nbformat.read(path, as_version=4)
     version = fingerprint(notebook)
     for cell in notebook.cells:
-        if cell.cell_type == "code" and path.stem not in WITH_OUTPUTS:
+        if cell.cell_type == "code" and not path.stem.startswith(WITH_OUTPUTS):
             cell.outputs, cell.execution_count = [], None
         if cell.cell_type == "markdown":
             cell.source = mended(cell.source)

@@ -4,9 +4,9 @@
     python -m course_utils run [04 …]    execute notebooks; executed copies in outputs/notebooks
     python -m course_tools save [04 …]   execute notebooks in place (for maintainers)
 
-A notebook is named by its number; one that has none by its name: run START, run hour, run vocabulary_size. Without a name
-all are run: START first, the extras last. Does: fresh kernels, outputs without timings or progress bars. Does not: compare
-outputs (the tests do), or touch learners' copies (see `copies`).
+A notebook is named by its number; one that has none by its name: run START, run hour, run results, run vocabulary_size.
+Without a name all are run: START first, the extras last. Does: fresh kernels, outputs without timings or progress bars. Does
+not: compare outputs (the tests do), or touch learners' copies (see `copies`).
 """
 
 import argparse
@@ -44,9 +44,14 @@ def extras() -> list[Path]:
     return sorted((NOTEBOOKS / EXTRAS).glob("[a-z]*.ipynb"))
 
 
+def results() -> list[Path]:
+    """The notebooks of results, one for each part of the course."""
+    return sorted(NOTEBOOKS.glob("results_part_*.ipynb"))
+
+
 def everything() -> list[Path]:
-    """START and the hour, the numbered notebooks in order, then the extras."""
-    return [*front(), *find([]), *extras()]
+    """START and the hour, the numbered notebooks in order, the results, then the extras."""
+    return [*front(), *find([]), *results(), *extras()]
 
 
 def find(names: list[str]) -> list[Path]:
@@ -58,7 +63,7 @@ def find(names: list[str]) -> list[Path]:
     numbered = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     if not names:
         return numbered
-    every, chosen = [*front(), *numbered, *extras()], set()
+    every, chosen = [*front(), *numbered, *results(), *extras()], set()
     for name in names:
         start = {**RENAMED, **SHORT}.get(name, f"0{name}" if len(name) == 1 and name.isdigit() else name)
         fitting = [path for path in every if start and path.name.startswith(start)]

@@ -27,6 +27,6 @@ def test_the_names_that_are_there_now_warn_of_nothing():
 
 
 def test_a_name_that_never_was_there_is_missing_as_usual():
-    done = run(["from course_utils.experiments.sets.which_data import NOTHING"])
+    done = run(["from course_tools.studies.sets.which_data import NOTHING"])
     assert "cannot import name 'NOTHING'" in done.stderr
     assert "No module named 'course_utils.experiments.nothing'" in run(["import course_utils.experiments.nothing"]).stderr

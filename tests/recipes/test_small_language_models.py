@@ -1,6 +1,5 @@
 """Repeated tokens and what heads do with them; what models of generated programs learn from, and how they're scored."""
 
-import json
 import shutil
 
 import pytest
@@ -18,7 +17,6 @@ from course_tools.studies.program_models import (
     program_ids,
 )
 from course_tools.studies.sets import context, find_set, induction
-from course_tools.studies.tables import context_table
 from course_utils.baselines import RecurrentLanguageModel
 from course_utils.data.programs import KINDS, make_programs
 from course_utils.files.paths import CHECKPOINTS
@@ -270,19 +268,3 @@ def test_the_committed_models_are_those_of_the_runs():
             assert (folder / "model.json").exists() and sum(file.stat().st_size for file in folder.iterdir()) < 1e6
             accuracy = induction.scores(induction.induction_model(run["seed"])[0])["accuracy"]
             assert accuracy == pytest.approx(run["test"]["accuracy"], abs=0.005)
-
-
-def test_the_table_of_distances_shows_what_the_runs_say():
-    def run(seed: int, accuracy: float) -> dict:
-        kinds = dict.fromkeys(KINDS, 0.5) | {"name": accuracy}
-        scored = {"reviews": 100, "reviews_by_kind": dict.fromkeys(KINDS, 20), "accuracy": accuracy, "among": 0.9,
-                  "chance": 0.25, "accuracy_by_kind": kinds, "among_by_kind": kinds, "chance_by_kind": kinds}
-        return {"model": "m", "seed": seed, "test": {"5": scored, "2000": scored | {"accuracy": 0.0}}}
-
-    runs = json.loads(json.dumps([run(0, 0.7), run(1, 0.8)]))
-    lines = context_table(runs).splitlines()
-    assert lines[0] == "| all kinds | seeds | 5 | 2,000 |"
-    assert lines[2] == "| m | 2 | 75.0 ± 13.0 | 0.0 ± 0.0 |"
-    assert lines[3] == "| guessing among the candidates | | 25.0 | 25.0 |"
-    assert "| m | 2 | 75.0 ± 21.4 |" in context_table(runs, "name") and "| m | 2 | 50.0" in context_table(runs, "alias")
-    assert "| m | 2 | 90.0" in context_table(runs, count="among")

@@ -1,4 +1,4 @@
-"""The commands of `course_utils` and `course_tools`: each can be found, explains itself, and says what is wrong with a line."""
+"""The commands of `course_utils` and `course_tools`: each explains itself, and a line that is wrong is told what is."""
 
 import importlib.util
 import io

@@ -1,10 +1,10 @@
 """What a part of a text gives away, on every corpus that a reader is tested on: a set of runs for experiments/command.py.
 
-Writes data/results/partial_inputs.json, which the page of results shows. A row is a part that a linear model may see, such
-as the length or the first word (`course_utils.baselines.partial_inputs`). On IMDb, the course's reviews and its sentences it
-learns from the training split; on the hand-written reviews and the ordinary sentences, which have none, by ten-fold
-cross-validation, in which twins are never separated and the seed makes the folds. Plain texts, in which a word may decide,
-aren't counted; they're trained on.
+Writes data/results/partial_inputs.json, which the results of Part III show. A row is a part that a linear model may see,
+such as the length or the first word (`course_utils.baselines.partial_inputs`). On IMDb, the course's reviews and its
+sentences it learns from the training split; on the hand-written reviews and the ordinary sentences, which have none, by
+ten-fold cross-validation, in which twins are never separated and the seed makes the folds. Plain texts, in which a word may
+decide, aren't counted; they're trained on.
 
     python -m course_tools results partial_inputs [--seeds 0 1 2]
 

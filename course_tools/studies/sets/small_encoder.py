@@ -1,6 +1,6 @@
 """An encoder of the course's own, pretrained on IMDb's texts: a set of runs for course_tools/studies/command.py.
 
-Writes data/results/small_encoder.json, which the page of results shows. `pretraining` trains a small BERT on hidden words
+Writes data/results/small_encoder.json, which the results of Part III show. `pretraining` trains a small BERT on hidden words
 in the 50,000 unlabelled reviews and the texts of the training reviews, in 8,192 word pieces learned on the same texts, in
 windows of 128 tokens and six passes; "pretraining, two passes" ends where the loss has hardly begun to fall;
 "pretraining, windows of 192" reads as many tokens a step, and all positions that a classifier reads. Each keeps its model

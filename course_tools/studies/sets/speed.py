@@ -35,7 +35,6 @@ from course_tools.studies.libraries import (
     library_layer,
     library_words,
 )
-from course_tools.studies.tables import update_pages
 from course_tools.studies.timing import (
     free_cores,
     inference_pass,
@@ -386,7 +385,5 @@ def main(arguments: list[str] | None = None) -> int:
     output = chosen.output or (None if chosen.only else FOLDER / "speed.json")
     if output:
         write_json(output, content)
-        if output == FOLDER / "speed.json":
-            update_pages()
     print(f"{len(rows)} comparisons in {content['seconds']} s{f', written to {os.path.relpath(output)}' if output else ''}")
     return 0

@@ -1,6 +1,6 @@
 """Word-piece vectors from a pretrained model against learned ones: a set of runs for course_tools/studies/command.py.
 
-Writes data/results/static_vectors.json, which the page of results shows. A bag of embeddings (notebook 03) reads IMDb in
+Writes data/results/static_vectors.json, which the results of Part III show. A bag of embeddings (notebook 03) reads IMDb in
 MiniLM's word pieces, with 100 to 22,500 labelled reviews, other ones for each seed. Its 384 numbers for a piece are learned
 from random ones, or they're the checkpoint's own, frozen, or the checkpoint's own and trained on. Every row makes equally
 many steps. Each run trains with three learning rates (frozen vectors, with five) and keeps the rate and the part of the

@@ -1,16 +1,13 @@
 """The set of baselines on code: its rows on small texts, its file, and the tables made from it."""
 
 import json
-import math
 
 import pytest
 
 from course_tools.studies import code_data
 from course_tools.studies.code_scores import xz_bits
-from course_tools.studies.code_tables import code_table, code_words, names_table
 from course_tools.studies.sets import code_baselines as baselines
 from course_tools.studies.sets import find_set
-from course_tools.studies.tables import results_page
 from course_utils.data.standard_library import library_fingerprint, made_with
 from course_utils.results import by_model, read_runs
 from course_utils.tokenization import BPETokenizer
@@ -111,39 +108,3 @@ def test_the_figures_of_the_file_fit_together(rows):
                 assert every["top 5"][0] == pytest.approx(1 - ranks.count("0") / 2000, abs=1e-4)
                 for value, low, high in (scored[part][top] for part in ("all", "seen", "new") for top in ("top 1", "top 5")):
                     assert low <= value <= high, model
-
-
-def test_what_the_text_beside_the_tables_says_is_so(rows):
-    bits = {model: run["test"]["overall"] for model, [run] in rows.items() if "overall" in run["test"]}
-    orders = [bits[f"Kneser–Ney {order}-gram"] for order in range(1, 6)]
-    assert orders == sorted(orders, reverse=True)
-    assert bits["xz, primed with the training text"] < bits["xz"] < orders[-1]
-    assert all(math.isfinite(number) for number in bits.values())
-
-
-def cells(table: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-
-
-def test_every_figure_stands_in_its_column(rows):
-    names = {"ranks": "1", **{part: {"names": 1234, "top 1": [0.5, 0.4, 0.6], "top 5": [0.75, 0.7, 0.8]}
-                              for part in ("all", "seen")}, "new": {"names": 3, "top 1": [0, 0, 0], "top 5": [0.01, 0, 0.1]}}
-    more = {**names, "all": {"names": 1234, "top 1": [0.61, 0.6, 0.62], "top 5": [0.91, 0.9, 0.92]}}
-    runs = [{"model": "m", "seed": 0, "test": {"overall": 1.5, "interval": [1.4, 1.6]}, "repository": {"overall": 2}},
-            {"model": "three", "seed": 0, "test": {"overall": 1.0, "interval": [0.9, 1.1]}},
-            {"model": "three", "seed": 1, "test": {"overall": 1.3, "interval": [0.9, 1.1]}},
-            {"model": "names", "seed": 0, "test": {"names": {"1": names, "2": more}}, "repository": {}}]
-    head, _, *body = cells(code_table(runs))
-    assert head == ["what predicts", "seeds", "standard library", "this repository"]
-    assert body == [["m", "1", "1.500 (1.400 to 1.600)", "2.000"], ["three", "2", "1.150", ""]]
-    head, _, *body = cells(names_table(runs))
-    assert dict(zip(head, body[0], strict=True)) == {
-        "names of": "the standard library", "by": "names", "names": "1,234", "first, 1 typed": "50.0 (40.0 to 60.0)",
-        "in five, 1 typed": "75.0 (70.0 to 80.0)", "first, 2 typed": "61.0 (60.0 to 62.0)",
-        "in five, 2 typed": "91.0 (90.0 to 92.0)", "new names: in five, 2 typed": "1.0 (0.0 to 10.0)"}
-    assert len(body) == 1
-
-
-def test_the_page_of_results_has_both_tables(rows):
-    runs, page = read_runs("code_baselines"), results_page()
-    assert code_words(runs) in page and code_table(runs) in page and names_table(runs) in page

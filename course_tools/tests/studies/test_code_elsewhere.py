@@ -9,18 +9,10 @@ from small_code_models import CODE, counted
 from course_tools.studies import code_data
 from course_tools.studies.code_names import combined, draw_names, ranks_of
 from course_tools.studies.code_scores import token_nats
-from course_tools.studies.code_tables import (
-    AFTER_ELSEWHERE,
-    elsewhere_names,
-    elsewhere_table,
-    elsewhere_words,
-    names_table,
-)
 from course_tools.studies.sets import code_baselines, code_completion, find_set, language_model
 from course_tools.studies.sets import code_elsewhere as elsewhere
-from course_tools.studies.tables import results_page
 from course_utils.baselines import words_in_file
-from course_utils.results import by_model, read_runs
+from course_utils.results import read_runs
 
 TEXT = "".join(CODE)
 
@@ -143,44 +135,3 @@ def test_the_rows_are_of_committed_models_as_they_would_be_made_now(runs, root):
             assert all(scored[what] == other["repository"][what] for what in ("files", "bytes", "fingerprint"))
         assert len(scored["modules"]) == scored["files"]
         assert min(scored["modules"].values()) < scored["interval"][0] < scored["overall"] < scored["interval"][1]
-
-
-def test_what_the_text_beside_the_tables_says_is_so(runs):
-    on = {split: {model: run[split]["overall"] for model, [run] in by_model(read_runs("code_baselines")).items()
-                  if "overall" in run[split]} for split in ("test", "repository")}
-    library = [run["test"]["overall"] for run in by_model(read_runs("language_model"))["attention"]]
-    here = [run["repository"]["overall"] for run in runs]
-    assert max(library) < min(on["test"].values()) and "the fewest bits, on every seed" in " ".join(AFTER_ELSEWHERE.split())
-    counted = [bits for model, bits in on["repository"].items() if "gram" in model]
-    assert max(here) < min([*counted, on["repository"]["xz, each file by itself"]])
-    assert min(here) > on["repository"]["xz"] > on["repository"]["xz, primed with the training text"]
-
-
-def test_what_it_says_about_names_is_so(runs):
-    first = read_runs("code_completion")[0]["test"]["names"], runs[0]["repository"]["names"]
-    words = {run["model"]: run for run in read_runs("code_baselines")}["words in this file, nearest first"]
-    ahead = []
-    for found, alone in zip(first, (words["test"]["names"], words["repository"]["names"])):
-        model, both = (found[part] for part in code_completion.PARTS)
-        ahead.append(sum(both[typed]["all"][top][0] > alone[typed]["all"][top][0]
-                         for typed in "12" for top in ("top 1", "top 5")))
-        assert model["2"]["new"]["top 5"][1] > alone["2"]["new"]["top 5"][2] < both["2"]["new"]["top 5"][1]
-    assert ahead == [3, 1]
-    said = " ".join(AFTER_ELSEWHERE.split())
-    assert "in three of four columns on the library's modules, and on this repository in one of four" in said
-
-
-def test_the_page_of_results_has_both_tables(runs):
-    baselines, networks, completion = (read_runs(name) for name in ("code_baselines", "language_model", "code_completion"))
-    page, table = results_page(), elsewhere_table(baselines, networks, runs)
-    names = names_table(elsewhere_names(baselines, completion, runs))
-    assert table in page and names in page and elsewhere_words(runs) in page
-    head, _, ours, *others = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    assert head == ["what predicts", "standard library", "this repository"]
-    trained = by_model(networks)["attention"]
-    assert ours == [f"the language model, seeds: {len(runs)}",
-                    ", ".join(f"{run['test']['overall']:.3f}" for run in trained[: len(runs)]),
-                    ", ".join(f"{run['repository']['overall']:.3f}" for run in runs)]
-    assert [row[0] for row in others] == ["xz", "xz, primed with the training text", "xz, each file by itself",
-                                          "Kneser–Ney 5-gram"]
-    assert names.count("| the standard library |") == names.count("| this repository |") == 3

@@ -4,7 +4,6 @@ import pytest
 import torch
 from small_code_models import transformer
 
-from course_tools.studies.code_tables import completing_table, completing_words, language_models_table, networks_words
 from course_tools.studies.sets import completion_speed as speed
 from course_utils.results import by_model, read_runs
 from course_utils.training.devices import computes_lstm_in_bf16
@@ -78,29 +77,6 @@ def test_a_step_is_in_float32_where_the_processor_has_no_lstm_in_bfloat16(monkey
     assert speed.run("a training step", 0, None)["precision"] == ("bf16" if there else "fp32") and seen == {expected}
 
 
-def test_the_page_says_how_long_a_step_takes_and_how_many_were_made(rows):
-    networks = read_runs("language_model")
-    words, [run] = networks_words(networks, [run for runs in rows.values() for run in runs]), rows["a training step"]
-    assert f"{run['measured']['LSTM']['ratio']:.2f} of the LSTM's" in words and f"in {run['precision']}," in words
-    assert "1.67 and 1.17 times" in words.replace("\n", " ")
-    assert "as long as" not in networks_words(networks, [])
-    assert all(f"row by {low:.2f}" in words for low in [max(bits) - min(bits) for bits in [[
-        one["test"]["overall"] for one in networks if one["model"] == "attention"]]])
-
-
-def test_the_table_of_networks_has_the_minutes_of_what_was_timed(rows):
-    networks = read_runs("language_model")
-    table = language_models_table(networks, [run for runs in rows.values() for run in runs])
-    minutes = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[-1] for line in table.split("\n")[2:]}
-    step = rows["a training step"][0]["measured"]
-    assert minutes["attention"] == f"{3120 * step['attention']['ms'] / 60_000:.0f}"
-    assert minutes["LSTM, as many minutes"] == f"{5200 * step['LSTM']['ms'] / 60_000:.0f}"
-    plain = step["nanoGPT's recipe, as many minutes"]["ms"]
-    assert minutes["nanoGPT's recipe at our rate, as many minutes"] == f"{3640 * plain / 60_000:.0f}"
-    table = language_models_table(networks, [])
-    assert all(line.endswith("|  |") for line in table.split("\n")[2:])
-
-
 # The committed file.
 
 
@@ -125,17 +101,3 @@ def test_the_cache_pays_the_more_the_longer_the_text(rows):
 def test_the_tab_key_answers_within_the_time_of_a_keystroke(rows):
     [run] = rows["Tab"]
     assert run["measured"]["warm"]["median"] < run["measured"]["warm"]["p95"] < 150
-
-
-def test_the_page_of_results_says_what_the_file_has(rows):
-    words = " ".join(completing_words([run for [run] in rows.values()]).split())
-    tab, writing = rows["Tab"][0]["measured"], rows["writing"][0]["measured"]
-    assert f"{writing['ratio']:.1f} times as fast" in words
-    for kind in ("warm", "cold"):
-        times = tab[kind]
-        assert f"{times['median']:.0f} " in words and f"95th percentile {times['p95']:.0f}, of {times['calls']}" in words
-    heads, _, *lines = completing_table([run for [run] in rows.values()]).splitlines()
-    assert heads.count("tokens") == len(speed.LENGTHS)
-    each = rows["one more token"][0]["measured"]
-    assert [line.split(" | ")[1:] for line in lines] == [
-        [*(f"{ms:.1f}" for ms in list(times.values())[:-1]), f"{list(times.values())[-1]:.1f} |"] for times in each.values()]

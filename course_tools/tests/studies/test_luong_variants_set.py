@@ -2,7 +2,6 @@
 
 import json
 
-from course_tools.studies.course_translation_table import translators_table, translators_words
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import luong_variants as made
 from course_tools.studies.sets import recurrent_attention as recurrent
@@ -46,33 +45,3 @@ def test_the_committed_runs_are_of_this_recipe_and_took_the_steps_of_the_control
     for run in runs:
         assert run["settings"] == made.settings() and run["change"] == made.describe(run["model"])
         assert run["steps"] == control["steps"] and abs(run["parameters"] / control["parameters"] - 1) < 0.01
-
-
-def a_run(model, right, aer=None, heads=None, size=1000, seconds=120.0, order=0):
-    lengths = {} if right is None else {"by_length": {"1-10": right, "11-20": right / 2},
-                                        "reviews_by_length": {"1-10": 100, "11-20": 50}}
-    test = {"reviews": 150, **lengths} | ({} if heads is None else {"alignment_error_rate": {"writes": heads}})
-    return {"model": model, "order": order, "seed": 0, "test": test, "alignment": None if aer is None else {"aer": aer},
-            "parameters": size, "seconds": seconds, "steps": 7}
-
-
-def test_the_table_has_every_translator_with_its_own_numbers():
-    recurrent = [a_run("one vector", 0.1), a_run("attention", 0.8, 0.25, order=1), a_run("never", 0.0, 0.9, order=2),
-                 a_run("counts", None, 0.2, size=0, order=3)]
-    variants, transformer = [a_run("feeding", 0.9, 0.15, seconds=180.0)], [a_run("Transformer", 0.6, heads=[[0.5], [0.4]])]
-    del transformer[0]["alignment"]                                        # its heads have theirs instead
-    lines = translators_table(recurrent, variants, transformer).splitlines()
-    rows = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split("|") for line in lines[2:])}
-    assert {len(line.split("|")) for line in lines} == {9}
-    assert rows["one vector"][1].startswith("10.0 ± ") and rows["one vector"][2].startswith("5.0 ± ")
-    assert rows["one vector"][3:] == ["", "1,000", "2"] and rows["attention"][3] == "25.0"
-    assert rows["never"][1:3] == ["0, at most 3.0", "0, at most 6.0"]
-    assert rows["counts"] == ["1", "", "", "20.0", "", ""]
-    assert rows["general, after, GRU, feeding"][3:] == ["15.0", "1,000", "3"] and rows["Transformer"][3] == "40.0"
-    assert "150 test pairs" in translators_words(recurrent) and "same 7 batches" in translators_words(recurrent)
-
-
-def test_minutes_are_those_of_the_quickest_run_and_the_words_say_how_slow_others_were():
-    recurrent = [a_run("one vector", 0.1, seconds=480.0), a_run("one vector", 0.2, seconds=120.0) | {"seed": 1}]
-    assert translators_table(recurrent, [], []).splitlines()[2].endswith("| 1,000 | 2 |")
-    assert "took up to 4 times as long" in translators_words(recurrent)

@@ -1,6 +1,5 @@
 """The result sets of pretrained encoders: every row can be made, on a handful of reviews and with a small random BERT."""
 
-import json
 import math
 import random
 from collections import Counter
@@ -12,18 +11,9 @@ from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel
 
 from course_tools.studies import pretrained_reviews as shared
-from course_tools.studies.fine_tuning_table import (
-    PUBLISHED,
-    fine_tuning_table,
-    fine_tuning_words,
-    labels_table,
-    labels_words,
-)
 from course_tools.studies.pretrained_reviews import FixedSteps, PartsOfPasses, encoded_reviews, first_of
 from course_tools.studies.sets import pretrained, small_encoder, static_vectors
-from course_tools.studies.tables import results_page
 from course_utils.pretraining import LowRankAdapter
-from course_utils.results import read_runs
 from course_utils.training import BatchOptions, EncodedReviews, batches, evaluate
 from course_utils.training.text_windows import TextWindows
 from course_utils.training.word_piece_files import SPECIAL
@@ -222,47 +212,3 @@ def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
     frozen, base = static_vectors.bag("frozen"), pretrained.base()[0].embedding.weight
     assert torch.equal(frozen.embedding.weight, base)
     assert not torch.equal(static_vectors.bag("learned").embedding.weight, base)
-
-
-def test_the_table_of_fine_tuning_has_every_row_and_what_others_report(small):
-    runs = [pretrained.run(name, 0, small / "state")
-            | {"model": name, "seed": 0, "change": pretrained.describe(name), "device": "cuda (Some Card)"}
-            for name in ("head only", f"{pretrained.FAILURE}no attention mask, 1,000 reviews",
-                         "all layers, 320 word pieces", "all layers, rate 0.0002, 5,000 reviews")]
-    table = fine_tuning_table(runs).splitlines()
-    assert len(table) == 2 + 4 + len(PUBLISHED)
-    assert table[4].startswith("| all layers, 320 word pieces | 0.00005 | 22,500 | 1 | ")
-    assert table[5].startswith("| all layers | 0.0002 | 5,000 | 1 | ")
-    assert all(line.count("|") == 9 for line in table)
-    assert table[2].startswith("| head only | 0.002 | 22,500 | 1 | ") and f"| {runs[0]['trained']:,} |" in table[2]
-    assert table[3].startswith("| failure: no attention mask | 0.0001 | 1,000 | 1 | ")
-    words = fine_tuning_words(runs).replace("\n", " ")
-    assert "Scored on 30 of" in words and "a graphics card (Some Card) with" in words
-
-
-def test_the_table_by_labels_has_a_row_for_each_start_and_a_column_for_each_number(tmp_path):
-    def made(model, seed, change, accuracy, **more):
-        return {"model": model, "order": 0, "seed": seed, "change": change,
-                "test": {"accuracy": accuracy, "reviews": 5000}, **more}
-
-    bags = [made(f"{start}, {number:,} reviews", seed, {"start": start, "number": number}, 0.6 + seed / 100, steps=1408)
-            for start in ("frozen", "learned") for number in (100, 22500) for seed in (0, 1)]
-    small_ones = [made("pretraining", 0, {"epochs": 2}, 0.0),
-                  made("pretrained, 1,000 reviews", 0, {"start": "pretrained", "number": 1000}, 0.8, steps=1408)]
-    tuned = [made(name, 0, pretrained.describe(name), 0.5 if "pieces" in name else 0.9) for name in pretrained.ROWS]
-    lines = labels_table({"static_vectors": bags, "small_encoder": small_ones, "pretrained": tuned}).splitlines()
-    assert lines[0] == "| labelled reviews | 100 | 1,000 | 5,000 | 22,500 | steps |"
-    cells = {line.split(" | ")[0].removeprefix("| "): line.removesuffix(" |").split(" | ")[1:] for line in lines[2:]}
-    assert list(cells) == ["bag, learned vectors", "bag, MiniLM's vectors, frozen",
-                           "small encoder, pretrained in six passes", "MiniLM, all layers trained"]
-    assert cells["bag, learned vectors"][0].startswith("60.5 ± ") and cells["bag, learned vectors"][0].endswith(" (2)")
-    assert cells["bag, learned vectors"][1:3] == ["", ""] and cells["bag, learned vectors"][4] == "1,408"
-    assert cells["small encoder, pretrained in six passes"][1].startswith("80.0 ± ")
-    whole = cells["MiniLM, all layers trained"]
-    assert all(cell.startswith("90.0 ± ") and cell.endswith(" (1)") for cell in whole[:4]) and whole[4] == "120 to 1,408"
-    for name in ("scoreboard", "static_vectors"):
-        runs = read_runs(name) if name == "scoreboard" else bags
-        (tmp_path / f"{name}.json").write_text(json.dumps(runs), encoding="utf-8")
-    assert labels_table({"static_vectors": bags}) in results_page(tmp_path)
-    assert "## How many labels" in results_page(tmp_path) and "small encoder" not in results_page(tmp_path)
-    assert "small encoder" in labels_words({"small_encoder": small_ones}) and labels_words({}) in results_page(tmp_path)

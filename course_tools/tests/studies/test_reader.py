@@ -11,6 +11,8 @@ from small_corpora import save_small_bert
 from course_tools.studies import pretrained_reviews as shared
 from course_tools.studies import student_texts
 from course_tools.studies.sets import pretrained, reader, reader_more, student
+from course_utils.classifier import ReviewClassifier
+from course_utils.data import load_reviews
 from course_utils.distillation import NO_LABEL, CautiousClassifier
 from course_utils.files import sha256
 from course_utils.results import fingerprint, read_runs
@@ -173,3 +175,12 @@ def test_labels_stand_beside_their_texts_and_testing_texts_are_not_read(small):
 def test_a_fifth_of_the_cut_sentences_is_written_as_in_treebanks():
     assert reader.as_in_treebanks("Don't say it's “great” (it isn’t)!") == "do n't say it 's “ great ” ( it is n't ) !"
     assert reader.as_in_treebanks("O'Neill CAN'T act.") == "o'neill ca n't act ."
+
+
+def test_the_committed_reader_is_the_best_on_validation_of_those_that_went_on():
+    later = [run for run in read_runs("reader_more") if "written_more" in run["change"]["reads"]]
+    best = max(later, key=lambda run: max(part["validation_accuracy"] for part in run["history"]))
+    texts = load_reviews("ordinary_third")["test"]
+    labels = ReviewClassifier.load("reader").predict(list(texts["text"]))[0]
+    right = sum((label == "positive") == bool(truth) for label, truth in zip(labels, texts["label"], strict=True))
+    assert right / len(labels) == pytest.approx(best["ordinary_third"]["accuracy"])

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course_tools.studies.reader_tables import reader_parts, speed_words
 from course_tools.studies.sets import reader_speed as speed
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
@@ -101,15 +100,3 @@ def test_the_file_has_every_row_as_it_would_be_made_now(rows):
 def test_a_sentence_takes_less_than_ten_milliseconds(rows):
     measured = rows["a sentence"][0]["measured"]
     assert measured["calls"] == 600 and measured["median"] <= measured["p95"] < 10
-
-
-def test_the_page_of_results_says_what_the_file_has(rows):
-    runs = [run for [run] in rows.values()]
-    words = " ".join(speed_words(runs).split())
-    one, long, batch, alone = (rows[name][0]["measured"] for name in speed.ROWS)
-    for said in (f"takes {one['median']:.1f} ms (95th percentile {one['p95']:.1f})", f"{one['calls']} ordinary sentences",
-                 f"{batch['median']:.1f} ms a sentence", f"a text of {long['tokens']} tokens, {long['median']:.1f} ms",
-                 f"{alone['ratio']:.1f} times as fast as an encoder"):
-        assert said in words, said
-    files = [read_runs(name) for name in ("which_data", "student")]
-    assert speed_words(runs) in reader_parts(*files, timed=runs)

@@ -1,0 +1,70 @@
+"""What every table of results is made of: a row's accuracy with its interval, what it cost, and the table itself.
+
+Does: turn runs of a result file into cells, show rows as a table in a notebook, list result files with their fingerprints.
+Does not: know any result file but the scoreboard, which the README shows as well.
+"""
+
+import json
+from collections.abc import Iterable
+
+import pandas as pd
+from IPython.display import display
+
+from course_utils.files import sha256
+from course_utils.results import FOLDER, by_model, percent, summarise
+
+__all__ = ["accuracy", "file_rows", "mean_accuracy", "quickest", "scoreboard_rows", "show"]
+
+WHOLE = ("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None, "display.width", 1000)
+
+
+def show(rows: Iterable[dict]) -> None:
+    """Show rows, {column: cell} each, as a table, whole and with the first column in front; a missing cell is empty."""
+    frame = pd.DataFrame(list(rows), dtype=object).fillna("")
+    frame = frame.replace(" ± ", "\u00a0±\u00a0", regex=True)             # a number and its interval stay on one line
+    first = frame.columns[0]
+    with pd.option_context(*WHOLE):
+        display(frame.set_index(first).rename_axis(index=None, columns=first))
+
+
+def accuracy(runs: list[dict], split: str = "test", *path: str) -> str:
+    """Mean accuracy of a row in per cent with half its 95 % interval, '92.3 ± 1.8'; '' if a run wasn't scored on `split`.
+
+    `path` leads to one figure of several: accuracy(runs, "test", "by_kind", "order").
+    """
+    return percent(summarise(runs, split, *(path or ("accuracy",)))) if all(split in run for run in runs) else ""
+
+
+def mean_accuracy(runs: list[dict], split: str = "test", *path: str) -> float:
+    """The mean of `accuracy` as a number, in per cent."""
+    return 100 * summarise(runs, split, *(path or ("accuracy",)))[0]
+
+
+def quickest(runs: list[dict]) -> float:
+    """Seconds of the quickest of these runs: what else a machine does can only add to them."""
+    return min(run["seconds"] for run in runs)
+
+
+def file_rows(read_in: dict[str, str]) -> list[dict]:
+    """What stands in result files: {file in data/results: where it's read} -> rows, runs, seeds and devices of each.
+
+    The fingerprint, the first 12 digits of the file's SHA-256, changes with any digit of the file.
+    """
+    rows = []
+    for name, where in read_in.items():
+        path = FOLDER / name
+        content = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else None
+        runs = content if isinstance(content, list) else []
+        rows.append({"file": name, "read in": where, "rows": len(by_model(runs)) or "", "runs": len(runs) or "",
+                     "seeds": " ".join(str(seed) for seed in sorted({run["seed"] for run in runs})),
+                     "made on": "; ".join(sorted({run["device"] for run in runs})), "fingerprint": sha256(path)[:12]})
+    return rows
+
+
+def scoreboard_rows(runs: list[dict]) -> list[dict]:
+    """The table of models on the course's reviews: test accuracy overall, by kind, and on the hand-written reviews."""
+    kinds = ["plain", "negation", "order", "distant"]
+    return [{"model": model, "seeds": len(same), "all kinds": accuracy(same),
+             **{kind: accuracy(same, "test", "by_kind", kind) for kind in kinds},
+             "hand-written": accuracy(same, "handwritten"), "parameters": f"{same[0]['parameters']:,}",
+             "seconds": f"{quickest(same):.0f}"} for model, same in by_model(runs).items()]
