@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
-from course_utils.options import check_model_options, check_options, list_of_texts, whole
+from course_utils.options import check_model_options, check_options, check_text, check_vocabulary, list_of_texts, whole
 from course_utils.positional_encoding import POSITIONS, make_positions
+from course_utils.shapes import check_batch
 from course_utils.tokenization import Token, Tokenizer, pad_batch, truncate
 from course_utils.training.saved_models import check_answers, check_label_names, read_model, write_model
 from course_utils.transformer_blocks import Encoder, EncoderResult
@@ -28,10 +29,8 @@ __all__ = [
     "AttentionPooling",
     "POOLINGS",
     "ClassifierConfig",
-    "TokenEncoder",
     "ClassifierResult",
     "SelfAttentionClassifier",
-    "ModelWithVocabulary",
     "Explanation",
     "ReviewClassifier",
 ]
@@ -96,8 +95,23 @@ class ClassifierConfig:
         check_model_options(vars(self), positions=POSITIONS, pooling=POOLINGS)
 
 
-class TokenEncoder(nn.Module):
-    """Token ids to one vector for each token: embedding, positions, encoder. The lower half of `SelfAttentionClassifier`.
+class ClassifierResult(NamedTuple):
+    """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
+    `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
+
+    Taught in 08_classifier, '2. The whole model'.
+    """
+
+    logits: Tensor
+    pooling_weights: Tensor | None
+    attentions: list[Tensor] | None
+
+
+class SelfAttentionClassifier(nn.Module):
+    """Token ids to class logits, by attention alone.
+
+    (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
+    Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
 
     Taught in 08_classifier, '2. The whole model'.
     """
@@ -115,6 +129,13 @@ class TokenEncoder(nn.Module):
             config.num_layers, d_model, num_heads, config.d_ff, config.norm_first,
             dropout=config.dropout, attention_dropout=config.attention_dropout,
         )
+        self.pooling = AttentionPooling(d_model) if config.pooling == "attention" else None
+        self.pooled_dropout = nn.Dropout(config.pooled_dropout)
+        self.output = nn.Linear(d_model, config.num_classes)
+        if config.zero_init:
+            for block in self.encoder.blocks:
+                nn.init.zeros_(block.attention.output_projection.weight)
+                nn.init.zeros_(block.feed_forward.contract.weight)
 
     def word_vectors(self, token_ids: Tensor) -> Tensor:
         """Look the words up: (batch, seq_len) -> (batch, seq_len, d_model)."""
@@ -129,47 +150,13 @@ class TokenEncoder(nn.Module):
 
     def run_encoder(self, token_ids: Tensor, attention_mask: Tensor, need_weights: bool = False) -> EncoderResult:
         """Ids to the encoder's result: x (batch, seq_len, d_model) and, on request, the attentions."""
-        if token_ids.dim() != 2 or attention_mask.shape != token_ids.shape:
-            raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, attention_mask {tuple(attention_mask.shape)}; "
-                             "both must be (batch, seq_len). For a single text, write token_ids[None]")
+        check_batch(token_ids, attention_mask)
         x, bias = self.embed(token_ids), self.positions.bias(token_ids.shape[1])
         return self.encoder(x, padding_mask(attention_mask), bias, self.positions.rotate, need_weights)
 
     def hidden(self, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Each token's vector after the last layer, before pooling: (batch, seq_len, d_model)."""
         return self.run_encoder(token_ids, attention_mask).x
-
-
-class ClassifierResult(NamedTuple):
-    """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
-    `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
-
-    Taught in 08_classifier, '2. The whole model'.
-    """
-
-    logits: Tensor
-    pooling_weights: Tensor | None
-    attentions: list[Tensor] | None
-
-
-class SelfAttentionClassifier(TokenEncoder):
-    """Token ids to class logits, by attention alone.
-
-    (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
-    Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
-
-    Taught in 08_classifier, '2. The whole model'.
-    """
-
-    def __init__(self, config: ClassifierConfig):
-        super().__init__(config)
-        self.pooling = AttentionPooling(config.d_model) if config.pooling == "attention" else None
-        self.pooled_dropout = nn.Dropout(config.pooled_dropout)
-        self.output = nn.Linear(config.d_model, config.num_classes)
-        if config.zero_init:
-            for block in self.encoder.blocks:
-                nn.init.zeros_(block.attention.output_projection.weight)
-                nn.init.zeros_(block.feed_forward.contract.weight)
 
     def forward(
         self, token_ids: Tensor, attention_mask: Tensor | None = None, need_weights: bool = False
@@ -185,10 +172,25 @@ class SelfAttentionClassifier(TokenEncoder):
         return ClassifierResult(logits, weights if need_weights else None, attentions)
 
 
-class ModelWithVocabulary:
-    """A model, its tokenizer and its label names, saved and loaded together. `ReviewClassifier` predicts and explains.
+class Explanation(NamedTuple):
+    """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
+    (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
 
-    `label_names` in the order of the logits. Raises ValueError for a tokenizer of another size than the model's.
+    Taught in 08_classifier, '5. Your own sentence'.
+    """
+
+    tokens: list[Token]
+    weights: Tensor
+    attentions: Tensor
+    label: str
+    probabilities: dict[str, float]
+
+
+class ReviewClassifier:
+    """A trained model with its tokenizer and its label names, saved and loaded together: texts in, labels out.
+
+    `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first quarter and last
+    three quarters. Raises ValueError for a tokenizer of another size than the model's.
 
     Taught in 08_classifier, '5. Your own sentence'.
     """
@@ -196,11 +198,7 @@ class ModelWithVocabulary:
     def __init__(
         self, model: SelfAttentionClassifier, tokenizer: Tokenizer, label_names: Sequence[str] = ("negative", "positive")
     ):
-        if model.config.vocab_size != tokenizer.vocab_size:
-            raise ValueError(
-                f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
-                "use the vocabulary that the model was trained with"
-            )
+        check_vocabulary(model, tokenizer)
         check_label_names(label_names, model.config.num_classes)
         self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
 
@@ -226,29 +224,6 @@ class ModelWithVocabulary:
         batch = pad_batch(ids, self.tokenizer.pad_id, self.model.config.max_len, "head_tail")
         return [tensor.to(self.model.output.weight.device) for tensor in batch]
 
-
-class Explanation(NamedTuple):
-    """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
-    (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
-
-    Taught in 08_classifier, '5. Your own sentence'.
-    """
-
-    tokens: list[Token]
-    weights: Tensor
-    attentions: Tensor
-    label: str
-    probabilities: dict[str, float]
-
-
-class ReviewClassifier(ModelWithVocabulary):
-    """A trained model with its tokenizer: texts in, labels out.
-
-    A text longer than the model's `max_len` keeps its first quarter and last three quarters.
-
-    Taught in 08_classifier, '5. Your own sentence'.
-    """
-
     @torch.no_grad()
     def predict(self, texts: Iterable[str], batch_size: int = 64) -> tuple[list[str], Tensor]:
         """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
@@ -272,8 +247,7 @@ class ReviewClassifier(ModelWithVocabulary):
     @torch.no_grad()
     def explain(self, text: str) -> Explanation:
         """The tokens the model read, what it attended to, and what it decided."""
-        if not isinstance(text, str):
-            raise TypeError(f"explain() reads one text, a string; it got {type(text).__name__}")
+        check_text(text)
         self.model.eval()
         tokens = truncate(self.tokenizer.tokenize(text), self.model.config.max_len, "head_tail")
         result = self.model(*self.encode([text]), need_weights=True)
@@ -286,3 +260,10 @@ class ReviewClassifier(ModelWithVocabulary):
         attentions = torch.stack(result.attentions)[:, 0, :, shown, shown] if result.attentions else torch.zeros(0)
         label = self.label_names[int(probabilities.argmax())]
         return Explanation(tokens, weights[0, shown], attentions, label, dict(zip(self.label_names, probabilities.tolist())))
+
+
+def __getattr__(name: str) -> type:
+    """Classes by the names that they had, for one release."""
+    from course_utils.options import by_old_name
+
+    return by_old_name(__name__, name)

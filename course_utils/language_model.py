@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from course_utils.attention import causal_mask
 from course_utils.options import Rule, check_model_options, check_options, one_of, positive, whole
 from course_utils.positional_encoding import POSITIONS, make_positions
+from course_utils.shapes import check_ends, check_token_ids
 from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_tokenizer
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
@@ -26,15 +27,13 @@ from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 __all__ = [
     "bits_per_byte",
     "LanguageModelConfig",
-    "check_shape",
     "LanguageModelResult",
-    "CausalDecoder",
+    "LanguageModel",
     "next_token_loss",
     "SAMPLING_RULES",
     "sampling_probabilities",
     "sample",
     "KeyValueCache",
-    "LanguageModel",
     "GPT2_NAMES",
     "gpt2_config",
     "gpt2_weights",
@@ -79,16 +78,6 @@ class LanguageModelConfig:
         check_options(vars(self), {"layer_norm_eps": positive(1)})
 
 
-def check_shape(token_ids: Tensor) -> None:
-    """Raise ValueError for token ids that aren't (batch, seq_len), with one token or more.
-
-    Taught in 13_language_model, '5. The model'.
-    """
-    if token_ids.dim() != 2 or token_ids.shape[1] == 0:
-        raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len), with one token or "
-                         "more. For a single text, write token_ids[None]")
-
-
 class LanguageModelResult(NamedTuple):
     """`logits` (batch, seq_len, vocab): position i scores the candidates for token i + 1; with `need_weights` also
     `attentions`, one (batch, heads, query, key) for each layer, otherwise None.
@@ -100,12 +89,13 @@ class LanguageModelResult(NamedTuple):
     attentions: list[Tensor] | None
 
 
-class CausalDecoder(nn.Module):
+class LanguageModel(nn.Module):
     """Token ids to logits for the token that follows each of them; a decoder-only Transformer (Radford et al. 2019).
 
     (token_ids (batch, seq_len), need_weights, caches) -> LanguageModelResult. Position i sees tokens 0 to i. With
     `caches`, one `KeyValueCache` for each layer, token_ids are those that come next, and the logits are theirs.
-    Padding after a text never changes its logits. Raises ValueError for more than `config.max_len` tokens.
+    Padding after a text never changes its logits. `generate` continues texts. Raises ValueError for more than
+    `config.max_len` tokens.
 
     Taught in 13_language_model, '5. The model'.
     """
@@ -130,12 +120,10 @@ class CausalDecoder(nn.Module):
         return causal_mask(new, total, self.embedding.weight.device)[None, None]
 
     def forward(self, token_ids: Tensor, need_weights: bool = False, caches: Sequence | None = None) -> LanguageModelResult:
-        check_shape(token_ids)
-        offset, new = len(caches[0]) if caches else 0, token_ids.shape[1]
+        offset = len(caches[0]) if caches else 0
+        check_token_ids(token_ids, self.config.max_len, offset)
+        new = token_ids.shape[1]
         total = offset + new
-        if total > self.config.max_len:
-            raise ValueError(f"{total} tokens, but the model reads at most max_len={self.config.max_len}; "
-                             f"give it the last ones, token_ids[:, -{self.config.max_len}:]")
         x = self.dropout(self.positions.add(self.embedding(token_ids), offset))
         mask = self.mask(new, total) if new > 1 else None                  # a single new token may look at everything
         x, attentions = self.decoder(
@@ -143,6 +131,43 @@ class CausalDecoder(nn.Module):
         )                                                                  # (batch, new, d_model)
         weight = self.embedding.weight if self.output is None else self.output.weight
         return LanguageModelResult(F.linear(x, weight), attentions)        # (batch, new, vocab)
+
+    def new_caches(self) -> list["KeyValueCache"]:
+        """An empty cache for each layer."""
+        return [KeyValueCache() for _ in self.decoder.blocks]
+
+    @torch.no_grad()
+    def generate(
+        self, token_ids: Tensor, max_new_tokens: int, *, temperature: float = 1.0, top_k: int | None = None,
+        top_p: float | None = None, generator: torch.Generator | None = None, use_cache: bool = True,
+    ) -> Tensor:
+        """Continue token_ids (batch, seq_len) by `max_new_tokens` ids drawn by `sample`: (batch, seq_len + max_new_tokens).
+
+        When there are more than `config.max_len` tokens, the model forgets all but the last half of that number. Rows must
+        not be padded. A single `pad_id` at the end of every row is taken for a token, since some models begin texts with it.
+        Raises ValueError for ids of another shape, rows that end in padding, or a setting outside its range.
+        """
+        check_options({"max_new_tokens": max_new_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p},
+                      {"max_new_tokens": whole(0, 1_000_000), **SAMPLING_RULES})
+        check_token_ids(token_ids)
+        check_ends(token_ids, self.config.pad_id)
+        training, _ = self.training, self.eval()
+        caches, start, done = self.new_caches(), 0, 0                      # the caches hold the tokens from start to done
+        try:
+            for _ in range(max_new_tokens):
+                if token_ids.shape[1] - start > self.config.max_len:
+                    start = done = token_ids.shape[1] - max(1, self.config.max_len // 2)
+                    caches = self.new_caches()
+                if use_cache:
+                    logits = self(token_ids[:, done:], caches=caches).logits[:, -1]    # (batch, vocab)
+                else:
+                    logits = self(token_ids[:, start:]).logits[:, -1]
+                done = token_ids.shape[1]
+                drawn = sample(logits, temperature, top_k, top_p, generator)   # (batch,)
+                token_ids = torch.cat([token_ids, drawn[:, None]], dim=1)
+        finally:                                                           # also after an error, or an interruption
+            self.train(training)
+        return token_ids
 
 
 def next_token_loss(model: nn.Module, token_ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, int]:
@@ -246,59 +271,6 @@ class KeyValueCache:
         return key, value
 
 
-class LanguageModel(CausalDecoder):
-    """A `CausalDecoder` that continues texts.
-
-    Taught in 13_language_model, '7. The key/value cache'.
-    """
-
-    def new_caches(self) -> list[KeyValueCache]:
-        """An empty cache for each layer."""
-        return [KeyValueCache() for _ in self.decoder.blocks]
-
-    def check_ends(self, token_ids: Tensor) -> None:
-        """Raise ValueError for rows that end in padding: they would be continued after it."""
-        padding = token_ids[:, -2:] == self.config.pad_id                  # one may also be a token: GPT-2's end of a text
-        ends = padding[:, -1] if 0 < padding[:, -1].sum() < len(padding) else padding.all(dim=1)
-        if token_ids.shape[1] > 1 and ends.any():
-            raise ValueError(f"row {int(ends.nonzero()[0])} of token_ids ends in padding (pad_id={self.config.pad_id}), and "
-                             "would be continued after it; expected rows that end with their text. Give generate one text "
-                             "at a time, or texts of one length")
-
-    @torch.no_grad()
-    def generate(
-        self, token_ids: Tensor, max_new_tokens: int, *, temperature: float = 1.0, top_k: int | None = None,
-        top_p: float | None = None, generator: torch.Generator | None = None, use_cache: bool = True,
-    ) -> Tensor:
-        """Continue token_ids (batch, seq_len) by `max_new_tokens` ids drawn by `sample`: (batch, seq_len + max_new_tokens).
-
-        When there are more than `config.max_len` tokens, the model forgets all but the last half of that number. Rows must
-        not be padded. A single `pad_id` at the end of every row is taken for a token, since some models begin texts with it.
-        Raises ValueError for ids of another shape, rows that end in padding, or a setting outside its range.
-        """
-        check_options({"max_new_tokens": max_new_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p},
-                      {"max_new_tokens": whole(0, 1_000_000), **SAMPLING_RULES})
-        check_shape(token_ids)
-        self.check_ends(token_ids)
-        training, _ = self.training, self.eval()
-        caches, start, done = self.new_caches(), 0, 0                      # the caches hold the tokens from start to done
-        try:
-            for _ in range(max_new_tokens):
-                if token_ids.shape[1] - start > self.config.max_len:
-                    start = done = token_ids.shape[1] - max(1, self.config.max_len // 2)
-                    caches = self.new_caches()
-                if use_cache:
-                    logits = self(token_ids[:, done:], caches=caches).logits[:, -1]    # (batch, vocab)
-                else:
-                    logits = self(token_ids[:, start:]).logits[:, -1]
-                done = token_ids.shape[1]
-                drawn = sample(logits, temperature, top_k, top_p, generator)   # (batch,)
-                token_ids = torch.cat([token_ids, drawn[:, None]], dim=1)
-        finally:                                                           # also after an error, or an interruption
-            self.train(training)
-        return token_ids
-
-
 GPT2_NAMES = {
     ".wte.": ".embedding.", ".wpe.weight": ".positions.table", ".h.": ".decoder.blocks.", ".ln_f.": ".decoder.norm.",
     ".ln_1.": ".attention_norm.", ".attn.c_proj.": ".attention.output_projection.",
@@ -367,3 +339,10 @@ def load_gpt2(folder_or_name: str) -> tuple[LanguageModel, GPT2Tokenizer | None]
         weights.pop("output.weight", None)                                 # some files hold the one matrix twice
     fill(model, weights, checkpoint.folder)
     return model.eval(), read_gpt2_tokenizer(checkpoint.folder)
+
+
+def __getattr__(name: str) -> type:
+    """Classes by the names that they had, for one release."""
+    from course_utils.options import by_old_name
+
+    return by_old_name(__name__, name)

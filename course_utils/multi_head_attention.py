@@ -16,15 +16,20 @@ from course_utils.options import check_model_options, renamed
 from course_utils.shapes import check_attention_inputs
 
 __all__ = [
-    "HeadProjections",
     "MultiHeadAttention",
 ]
 
 
-class HeadProjections(nn.Module):
-    """The learned maps of multi-head attention, for query, key, value and output, and the way into heads and back.
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
 
-    Raises ValueError for a number of heads that does not divide d_model.
+    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
+    context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
+    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1; bias,
+    added to the scores, has these or (heads, query, key). `rotary(x, offset)` turns split queries and keys (batch, heads,
+    seq_len, d_head). A `cache` holds earlier calls' split keys and values: `append(key, value)` adds these and returns all,
+    `len(cache)` is the first new position. Raises ValueError for a number of heads that does not divide d_model, for shapes
+    that do not fit, and for inputs without a batch.
 
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
@@ -60,20 +65,6 @@ class HeadProjections(nn.Module):
         """(batch, heads, seq_len, d_head) -> (batch, seq_len, d_model): the inverse of `split`."""
         return x.transpose(1, 2).flatten(-2)
 
-
-class MultiHeadAttention(HeadProjections):
-    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), batch first.
-
-    (query (batch, query, d_model), key = query, value = key, mask, bias, rotary, cache) -> AttentionResult with
-    context (batch, query, d_model) and, with `need_weights`, weights (batch, heads, query, key).
-    mask is boolean, True = may attend, with the four dimensions (batch, heads, query, key), any of which may be 1; bias,
-    added to the scores, has these or (heads, query, key). `rotary(x, offset)` turns split queries and keys (batch, heads,
-    seq_len, d_head). A `cache` holds earlier calls' split keys and values: `append(key, value)` adds these and returns all,
-    `len(cache)` is the first new position. Raises ValueError for shapes that do not fit, or inputs without a batch.
-
-    Taught in 05_multi_head_attention, '4. Loop, one product, class'.
-    """
-
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | None = None,
         need_weights: bool = False,
@@ -105,3 +96,10 @@ class MultiHeadAttention(HeadProjections):
             key, value = cache.append(key, value)                          # (batch, heads, offset + seq_len, d_head)
         context, weights = self.attend(query, key, value, mask, bias, need_weights)
         return AttentionResult(self.output_projection(self.merge(context)), weights)
+
+
+def __getattr__(name: str) -> type:
+    """Classes by the names that they had, for one release."""
+    from course_utils.options import by_old_name
+
+    return by_old_name(__name__, name)

@@ -4,21 +4,26 @@
     check_options({"num_layers": 2, "dropout": 1.5}, RULES)
     # ValueError: dropout=1.5; use a number from 0 up to, but not including, 1
 
-Does: check one value after another, by name; the options that models share; options whose name has changed; lists of
-texts. Does not: build a model.
+Does: check one value after another, by name; the options that models share; options and classes whose name has changed;
+texts, and the vocabulary they're read with. Does not: build a model.
 """
 
 import functools
 import math
 import numbers
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 __all__ = [
     "MODEL_RULES",
     "Rule",
+    "by_old_name",
     "check_model_options",
     "check_options",
+    "check_text",
+    "check_vocabulary",
     "fraction",
     "list_of_texts",
     "one_of",
@@ -148,6 +153,44 @@ def renamed(notebook: str, **names: str):
         return checked
 
     return decorate
+
+
+OLD_CLASSES = {                                            # {module: {a class's name until now: its name}}, for one release
+    "multi_head_attention": {"HeadProjections": "MultiHeadAttention"},
+    "classifier": {"TokenEncoder": "SelfAttentionClassifier", "ModelWithVocabulary": "ReviewClassifier"},
+    "language_model": {"CausalDecoder": "LanguageModel"},
+    "encoder_decoder": {"Ends": "Transformer", "EncoderDecoder": "Transformer"},
+    "encoder_decoder.model": {"Ends": "Transformer", "EncoderDecoder": "Transformer"},
+}
+_warned: set[tuple[str, str]] = set()
+
+
+def by_old_name(module: str, name: str) -> type:
+    """The class that was called `name` in the module 'course_utils.classifier', with a warning the first time.
+
+    Raises AttributeError for a name that was never a class there.
+    """
+    now = OLD_CLASSES.get(module.removeprefix("course_utils."), {}).get(name)
+    if now is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    if (module, name) not in _warned:
+        _warned.add((module, name))
+        warnings.warn(f"{name} is a part of {now} now: write {now}. The old name goes with the next release",
+                      FutureWarning, stacklevel=3)
+    return getattr(sys.modules[module], now)
+
+
+def check_text(text) -> None:
+    """Raise TypeError for anything but one text, a string."""
+    if not isinstance(text, str):
+        raise TypeError(f"explain() reads one text, a string; it got {type(text).__name__}")
+
+
+def check_vocabulary(model, tokenizer) -> None:
+    """Raise ValueError for a tokenizer that has more or fewer ids than the model's configuration."""
+    if model.config.vocab_size != tokenizer.vocab_size:
+        raise ValueError(f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
+                         "use the vocabulary that the model was trained with")
 
 
 def list_of_texts(texts) -> list[str]:

@@ -1,10 +1,10 @@
 """Refuse tensors whose shapes would broadcast to a wrong answer without an error.
 
-Does: check queries, keys and values, masks and biases against the scores they belong to, the inputs of multi-head
-attention, what positions are added to, and attention weights. Does not: change a tensor, or (weights apart) look at its
-values. A batch of five masks,
-broadcast against one text, makes five texts of it; a mask (batch, key) passes for (query, key) where a batch holds as many
-texts as each text has tokens; a vector of one number takes a whole table of positions.
+Does: check token ids, queries, keys and values, masks and biases against the scores they belong to, the inputs of
+multi-head attention, what positions are added to, and attention weights. Does not: change a tensor, or (weights apart) look
+at its values. A batch of five masks, broadcast against one text, makes five texts of it; a mask (batch, key) passes for
+(query, key) where a batch holds as many texts as each text has tokens; a vector of one number takes a whole table of
+positions.
 """
 
 import math
@@ -36,6 +36,41 @@ def check_sequence(x, **size: int) -> None:
         raise ValueError(f"x has shape {tuple(x.shape)}; it must be (..., length, {name}={expected})")
     if x.shape[-1] != expected:
         raise ValueError(f"x has {name}={x.shape[-1]}; these positions were made for {name}={expected}")
+
+
+def check_token_ids(token_ids, max_len: int | None = None, num_cached: int = 0) -> None:
+    """Refuse token ids that aren't (batch, seq_len) with one token or more, after `num_cached` others at most `max_len`.
+
+    Raises ValueError that says what to write instead.
+    """
+    if token_ids.dim() != 2 or token_ids.shape[1] == 0:
+        raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len), with one token or "
+                         "more. For a single text, write token_ids[None]")
+    total = num_cached + token_ids.shape[1]
+    if max_len is not None and total > max_len:
+        raise ValueError(f"{total} tokens, but the model reads at most max_len={max_len}; give it the last ones, "
+                         f"token_ids[:, -{max_len}:]")
+
+
+def check_batch(token_ids, attention_mask) -> None:
+    """Refuse token ids and a mask that aren't both (batch, seq_len). Raises ValueError."""
+    if token_ids.dim() != 2 or attention_mask.shape != token_ids.shape:
+        raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}, attention_mask {tuple(attention_mask.shape)}; "
+                         "both must be (batch, seq_len). For a single text, write token_ids[None]")
+
+
+def check_ends(token_ids, pad_id: int) -> None:
+    """Refuse token ids (batch, seq_len) with a row that ends in padding, after which it would be continued.
+
+    A single `pad_id` at the end of every row is taken for a token: GPT-2 pads with the token that ends its texts.
+    Raises ValueError that names the row.
+    """
+    padding = token_ids[:, -2:] == pad_id
+    ends = padding[:, -1] if 0 < padding[:, -1].sum() < len(padding) else padding.all(dim=1)
+    if token_ids.shape[1] > 1 and ends.any():
+        raise ValueError(f"row {int(ends.nonzero()[0])} of token_ids ends in padding (pad_id={pad_id}), and would be "
+                         "continued after it; expected rows that end with their text. Give generate one text at a time, or "
+                         "texts of one length")
 
 
 def _check_floats(name: str, x) -> None:

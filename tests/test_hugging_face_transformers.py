@@ -10,7 +10,7 @@ import torch
 from test_hugging_face import shaken
 from transformers import AutoModelForSeq2SeqLM
 
-from course_utils.encoder_decoder import EncoderDecoder, Transformer, TransformerConfig, beam_search
+from course_utils.encoder_decoder import Decoder, Transformer, TransformerConfig, beam_search
 from course_utils.hugging_face import (
     THEIR_TRANSFORMERS,
     library_transformer_config,
@@ -179,7 +179,7 @@ def test_what_the_library_does_not_compute_is_refused(tmp_path):
         return Transformer(dataclasses.replace(SMALL, **changes))
 
     for error, words, model in (
-        (TypeError, "the model is a EncoderDecoder; save_transformer takes a Transformer", EncoderDecoder(SMALL)),
+        (TypeError, "the model is a Decoder; save_transformer takes a Transformer", Decoder(1, 12, 3, 20)),
         (ValueError, "positions='rotary' with norm_first=True, where", changed(positions="rotary", norm_first=True)),
         (ValueError, "positions='learned' with norm_first=False, where they have", changed(positions="learned")),
         (ValueError, "positions='none' with norm_first=False", changed(positions="none")),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from course_utils.language_model import (
-    CausalDecoder,
     KeyValueCache,
     LanguageModel,
     LanguageModelConfig,
@@ -295,4 +294,4 @@ def test_a_model_is_saved_and_loaded_with_its_tokenizer(tmp_path):
     ids = torch.tensor([tokenizer.encode("def f():")])
     with torch.no_grad():
         assert torch.equal(read(ids[:, :8]).logits, model(ids[:, :8]).logits)
-    assert isinstance(read, CausalDecoder)
+    assert isinstance(read, LanguageModel)

@@ -30,7 +30,6 @@ PARTS = {
     "classifier": ("AttentionPooling", "ClassifierConfig", "SelfAttentionClassifier"),
 }
 LINE = 125
-MERGED = {"MultiHeadAttention": "HeadProjections", "SelfAttentionClassifier": "TokenEncoder"}  # a class, its base
 HEAD = '''"""A text classifier that reads by attention alone: {lines} lines, in plain PyTorch.
 
 Assembled by `python -m course_tools one-file` from the notebooks named below, for the course's usual settings: rotary
@@ -151,19 +150,7 @@ class _Assembler:
     def part(self, name: str) -> str:
         """The source of one class or function, settled."""
         node = self.definitions[name]
-        if name in MERGED:
-            node = self.merged(self.definitions[MERGED[name]], node)
         return "\n".join(self.statement(node, name, {}))
-
-    def merged(self, base: ast.ClassDef, node: ast.ClassDef) -> ast.ClassDef:
-        """One class in place of a class and its base: the two ways to begin one after the other, then all other methods."""
-        begins = [next((one for one in kind.body if getattr(one, "name", "") == "__init__"), None) for kind in (base, node)]
-        if begins[1]:
-            begins[0].body += [one for one in begins[1].body if not ast.unparse(one).startswith("super().__init__")]
-        functions = [one for kind in (base, node) for one in kind.body if isinstance(one, ast.FunctionDef)]
-        others = [one for one in functions if one not in begins]
-        node.bases, node.body = base.bases, [node.body[0], begins[0], *others]
-        return node
 
     def inline(self, call: ast.Call, none: dict[str, str]) -> list[ast.stmt]:
         """The statements of a method that is called, with the call's arguments in the place of its parameters."""

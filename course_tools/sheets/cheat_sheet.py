@@ -25,7 +25,6 @@ from course_utils.classifier import (
     ClassifierConfig,
     ReviewClassifier,
     SelfAttentionClassifier,
-    TokenEncoder,
 )
 from course_utils.distillation import distillation_loss
 from course_utils.embeddings import masked_mean
@@ -103,8 +102,8 @@ def input_rows(model: SelfAttentionClassifier) -> list[Row]:
             WordTokenizer, "encode"),
         Row("batch, mask", "short rows end in 0, &lt;pad&gt;;&ensp; mask = position &lt; length",
             {"both": alike(mask, token_ids)}, pad_batch),
-        Row("embedding", "*x* = one_hot *E*: for each token, its row of *E*", {"": x}, TokenEncoder, "word_vectors",
-            taught=("03", "1. A lookup is a product")),
+        Row("embedding", "*x* = one_hot *E*: for each token, its row of *E*", {"": x}, SelfAttentionClassifier,
+            "word_vectors", taught=("03", "1. A lookup is a product")),
         Row("mean", "Σ_{*i*} *m*_{*i*} *x*_{*i*} / Σ_{*i*} *m*_{*i*}, with *m* the mask: padding doesn't count",
             {"": masked_mean(x, mask)}, masked_mean),
         Row("sinusoidal", f"*x* + table; in row *p*, columns 2*i*, 2*i*+1: sin, cos of {angle}",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.options import MODEL_RULES, check_options, whole
+from course_utils.shapes import check_token_ids
 
 __all__ = ["RecurrentLanguageModel", "RecurrentLanguageModelConfig", "RecurrentResult"]
 
@@ -67,9 +68,7 @@ class RecurrentLanguageModel(nn.Module):
         self.projection = nn.Linear(d_hidden, d_model)
 
     def forward(self, token_ids: Tensor, state: tuple[Tensor, Tensor] | None = None) -> RecurrentResult:
-        if token_ids.dim() != 2 or token_ids.shape[1] < 1:
-            raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len) with at least "
-                             "one token. For a single text, write token_ids[None]")
+        check_token_ids(token_ids)
         states, state = self.lstm(self.dropout(self.embedding(token_ids)), state)  # (batch, seq_len, d_hidden)
         x = self.projection(self.dropout(states))                          # (batch, seq_len, d_model)
         return RecurrentResult(F.linear(x, self.embedding.weight), state)  # (batch, seq_len, vocab)

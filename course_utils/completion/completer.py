@@ -14,7 +14,7 @@ from course_utils.completion.search import search
 from course_utils.completion.useful import Useful, goes_in_circles
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.options import check_options, whole
+from course_utils.options import check_options, check_vocabulary, whole
 from course_utils.tokenization import BPETokenizer
 from course_utils.training.model_kinds import CODE, SMALL, also_a_course_model, kind_in
 from course_utils.training.saved_models import find_model, holds_model, read_model, write_model
@@ -40,11 +40,7 @@ class CodeCompleter:
     def __init__(self, model: LanguageModel, tokenizer: BPETokenizer):
         if not isinstance(tokenizer, BPETokenizer):
             raise TypeError(f"the tokenizer is a {type(tokenizer).__name__}; use a BPETokenizer, which loses no character")
-        if model.config.vocab_size != tokenizer.vocab_size:
-            raise ValueError(
-                f"the model knows {model.config.vocab_size} ids and the tokenizer {tokenizer.vocab_size}; "
-                "use the vocabulary that the model was trained with"
-            )
+        check_vocabulary(model, tokenizer)
         if model.config.max_len < SHORTEST:
             raise ValueError(f"the model reads at most max_len={model.config.max_len} tokens; "
                              f"to complete code it has to read {SHORTEST} or more")

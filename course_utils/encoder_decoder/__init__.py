@@ -25,8 +25,6 @@ from course_utils.encoder_decoder.decoding import (
 from course_utils.encoder_decoder.model import (
     Attentions,
     DecodingState,
-    EncoderDecoder,
-    Ends,
     Memory,
     Transformer,
     TransformerConfig,
@@ -43,12 +41,10 @@ __all__ = [
     "DecoderResult",
     "Decoder",
     "TransformerConfig",
-    "Ends",
     "Attentions",
     "Memory",
     "TransformerResult",
     "DecodingState",
-    "EncoderDecoder",
     "Transformer",
     "smoothed_cross_entropy",
     "SmoothedLoss",
@@ -66,3 +62,10 @@ __all__ = [
     "Bleu",
     "bleu",
 ]
+
+
+def __getattr__(name: str) -> type:
+    """Classes by the names that they had, for one release."""
+    from course_utils.options import by_old_name
+
+    return by_old_name(__name__, name)

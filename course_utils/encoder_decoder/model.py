@@ -15,17 +15,16 @@ from course_utils.encoder_decoder.blocks import Decoder, DecoderResult
 from course_utils.language_model import KeyValueCache
 from course_utils.options import MODEL_RULES, check_model_options, check_options, positive
 from course_utils.positional_encoding import POSITIONS, make_positions
+from course_utils.shapes import check_token_ids
 from course_utils.training.pair_batches import PAD
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
 __all__ = [
     "TransformerConfig",
-    "Ends",
     "Attentions",
     "Memory",
     "TransformerResult",
     "DecodingState",
-    "EncoderDecoder",
     "Transformer",
 ]
 
@@ -60,28 +59,6 @@ class TransformerConfig:
     def __post_init__(self):
         check_model_options(vars(self), positions=POSITIONS, activation=ACTIVATIONS)
         check_options(vars(self), {"source_vocab_size": MODEL_RULES["vocab_size"], "layer_norm_eps": positive(1)})
-
-
-class Ends(nn.Module):
-    """What goes in and what comes out of an `EncoderDecoder`, which makes the parts: ids to vectors, vectors to logits.
-
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
-    """
-
-    def embed(self, embedding: nn.Embedding, ids: Tensor, offset: int = 0) -> Tensor:
-        """Word vectors times √d_model, with positions: (batch, seq_len) -> (batch, seq_len, d_model)."""
-        if ids.dim() != 2 or ids.shape[1] == 0 or offset + ids.shape[1] > self.config.max_len:
-            raise ValueError(f"ids have shape {tuple(ids.shape)}, from position {offset} on; they must be (batch, seq_len), "
-                             f"with 1 to {self.config.max_len} tokens (max_len). For a single text, write ids[None]")
-        return self.dropout(self.positions.add(embedding(ids) * self.config.d_model**0.5, offset))
-
-    def logits(self, x: Tensor) -> Tensor:
-        """Score every target word: (..., d_model) -> (..., vocab)."""
-        return F.linear(x, self.target_embedding.weight if self.output is None else self.output.weight)
-
-    def target_mask(self, length: int, device=None) -> Tensor:
-        """Target word i sees target words 0 to i: (1, 1, length, length)."""
-        return causal_mask(length, device=device)[None, None]
 
 
 class Attentions(NamedTuple):
@@ -139,11 +116,12 @@ class DecodingState(NamedTuple):
         return DecodingState(remembered, caches, self.memory_mask[indices])
 
 
-class EncoderDecoder(Ends):
+class Transformer(nn.Module):
     """Source and target ids to logits for the next target word (Vaswani et al. 2017).
 
     (source_ids (batch, source), source_mask (batch, source) with True for words, target_ids (batch, target), need_weights)
     -> TransformerResult. target_ids are what the decoder reads: <bos> and the words so far. Padding changes no logit.
+    To write, call `encode` and `start` once, then `step` word by word, as 16's models do.
     Raises ValueError for a side that is empty or longer than `config.max_len`.
 
     Taught in 17_encoder_decoder, '3. The whole Transformer'.
@@ -164,6 +142,19 @@ class EncoderDecoder(Ends):
         self.encoder, self.decoder = Encoder(*size, **options), Decoder(*size, **options)
         self.output = None if config.tied else nn.Linear(config.d_model, config.vocab_size, bias=False)
 
+    def embed(self, embedding: nn.Embedding, ids: Tensor, offset: int = 0) -> Tensor:
+        """Word vectors times √d_model, with positions: (batch, seq_len) -> (batch, seq_len, d_model)."""
+        check_token_ids(ids, self.config.max_len, offset)
+        return self.dropout(self.positions.add(embedding(ids) * self.config.d_model**0.5, offset))
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Score every target word: (..., d_model) -> (..., vocab)."""
+        return F.linear(x, self.target_embedding.weight if self.output is None else self.output.weight)
+
+    def target_mask(self, length: int, device=None) -> Tensor:
+        """Target word i sees target words 0 to i: (1, 1, length, length)."""
+        return causal_mask(length, device=device)[None, None]
+
     def encode(self, source_ids: Tensor, source_mask: Tensor, need_weights: bool = False) -> Memory:
         """Read the source. Arguments as in `forward`."""
         x, mask = self.embed(self.source_embedding, source_ids), padding_mask(source_mask)
@@ -181,13 +172,6 @@ class EncoderDecoder(Ends):
         x, *maps = self.decode(memory, target_ids, need_weights)           # (batch, target, d_model)
         return TransformerResult(self.logits(x), Attentions(memory.attentions, *maps) if need_weights else None)
 
-
-class Transformer(EncoderDecoder):
-    """An `EncoderDecoder` that also writes: `encode` and `start` once, then `step` word by word, as 16's models do.
-
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
-    """
-
     def start(self, memory: Memory) -> DecodingState:
         """The state before the first word: keys and values of the memory, and empty caches."""
         caches = [KeyValueCache() for _ in self.decoder.blocks]
@@ -202,3 +186,10 @@ class Transformer(EncoderDecoder):
         x = self.decoder(x, None, None, state.memory_mask, self.positions.bias(1, done + 1), self.positions.rotate,
                          caches=caches, remembered=state.remembered).x
         return self.logits(x[:, 0]), state._replace(caches=caches)
+
+
+def __getattr__(name: str) -> type:
+    """Classes by the names that they had, for one release."""
+    from course_utils.options import by_old_name
+
+    return by_old_name(__name__, name)

@@ -20,7 +20,7 @@ from course_utils.files.paths import NOTEBOOKS, output_folder
 from course_utils.interactive.drawing import fixed
 from course_utils.interactive.moving import Animation, Shape, State, drawn, gif, only, played
 from course_utils.interactive.piece import Piece
-from course_utils.multi_head_attention import HeadProjections
+from course_utils.multi_head_attention import MultiHeadAttention
 
 TOKENS = ["not", "dull", "but", "moving"]
 # (token, feature): opinion, negates, contrasts
@@ -96,7 +96,7 @@ def causal_mask_filling() -> Animation:
 def heads_splitting() -> Animation:
     """Notebook 05's numbers 0 to 11, three words of width four, split into two heads and joined again."""
     numbers = torch.arange(12).view(1, 3, 4)                               # (batch, seq_len, d_model)
-    layer = HeadProjections(d_model=4, num_heads=2)
+    layer = MultiHeadAttention(d_model=4, num_heads=2)
     heads = layer.split(numbers)                                           # (batch, heads, seq_len, d_head)
     assert torch.equal(layer.merge(heads), numbers)
     shades, cell, left, top, gap, apart = ["#efe1f3", "#b07cc0", "#5b1f70"], 56, 158, 60, 24, 70
