@@ -50,6 +50,17 @@ def row_sums(case: Case) -> str:
     return f"your rows sum to {spread(case.weights.sum(dim=-1))}."
 
 
+HIDDEN_AT_THE_END = ("You hide as many positions as there's padding, but the last ones. Padding may stand anywhere, and the "
+                     "mask says where: use it as it is, without counting.")
+
+
+def hidden_at_the_end(weights: torch.Tensor, mask: torch.Tensor) -> bool:
+    """Whether weights (batch, ..., source) leave out the last positions instead of the padding: as many, and no others."""
+    kept = torch.arange(mask.shape[1]) < mask.sum(dim=1, keepdim=True)
+    rows = weights.flatten(1, -2).amax(dim=1) if weights.dim() > 2 else weights                 # (batch, source)
+    return not torch.equal(kept, mask) and torch.equal(rows > 1e-6, kept)
+
+
 def width(case: Case) -> str:
     """What vectors of another width say."""
     return f"your vectors are {case.answer.shape[-1]} wide, expected {case.expected.shape[-1]}."

@@ -25,8 +25,8 @@ def _one_wrong(case: Case, where: torch.Tensor | None = None) -> str:
 
 def _masked(case: Case) -> str:
     token_ids, chosen, _, _, mask_id = case.inputs
-    return (f"{int((case.answer == mask_id).sum())} of the {int(chosen.sum())} chosen tokens are {mask_id}, the mask; "
-            f"expected {int((case.expected == mask_id).sum())}.")
+    got, right = (int((ids == mask_id)[chosen].sum()) for ids in (case.answer, case.expected))
+    return f"{got} of the {int(chosen.sum())} chosen tokens are {mask_id}, the mask; expected {right}."
 
 
 def _where(what, why: str) -> Property:
@@ -49,6 +49,13 @@ def _another_mask(case: Case) -> bool:
 def _unchanged(case: Case) -> bool:
     several = case.inputs[1].sum() > 5                  # a single token may well stay as it is
     return several and torch.equal(case.answer.long(), case.inputs[0]) and not torch.equal(case.expected, case.answer)
+
+
+def _by_the_ids(case: Case) -> bool:
+    """Whether the answer is wrong only where the token or the other one is the mask's id or 0, and right elsewhere."""
+    token_ids, _, _, others, mask_id = case.inputs
+    special = (token_ids == mask_id) | (others == mask_id) | (token_ids == 0) | (others == 0)
+    return bool(special.any() and _wrong_ids(case).any() and not _wrong_ids(case)[~special].any())
 
 
 HIDE = Exercise(
@@ -86,6 +93,9 @@ HIDE = Exercise(
                  "conditions, as in inputs[chosen & (fate < 0.8)]."),
         Property(_another_mask, lambda case: f"your mask is {_hidden_as(case)[0]:.0f}, expected {case.inputs[4]}.", "Each "
                  "vocabulary has its own id for [MASK]. Use `mask_id`."),
+        Property(_by_the_ids, _one_wrong, "Elsewhere yours is right. Only `chosen` and `fate` decide, whatever a token is "
+                 "or has become: the text, and `others`, may hold the mask's id, or 0. Make both conditions from `chosen` "
+                 "and `fate`."),
         _where(lambda chosen, fate: ~chosen, "Nothing happens to tokens that aren't chosen."),
         _where(lambda chosen, fate: chosen & (fate < 0.79999), "Below 0.8 a chosen token becomes the mask."),
         _where(lambda chosen, fate: chosen & (fate > 0.80001) & (fate < 0.89999), "From 0.8 to below 0.9 it becomes the "

@@ -50,7 +50,7 @@ FATES = torch.tensor([0.0, 0.05, 0.1, 0.15, 0.3, 0.5, 0.7, 0.79, 0.8, 0.85, 0.89
 
 def hiding_probes(generator: torch.Generator) -> list[tuple]:
     """(token_ids, chosen, fate, others, mask_id): every kind of fate, at the borders too, for chosen tokens and others; all
-    chosen; nothing chosen; one token."""
+    chosen; nothing chosen; one token; few ids, so that the text and `others` hold the mask's id and 0, and may agree."""
     def draw(rows, columns, share, mask_id):
         shape = (rows, columns)
         token_ids, others = (torch.randint(low, low + 40, shape, generator=generator) for low in (5, 50))
@@ -59,8 +59,13 @@ def hiding_probes(generator: torch.Generator) -> list[tuple]:
 
     ids, chosen, _, others, _ = draw(4, 14, 0.5, 4)
     chosen[0], chosen[1] = True, False
-    return [(ids, chosen, FATES.expand(4, -1).clone(), others, 4), draw(3, 9, 2.0, 103), draw(2, 5, -1.0, 1),
-            (torch.tensor([[7]]), torch.tensor([[True]]), torch.tensor([[0.2]]), torch.tensor([[9]]), 0)]
+    probes = [(ids, chosen, FATES.expand(4, -1).clone(), others, 4), draw(3, 9, 2.0, 103), draw(2, 5, -1.0, 1),
+              (torch.tensor([[7]]), torch.tensor([[True]]), torch.tensor([[0.2]]), torch.tensor([[9]]), 0)]
+    few, fate = torch.tensor([3, 0, 5, 1, 6]), FATES[[0, 2, 4, 7, 8, 9, 10, 11, 12]]           # 3 is the mask
+    which = torch.cartesian_prod(*(torch.arange(len(part)) for part in (few, few, fate)))       # each with each
+    ids, others, fate = few[which[:, 0]], few[which[:, 1]], fate[which[:, 2]]
+    chosen = torch.stack([torch.ones(len(which), dtype=torch.bool), torch.arange(len(which)) % 2 == 0])
+    return [*probes, (ids.repeat(2, 1), chosen, fate.repeat(2, 1), others.repeat(2, 1), 3)]
 
 
 def observe_hidden(function, token_ids, chosen, fate, others, mask_id):

@@ -127,6 +127,7 @@ LOSS = Answers(
         "sentence-by-sentence": _loss(reduce=lambda each, wanted: (each * (wanted != PAD)).sum(dim=1).div(
             (wanted != PAD).sum(dim=1)).mean()),
         "end-left-out": _loss(reduce=lambda each, wanted: _without(each, wanted, (PAD, END))),
+        "unknown-left-out": _loss(reduce=lambda each, wanted: _without(each, wanted, (PAD, 1))),
         "end-for-padding": _loss(reduce=lambda each, wanted: _without(each, wanted, (END,))),
         "softmax-first": _loss(logits_to=lambda logits: logits.softmax(dim=-1)),
         "viewed": _loss(logits_to=lambda logits: logits.reshape(len(logits), logits.shape[2], -1).transpose(1, 2)),

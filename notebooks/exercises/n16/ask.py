@@ -1,5 +1,10 @@
 """Exercises of notebook 16, recurrent attention. The answers are beside it, in `answers`; 16.3 to 16.5 are in `writing`."""
 
+from course_utils.exercises.lessons.common import (
+    HIDDEN_AT_THE_END,
+    hidden_at_the_end,
+)
+
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 from course_exercises.common import EACH_MAXIMUM, gap, listed, row_sums, spread, worst_row
@@ -113,6 +118,7 @@ ATTENTION = Exercise(
                 "one, so their sum is a mean already."),
     ),
     properties=(
+        Property(lambda case: hidden_at_the_end(case.weights, case.inputs[3]), _on_padding, HIDDEN_AT_THE_END),
         Property(lambda case: (case.weights.masked_fill(case.inputs[3], 0).abs() > 1e-6).any(), _on_padding, "Padding must "
                  "get no weight: its scores are −inf before the softmax. A modest number such as −10 isn't low enough where "
                  "the words' scores are lower."),

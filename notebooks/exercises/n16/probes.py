@@ -9,7 +9,7 @@ from course_exercises.common import loss_and_gradient, same_twice, two_results, 
 
 def attention_probes(generator: torch.Generator) -> list[tuple]:
     """(query, keys, states, mask, v): ragged sentences with wider states than keys; all of one length; a single sentence;
-    scores all near 2000, and all near -2000."""
+    scores all near 2000, and all near -2000; padding in front and in between."""
     def draw(batch, source, d, d_states, lengths):
         mask = torch.arange(source) < torch.tensor(lengths)[:, None]
         return (torch.randn(batch, d, generator=generator), torch.randn(batch, source, d, generator=generator),
@@ -19,7 +19,9 @@ def attention_probes(generator: torch.Generator) -> list[tuple]:
     query, keys, states, mask, v = draw(3, 4, 3, 2, [2, 4, 3])
     keys = 30.0 * torch.where(keys > 0, 1.0, -1.0)      # tanh of those is exactly 1 or -1, so scores differ by 4, 2 or 0
     keys[..., 0] = torch.tensor([[-30.0], [30.0], [-30.0]])
-    return [*probes, (query.clamp(-3, 3), keys, states, mask, torch.tensor([2000.0, 2.0, 1.0]))]
+    elsewhere = torch.tensor([[False, False, True, True], [True, False, False, True], [False, True, True, True]])
+    return [*probes, (query.clamp(-3, 3), keys, states, mask, torch.tensor([2000.0, 2.0, 1.0])),
+            (*draw(3, 4, 3, 2, [4, 4, 4])[:3], elsewhere, torch.tensor([1.0, -1.5, 2.0]))]
 
 
 def observe_attention(function, query, keys, states, mask, v):
@@ -68,7 +70,7 @@ class ReadingModel(torch.nn.Module):
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """(model, source_ids, source_mask, target_ids): sources and targets of different lengths; of one length; a target
     without a word; a model that is sure of a word, which is seldom the right one; one whose
-    logits are far higher after some words than after others."""
+    logits are far higher after some words than after others; targets with an unknown word, 1."""
     def draw(lengths, source_lengths, vocab_size=9, **of_the_model):
         target = torch.zeros(len(lengths), max(lengths) + 2, dtype=torch.long)
         for row, length in zip(target, lengths):
@@ -78,8 +80,11 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
         source = torch.randint(4, vocab_size, mask.shape, generator=generator) * mask
         return ReadingModel(vocab_size, generator, **of_the_model), source, mask, target
 
-    return [draw([5, 2, 3], [2, 4, 1]), draw([3, 3], [5, 5]), draw([4, 0], [3, 2]), draw([2, 3], [2, 1], sure_of=5),
-            draw([4, 3], [2, 3], apart=200.0)]
+    probes = [draw([5, 2, 3], [2, 4, 1]), draw([3, 3], [5, 5]), draw([4, 0], [3, 2]), draw([2, 3], [2, 1], sure_of=5),
+              draw([4, 3], [2, 3], apart=200.0)]
+    unknown = draw([4, 2], [3, 1])
+    unknown[3][0, 2] = unknown[3][1, 1] = 1
+    return [*probes, unknown]
 
 
 def observe_loss(function, model, source_ids, source_mask, target_ids):
@@ -126,17 +131,19 @@ class Steps:
 
 
 def write_probes(generator: torch.Generator) -> list[tuple]:
-    """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one, one with id 0 in it."""
+    """(step, state, max_len): a translation that ends by itself, one that's cut, an empty one, one with id 0 in it,
+    one with all other ids that may look special, and with a word that comes twice in a row."""
     def steps(pattern, vocab_size=12):
-        """From BEGIN along a path: random words for letters, 0 as it is, then END. Off it, others at random, never END."""
-        words = dict(zip("abcd", (torch.randperm(vocab_size - 4, generator=generator) + 4).tolist()), **{"0": 0})
+        """From BEGIN along a path: random words for letters, digits as they are, END. Off it, others at random, no END."""
+        words = dict(zip("abcd012", [*(torch.randperm(vocab_size - 4, generator=generator) + 4)[:4].tolist(), 0, 1, 2]))
         path = [*(words[letter] for letter in pattern), 3]
         table = torch.randint(4, vocab_size, (len(path) + 6, vocab_size), generator=generator)
         for k, (last, best) in enumerate(zip([2, *path], path)):
             table[k, last] = best
         return Steps(table)
 
-    return [(steps("abac"), 0, 8), (steps("abbcd"), 0, 3), (steps(""), 0, 4), (steps("a"), 0, 2), (steps("ab0ca"), 0, 9)]
+    return [(steps("abac"), 0, 8), (steps("abbcd"), 0, 3), (steps(""), 0, 4), (steps("a"), 0, 2), (steps("ab0ca"), 0, 9),
+            (steps("a1bbc2cd"), 0, 12)]
 
 
 def observe_writing(function, step, state, max_len):

@@ -70,6 +70,8 @@ LOSS = Exercise(
         Mistake("bits", _loss, "That's the loss in bits, a logarithm to base 2. −ln p has the natural one, as cross_entropy "
                 "has it."),
         Mistake("softmax-first", _loss, "cross_entropy takes logits, and yours went through a softmax already."),
+        Mistake("unknown-left-out", _counted, "The unknown word, 1, isn't asked for. It's a word of the target like any "
+                "other: only PAD, which is 0, never counts."),
         Mistake("source-padding-read", _source, "The model reads them like words: it got no mask, or one of ones. A "
                 "sentence would be translated differently beside a longer one. Hand on source_mask as it came."),
         Mistake("source-mask-inverted", _source, "The model reads those and none of the words: its mask is the wrong way "
@@ -123,6 +125,23 @@ def _another_word(case: Case) -> bool:
     return wrong > 0 and pairs[wrong][0] not in (2, 3)
 
 
+def _first_difference(case: Case) -> tuple[int, int, list[int]]:
+    """What's written and what's expected where they first differ, -1 for nothing, and the words before it."""
+    answer, expected = (values.long().tolist() for values in (case.answer, case.expected))
+    place = next(k for k, (a, b) in enumerate(zip(answer, expected)) if a != b)
+    return answer[place], expected[place], expected[:place]
+
+
+def _special_word(case: Case) -> bool:
+    _, expected, before = _first_difference(case)
+    return bool(before) and expected in (0, 1, 2)
+
+
+def _stopped_at_a_repetition(case: Case) -> bool:
+    got, expected, before = _first_difference(case)
+    return got == -1 and expected in before
+
+
 WRITE = Exercise(
     probes=probes.write_probes, observe=probes.observe_writing, forbidden=("course_utils.recurrent_attention.greedy",),
     signature="write(step, state, max_len) -> list of ids; step(last_id, state) -> logits (vocab,), state",
@@ -154,6 +173,10 @@ WRITE = Exercise(
                  "the translation."),
         Property(lambda case: 0 <= case.answer[0] != case.expected[0] >= 0, _written, "The first word is wrong already: "
                  "BEGIN is read with the state that you were given, and the word with the highest logit is written."),
+        Property(_special_word, _written, "Only END, which is 3, is special here. 0, 1 and 2 are written and read like any "
+                 "other word, where their logit is the highest."),
+        Property(_stopped_at_a_repetition, _written, "You stop at a word that was written before. Words may come twice, "
+                 "even in a row; only END and max_len end the loop."),
         Property(_another_word, _written, "The first words are right; then one isn't the word with the highest "
                  "logit. Greedy takes the argmax each time, and doesn't sample."),
         Property(lambda case: _size(case.answer) != _size(case.expected), _written, "The number of words is wrong: stop at "

@@ -157,6 +157,8 @@ SMOOTHED = Answers(
         "softmax-first": lambda logits, *others: smoothed_loss(logits.softmax(dim=-1), *others),
         "cut-off": lambda logits, *others: smoothed_loss(logits.detach(), *others),
         "pad-id-is-zero": lambda logits, targets, smoothing, pad_id: smoothed_loss(logits, targets, smoothing, 0),
+        "zero-is-padding-too": lambda logits, targets, smoothing, pad_id: smoothed_loss(
+            logits, targets.masked_fill(targets == 0, pad_id), smoothing, pad_id),
     },
 )
 

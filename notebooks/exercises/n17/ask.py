@@ -1,5 +1,10 @@
 """Exercises of notebook 17, the encoder–decoder. The answers are in `answers`; 17.4 to 17.6 are in `writing`."""
 
+from course_utils.exercises.lessons.common import (
+    HIDDEN_AT_THE_END,
+    hidden_at_the_end,
+)
+
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 from course_exercises.common import EACH_MAXIMUM, gap, row_sums, worst_row
@@ -74,6 +79,7 @@ CROSS = Exercise(
         Property(lambda case: isinstance(case.weights, str) or case.weights.shape != case.right["weights"].shape, _shape,
                  "They need a row for each target word and a column for each source word: which side asks?"),
         Property(lambda case: (case.weights.sum(-1) - 1).abs().max() > 1e-3, row_sums, "Each row spreads a weight of one."),
+        Property(lambda case: hidden_at_the_end(case.weights, case.inputs[5]), _on_padding, HIDDEN_AT_THE_END),
         Property(lambda case: (case.weights * ~case.inputs[5][:, None]).max() > 1e-4, _on_padding, "Padding must get no "
                  "weight: fill its scores with -inf before the softmax. A modest number such as -10 isn't low enough where "
                  "the words' scores are lower."),
@@ -214,6 +220,8 @@ SMOOTHED = Exercise(
                 "input is the logits."),
         Mistake("pad-id-is-zero", _counted, "You leave out the targets that are 0. Here it's `pad_id` that's padding, "
                 "and it isn't always 0."),
+        Mistake("zero-is-padding-too", _counted, "You leave out the targets that are 0, besides those that are pad_id. "
+                "Where pad_id is another, 0 is a word like any other."),
         Mistake("cut-off", _gradient, "item(), detach(), no_grad() or NumPy cuts the loss off from the model, so it "
                 "couldn't be trained. Return a tensor; call item() where you print it."),
     ),

@@ -12,7 +12,8 @@ SIZES = ("must match", "broadcast", "shape", "expand", "size")
 
 def cross_probes(generator: torch.Generator) -> list[tuple]:
     """(x, memory, W_q, W_k, W_v, source_mask): equally long sides, so that exchanged ones don't stop with an error; more
-    source words; one source word; one target word, no padding; scores near 1800 and near -1800, in each sentence."""
+    source words; one source word; one target word, no padding; scores near 1800 and near -1800, in each sentence;
+    padding in front and in between."""
     def draw(batch, target, source, d, d_head, lengths):
         x, memory = (1.5 * torch.randn(batch, n, d, generator=generator) for n in (target, source))
         matrices = [0.7 * torch.randn(d, d_head, generator=generator) for _ in range(3)]
@@ -23,7 +24,9 @@ def cross_probes(generator: torch.Generator) -> list[tuple]:
     x, memory, _, _, W_v, _ = ((8 * part).round() / 8 for part in draw(2, 4, 4, 4, 4, [3, 2]))
     x[..., 0] = 60.0 * torch.tensor([[1, -1, 1, -1], [-1, 1, -1, 1]])      # eighths: no sum or product is rounded
     memory[..., 0] = 60.0
-    return [*probes, (x, memory, torch.eye(4), torch.eye(4), W_v, torch.arange(4) < torch.tensor([[3], [2]]))]
+    elsewhere = torch.tensor([[False, False, True, True], [True, False, False, True]])
+    return [*probes, (x, memory, torch.eye(4), torch.eye(4), W_v, torch.arange(4) < torch.tensor([[3], [2]])),
+            (*draw(2, 3, 4, 5, 3, [4, 4])[:5], elsewhere)]
 
 
 def observe_cross(function, x, memory, W_q, W_k, W_v, source_mask):
@@ -75,7 +78,7 @@ def observe_shift(function, target_ids):
 def smoothing_probes(generator: torch.Generator) -> list[tuple]:
     """(logits, targets, smoothing, pad_id): ragged padding; another pad_id; without smoothing, both; much of it, one word;
     a model that is sure of wrong words, with smoothing and without; positions whose logits are 200 above and
-    below those of others."""
+    below those of others; targets that are 0 where that isn't pad_id."""
     def draw(batch, length, vocab, lengths, smoothing, pad_id):
         logits = 2 * torch.randn(batch, length, vocab, generator=generator)
         targets = torch.randint(1, vocab - 1, (batch, length), generator=generator)
@@ -91,7 +94,9 @@ def smoothing_probes(generator: torch.Generator) -> list[tuple]:
               draw(2, 4, 6, [1, 4], 0.0, 5), draw(1, 2, 4, [1], 0.6, 0), sure(0.1), sure(0.0)]
     apart = draw(2, 3, 5, [3, 2], 0.1, 0)
     apart[0].add_(200.0 * torch.tensor([[[1], [-1], [0]], [[-1], [0], [1]]]))
-    return [*probes, apart]
+    with_zeros = draw(2, 4, 6, [4, 3], 0.1, 5)
+    with_zeros[1][:, 1] = 0
+    return [*probes, apart, with_zeros]
 
 
 def observe_smoothed(function, logits, targets, smoothing, pad_id):
@@ -139,7 +144,8 @@ def winner_probes(generator: torch.Generator) -> list[tuple]:
 class Writer:
     """A model that writes: what follows depends on every word that it has read and on the position given with it.
 
-    It ends once, after `ends_after` words; whoever goes on gets more words. Its second word has the id 0, if that is one.
+    It ends once, after `ends_after` words; whoever goes on gets more words. Its second word has the id 0, if that is one,
+    its fourth is the third once more, and its fifth has the id of the beginning.
     """
 
     def __init__(self, seed: int, vocab: int, begin: int, end: int, ends_after: int):
@@ -156,7 +162,9 @@ class Writer:
                 code = (code * 1_000_003 + 97 * one + 7919 * place + 13) % 2_147_483_647
             logits = 2 * torch.randn(self.vocab, generator=torch.Generator().manual_seed(code))
             logits[0] = 8.0 if len(read) == 2 else -5.0
-            logits[self.begin] = -9.0
+            if len(read) == 4:
+                logits[int(word)] = 8.0
+            logits[self.begin] = 8.0 if len(read) == 5 else -9.0
             logits[self.end] = 9.0 if len(read) == self.ends_after + 1 else -5.0
             return logits.log_softmax(dim=0)
 
@@ -164,11 +172,13 @@ class Writer:
 
 
 def writing_probes(generator: torch.Generator) -> list[tuple]:
-    """(writer, begin, end, max_len): ends by itself; is cut off; ends at once; ends at the very limit; other ids."""
-    def draw(begin, end, ends_after, max_len):
-        return Writer(int(torch.randint(10**6, (), generator=generator)), 30, begin, end, ends_after), begin, end, max_len
+    """(writer, begin, end, max_len): ends by itself; is cut off; ends at once; ends at the very limit; other ids;
+    larger ones."""
+    def draw(begin, end, ends_after, max_len, vocab=30):
+        return Writer(int(torch.randint(10**6, (), generator=generator)), vocab, begin, end, ends_after), begin, end, max_len
 
-    return [draw(2, 3, 6, 15), draw(2, 3, 40, 7), draw(2, 3, 0, 5), draw(2, 3, 5, 5), draw(29, 0, 8, 20)]
+    return [draw(2, 3, 6, 15), draw(2, 3, 40, 7), draw(2, 3, 0, 5), draw(2, 3, 5, 5), draw(29, 0, 8, 20),
+            draw(998, 999, 6, 9, vocab=1000)]
 
 
 def observe_writing(function, writer, begin, end, max_len):

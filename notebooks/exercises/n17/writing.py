@@ -72,6 +72,29 @@ def _how_many(case: Case) -> str:
     return f"you return {got} words, expected {right}, at most {case.inputs[3]}."
 
 
+def _goes_on(case: Case) -> bool:
+    """Whether the answer is the right one, then the end, and more."""
+    ended = [*case.right["words"].replace("nothing", "").split(), str(case.inputs[2])]
+    return case.words.split()[: len(ended)] == ended
+
+
+def _first_difference(case: Case) -> tuple[str, str, list[str]]:
+    """What's written and what's expected where they first differ, "" for nothing, and the words before it."""
+    words, right = ([*text.replace("nothing", "").split(), ""] for text in (case.words, case.right["words"]))
+    place = next(k for k, (a, b) in enumerate(zip(words, right)) if a != b)
+    return words[place], right[place], right[:place]
+
+
+def _begin_refused(case: Case) -> bool:
+    got, right, before = _first_difference(case)
+    return bool(before) and right == str(case.inputs[1])
+
+
+def _stopped_at_a_repetition(case: Case) -> bool:
+    got, right, before = _first_difference(case)
+    return got == "" and right in before
+
+
 WRITE = Exercise(
     probes=probes.writing_probes, observe=probes.observe_writing,
     signature="write_greedily(step, begin, end, max_len) -> a list of ids; step(word, position) -> log-probabilities "
@@ -107,8 +130,18 @@ WRITE = Exercise(
                 "other."),
     ),
     properties=(
+        Property(lambda case: case.inputs[2] < 256 and _goes_on(case), lambda case: f"{_how_many(case)} The end is "
+                 f"{case.inputs[2]}.", "You go on after it. Which id ends a translation isn't the same everywhere: compare "
+                 "with `end`."),
+        Property(_goes_on, lambda case: f"{_how_many(case)} The end is {case.inputs[2]}.", "You go on after it, and with a "
+                 "smaller id you stop. Do you compare with `is`? It asks whether two names mean the same object, which "
+                 "Python makes sure of for small numbers only. Equal numbers are found by ==."),
         Property(lambda case: case.words.split()[:1] != case.right["words"].split()[:1], _words, "Look at the very first "
                  "step: `begin` is read, at position 0, and the most probable word is written."),
+        Property(_begin_refused, lambda case: f"{_words(case)} `begin` is {case.inputs[1]}.", "The most probable word is "
+                 "the one with the id of `begin`. It's written and read like any other; only `end` ends a translation."),
+        Property(_stopped_at_a_repetition, _words, "You stop at a word that was written before. Words may come twice, even "
+                 "in a row; only `end` and max_len end the loop."),
         Property(lambda case: case.words != case.right["words"], _words, "The first word is right. Which word does the next "
                  "step read, at which position, and when does the loop end?"),
     ),
