@@ -62,7 +62,7 @@ def test_a_notebook_that_trains_a_missing_model_is_saved_without_a_word_about_it
     monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.setenv("TQDM_DISABLE", "0")
     source = """
-from course_utils.experiments import trained_models
+from course_utils.recipes import trained_models
 every, small = trained_models.load_reviews(), trained_models.settings_of("reviews", {})
 few = {split: every[split].select(range(40)) for split in ("train", "validation")}
 trained_models.load_reviews = lambda name: type(every)(few)
