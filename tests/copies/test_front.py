@@ -81,6 +81,18 @@ def test_the_copy_of_start_shows_its_saved_output_and_is_trusted(front):
     assert nbformat.read(front / "attention_in_an_hour.ipynb", as_version=4).cells[1].outputs == []
 
 
+def test_results_come_before_the_extras_and_their_copies_show_the_numbers(front):
+    nbformat.write(small_notebook(), notebooks.NOTEBOOKS / "results_part_1.ipynb")
+    (notebooks.NOTEBOOKS / "extras").mkdir()
+    nbformat.write(small_notebook(), notebooks.NOTEBOOKS / "extras" / "results_of_votes.ipynb")
+    assert [path.stem for path in notebooks.everything()][3:] == ["01_second", "results_part_1", "results_of_votes"]
+    assert [path.stem for path in notebooks.find(["results_part"])] == ["results_part_1"]
+    copies.copy()
+    mine, original = (nbformat.read(folder / "results_part_1.ipynb", as_version=4)
+                      for folder in (front, notebooks.NOTEBOOKS))
+    assert mine.cells[1].outputs == original.cells[1].outputs != []
+
+
 def test_start_is_made_anew_and_brought_up_to_date_by_its_name(front, capsys):
     copies.copy()
     changed = small_notebook("3 + 3")
