@@ -11,6 +11,7 @@ from pathlib import Path  # noqa: E402
 import nbval.kernel  # noqa: E402
 import pytest  # noqa: E402
 import saved_outputs  # noqa: E402
+import times  # noqa: E402
 from nbval.plugin import IPyNbCell, IPyNbFile  # noqa: E402
 
 from course_utils.copies.kernels import KernelOverFiles  # noqa: E402
@@ -27,6 +28,7 @@ def pytest_configure(config):
     """
     saved_outputs.compare_figures_too(IPyNbCell)
     saved_outputs.refuse_error_streams(IPyNbFile, IPyNbCell)
+    config.pluginmanager.register(times.Times(config.rootpath), "times")
     config.option.nbval_lax = config.option.nbval_lax or not saved_outputs.are_compared()
 
 
