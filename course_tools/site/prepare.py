@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from course_tools.sheets.cheat_sheet import cheat_sheet
+from course_tools.sheets.cheat_sheet import PAGE
 from course_tools.site import facts, pages, reference
 from course_tools.site.cells import page_cells, page_text, text_cell
 from course_tools.site.links import Links
@@ -48,7 +48,7 @@ def prepare(folder: Path, address: str = "", slides: Path | None = None) -> list
             write_text(target, notebook_page(links, folder / BESIDE, beside, contents))
         else:
             write_text(target, facts.under_title(text_page(links), beside) + contents)
-    write_text(folder / BESIDE / facts.SHEET, cheat_sheet())
+    shutil.copyfile(PAGE, folder / BESIDE / facts.SHEET)
     shutil.copytree(NOTEBOOKS / "gallery", folder / BESIDE / "gallery")
     return every
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from course_tools.sheets.cheat_sheet import cheat_sheet
+from course_tools.sheets.cheat_sheet import PAGE
 
 # What is cut or lies outside the page, and how large the letters are, in CSS pixels; a point is 4/3 of one.
 MEASURE = """
@@ -28,10 +28,9 @@ return {cut: cut, sizes: sizes, height: page.height};
 
 
 @pytest.fixture
-def sheet(browser, tmp_path):
+def sheet(browser):
     """The sheet, opened."""
-    (tmp_path / "cheat_sheet.html").write_text(cheat_sheet(), encoding="utf-8")
-    browser.open(tmp_path / "cheat_sheet.html")
+    browser.open(PAGE)
     return browser
 
 
