@@ -112,7 +112,7 @@ WRONG = [  # exercise, answer, the mistake's name if it has one, what the messag
     ("13.1", lambda ids: (ids[:, :-1], ids[:, 1:].flip(1)), "", "the token that follows it in the text"),
     ("13.1", lambda ids: (ids[:, :-1], ids[:, :-1] + 1), "", "the token that follows it in the text"),
     ("13.2", as_in_a_library(), "padding-counted", "padding follows padding"),
-    ("13.2", as_in_a_library(0), "pad-is-zero", "where `pad_id` is 3"),
+    ("13.2", as_in_a_library(0), "pad-is-zero", "where `pad_id` isn't 0"),
     ("13.2", straight_in, "not-transposed", "has 4 entries, one for each position, and the vocabulary has 7"),
     ("13.2", straight_in_whole, "", "has 5 entries"), ("13.2", nll_straight_in, "not-transposed", "transpose(1, 2)"),
     ("13.2", one_cut_too_few, "", "Expected target size [3, 4], got [3, 5]"),

@@ -1,6 +1,7 @@
-"""Answers that take an ordinary id for a special one, the same number for the same object, or the last words for padding."""
+"""Answers that hold for most inputs: ordinary ids aren't special, equal numbers one object, and the last words padding."""
 
 import math
+import unicodedata
 
 import pytest
 import torch
@@ -59,6 +60,27 @@ def above(least):
     return loss
 
 
+def chosen_from(best, lowest):
+    """15.4, with these two to begin with."""
+    def answer(logits, labels, test_logits, test_labels, candidates):
+        found, least = best, lowest
+        for t in candidates:
+            if F.cross_entropy(logits / t, labels) < least:
+                found, least = t, F.cross_entropy(logits / t, labels)
+        return found, F.cross_entropy(test_logits / (found or 1.0), test_labels)
+    return answer
+
+
+def averaged(left_out, columns=lambda logits, ids: logits):
+    """13.2 by a loop."""
+    def answer(logits, token_ids, pad_id):
+        log_p, ids = columns(logits, token_ids).log_softmax(-1), token_ids.tolist()
+        kept = [log_p[row, t - 1, ids[row][t]] for row in range(len(ids)) for t in range(1, len(ids[row]))
+                if not left_out(ids[row][t], pad_id)]
+        return -sum(kept) / len(kept)
+    return answer
+
+
 SWAPPED = {
     "not what is a mask already": lambda fate, ids, inputs, mask: (fate < 0.9) & (inputs != mask),
     "what is as it was": lambda fate, ids, inputs, mask: (fate < 0.9) & (inputs == ids),
@@ -76,6 +98,11 @@ WRONG = {
     **{f"16.4 {name}": recurrent(write) for name, write in LOOPS.items()},
     **{f"17.5 {name}": write for name, write in LOOPS.items()},
     "17.5 the same object": looping(lambda word, ids, begin, end: word is end),
+    "13.2 the same object": averaged(lambda word, pad: word is pad),
+    "13.2 the ids that occur": averaged(
+        lambda word, pad: word == pad, lambda logits, ids: logits[..., : max(ids.max() + 1, 9)]),
+    "13.6 composed": lambda loss, count, text: answers_to("13.6").reference(loss, count, unicodedata.normalize("NFC", text)),
+    "15.4 begins at 100": chosen_from(None, 100.0),
     "16.2 the last positions": lambda query, keys, states, mask, v: answers_to("16.2").reference(
         query, keys, states, counted(mask), v),
     "17.1 the last positions": lambda *inputs: answers_to("17.1").reference(*inputs[:-1], counted(inputs[-1])),
@@ -85,7 +112,8 @@ WRONG = {
 }
 RIGHT = {
     "14.1": hiding(lambda fate, ids, inputs, mask: (fate >= 0.8) & (fate < 0.9)), "16.4": recurrent(looping()),
-    "17.5": looping(), "16.3": above(1),
+    "17.5": looping(), "16.3": above(1), "13.2": averaged(lambda word, pad: word == pad),
+    "15.4": chosen_from(None, math.inf),
 }
 
 

@@ -153,7 +153,7 @@ CAUSAL_LOSS = Exercise(
         Mistake("mask-of-the-inputs", _of_answers, "You leave out the positions whose input is pad_id. What counts is the "
                 "answer: the end of a text isn't asked what the padding will be, and the first token may be asked for after "
                 "a separator."),
-        Mistake("pad-is-zero", _of_answers, "It happens where `pad_id` is 3. Leave out the answers that equal pad_id, "
+        Mistake("pad-is-zero", _of_answers, "It happens where `pad_id` isn't 0. Leave out the answers that equal pad_id, "
                 "whatever it is; 0 can be an ordinary token."),
         Mistake("row-means", _loss_seen, "You average each text first, and then the texts. A token in a short text then "
                 "counts for more than one in a long text. Each token counts the same: one sum, divided once."),
@@ -203,9 +203,13 @@ CAUSAL_LOSS = Exercise(
         Property(lambda case: case.inputs[2] == 0 and case.right["loss"] < 20 and gap(case, "loss") > 1e-3, _of_answers,
                  "Take the smallest case and work it out: position 0 against token 1, minus the logarithm of its softmax "
                  "over the vocabulary. Then ask which answers count."),
-        Property(lambda case: case.inputs[2] > 0 and gap(case, "loss") > 1e-3, _of_answers, "Texts that only end with "
-                 "padding are right. Here each text also begins with pad_id, as a separator, and one has it in the "
-                 "middle. The token after it counts: only a target that is pad_id is left out."),
+        Property(lambda case: (case.inputs[1][:, 0] == case.inputs[2]).all() and gap(case, "loss") > 1e-3, _of_answers,
+                 "Texts that only end with padding are right. Here each text also begins with pad_id, as a separator, and "
+                 "one has it in the middle. The token after it counts: only a target that is pad_id is left out."),
+        Property(lambda case: case.inputs[2] > 256 and gap(case, "loss") > 1e-3, _of_answers, "Small vocabularies are "
+                 "right. This one has 1000 tokens, few of which occur, and pad_id is 700. Does your softmax run over all of "
+                 "them? And do you compare with == or !=? `is` asks whether two numbers are one object, which Python makes "
+                 "sure of for small ones only."),
         Property(lambda case: case.right["loss"] > 20 and case.loss < 0.99 * case.right["loss"], _loss_seen, "The other "
                  "losses are right; here the model is sure and wrong. A small number added before the logarithm, or a "
                  "clamp, puts an upper limit on the loss. Take it from the logits: log_softmax or cross_entropy."),

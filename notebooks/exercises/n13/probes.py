@@ -45,7 +45,8 @@ def observe_shift(function, token_ids):
 def loss_probes(generator: torch.Generator) -> list[tuple]:
     """Ragged texts; a pad_id that isn't 0, in front of each text too, and once in the middle; a model that is sure of each
     next token and right, with a text of which nothing is asked; all logits equal; logits too
-    large for exp; one answer of two tokens; positions whose logits are 200 above and below those of others."""
+    large for exp; one answer of two tokens; positions whose logits are 200 above and below those of others; a
+    vocabulary most of which doesn't occur, with a large pad_id."""
     def draw(*shape):
         return torch.randn(*shape, generator=generator)
 
@@ -57,11 +58,14 @@ def loss_probes(generator: torch.Generator) -> list[tuple]:
     sure = 30.0 * F.one_hot(sure_ids.roll(-1, dims=1), 5)
     sure[1, 1:], sure[2], sure[:, -1] = draw(3, 5), draw(4, 5), draw(3, 5)  # what padding and a last token say doesn't count
     large = torch.tensor([[[150.0, -150.0, 0.0], [0.0, 150.0, -150.0], [3.0, 2.0, 1.0]]])
+    many = torch.randint(9, (2, 5), generator=generator)
+    many[0, 4] = 700
     return [(2 * draw(3, 5, 7), ragged, 0), (*not_contiguous((draw(2, 6, 4).double(),)), separated, 3),
             (sure, sure_ids, 0), (torch.zeros(2, 3, 9), torch.randint(1, 9, (2, 3), generator=generator), 0),
             (large, torch.tensor([[2, 1, 1]]), 0), (draw(1, 2, 3), torch.tensor([[1, 2]]), 0),
             (draw(2, 4, 5) + 200.0 * torch.tensor([[[1], [-1], [0], [1]], [[-1], [0], [1], [-1]]]),
-             torch.randint(1, 5, (2, 4), generator=generator), 0)]
+             torch.randint(1, 5, (2, 4), generator=generator), 0),
+            (draw(2, 5, 1000), many, 700)]
 
 
 def observe_loss(function, logits, token_ids, pad_id):
@@ -221,10 +225,11 @@ TEXT = "# größer als π? ja, naïve Lösung 🙂\nif length > 3.14159:\n    pr
 
 def bits_probes(generator: torch.Generator) -> list[tuple]:
     """(mean loss, number of tokens, text): letters with two bytes and more, read by two tokenizers; plain code; one byte;
-    a long text, whose probability is too small for any float."""
+    a long text, whose probability is too small for any float; an accent of its own and a line end of two bytes."""
     loss = 1.8 + 0.8 * torch.rand(1, generator=generator).item()
     return [(loss, 40, TEXT), (loss * 40 / 25, 25, TEXT), (2.5, 9, "for i in range(10):\n    total += i\n"), (0.75, 1, "x"),
-            (3.0, 2, "→"), (5.0, 1000, "while x > 1:\n    x = x // 2\n" * 100)]
+            (3.0, 2, "→"), (5.0, 1000, "while x > 1:\n    x = x // 2\n" * 100),
+            (2.0, 6, "cafe\u0301 = 1\r\n")]
 
 
 def observe_bits(function, mean_loss, num_tokens, text):

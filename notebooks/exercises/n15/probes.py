@@ -118,7 +118,8 @@ def fit_probes(generator: torch.Generator) -> list[tuple]:
     """(validation_logits, validation_labels, test_logits, test_labels, candidates): the validation logits are two and a half
     times too large, or half as large as they should be, or far too large in a tenth of the examples, which tells loss from
     calibration error; the test split wants another temperature. A weak model of five classes has no loss below 1.
-    Logits of some examples are 500 above and below those of others, and of one test example the model is sure and wrong."""
+    Logits of some examples are 500 above and below those of others, and of one test example the model is sure and wrong.
+    T = 1 would be better than each candidate; every candidate's loss is large."""
     def draw(count, classes, too_large, size=1.5):
         logits = size * torch.randn(count, classes, generator=generator)
         labels = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
@@ -136,7 +137,9 @@ def fit_probes(generator: torch.Generator) -> list[tuple]:
     apart, apart_test = draw(200, 3, 2.5), draw(40, 3, 2.5)
     apart[0].add_(levels), apart_test[0].add_(levels[:40])
     apart_test[0][0], apart_test[1][0] = torch.tensor([900.0, 0.0, 0.0]), 1
-    return [*probes, (*apart, *apart_test, [1.5, 0.5, 2.5, 5.0])]
+    against = draw(100, 3, -900.0)
+    return [*probes, (*apart, *apart_test, [1.5, 0.5, 2.5, 5.0]), (*draw(300, 3, 1.0), *draw(50, 3, 1.0), [3.0, 2.5, 4.0]),
+            (*against, *draw(50, 3, 1.0), [1.0, 0.5, 1.5])]
 
 
 def observe_fitted(function, validation_logits, validation_labels, test_logits, test_labels, candidates):
