@@ -367,10 +367,12 @@ def _weights(model: object, result: object, field: str, numbers: dict[int, int],
     name = type(model).__name__
     if not any(layer is not None for layer in layers):
         raise ValueError(f"{name} returned no attentions: {_why_none(model)}")
+    in_windows = bool(getattr(model.config, "attention_window", None)) and "decoder" not in field and "cross" not in field
     for layer in layers:
         shape = tuple(getattr(layer, "shape", ()))
-        if layer is not None and shape[:1] + shape[2:] != (1, queries, keys):
+        if layer is not None and (in_windows or shape[:1] + shape[2:] != (1, queries, keys)):
             told = f"of shape {shape}" if shape else f"that are of type {type(layer).__name__}"
+            told += ", whose columns are places in a window" * in_windows
             raise ValueError(f"{name} returned {field} {told}; expected (1, heads, {queries}, {keys}), a weight for each "
                              "query and key of this text. Its attention is of a special kind (windows, blocks, pooled or "
                              "recurrent states), which a view of tokens can't show")
