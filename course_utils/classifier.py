@@ -202,20 +202,20 @@ class ReviewClassifier:
         check_label_names(label_names, model.config.num_classes)
         self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
 
-    def save(self, folder: str | Path) -> None:
-        """Write weights, configuration and vocabulary into `folder`: all of them, or the model that was there is left whole.
+    def save(self, name: str | Path) -> None:
+        """Write weights, labels, configuration and vocabulary into name.safetensors: whole, or the old file is left whole.
 
         Raises ValueError for a model that couldn't be loaded, such as one with a weight that is NaN.
         """
-        write_model(folder, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
+        write_model(name, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, name: str | Path) -> Self:
         """Read and check what `save` wrote; or, by a name alone such as "imdb", a model that comes with the course.
 
-        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
+        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or of another kind.
         """
-        saved = read_model(folder, SelfAttentionClassifier, ClassifierConfig, ["label_names"])
+        saved = read_model(name, SelfAttentionClassifier, ClassifierConfig, ["label_names"])
         return cls(saved.model, saved.tokenizer, saved.extra["label_names"])
 
     def encode(self, texts: Iterable[str]) -> list[Tensor]:

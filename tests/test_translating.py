@@ -294,7 +294,7 @@ def test_the_cache_changes_no_translation(beam):
         assert [c.score for c in ours] == pytest.approx([c.score for c in theirs], abs=1e-4)
 
 
-def test_a_translator_answers_for_every_text_and_comes_back_from_its_folder(tmp_path):
+def test_a_translator_answers_for_every_text_and_comes_back_from_its_file(tmp_path):
     translator = small_translator()
     texts = ["A film.", "a strange film", "film film film ."]
     said = translator.translate(texts)

@@ -16,8 +16,8 @@ from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, check_vocabulary, whole
 from course_utils.tokenization import BPETokenizer
-from course_utils.training.model_kinds import CODE, SMALL, also_a_course_model, kind_in
-from course_utils.training.saved_models import find_model, holds_model, read_model, write_model
+from course_utils.training.model_kinds import CODE, SMALL, kind_in
+from course_utils.training.saved_models import find_model, read_model, write_model
 
 DEFAULT_FOLDER = CHECKPOINTS / "code"
 SPARE = 4                                               # for each suggestion so many are made, since some are no names
@@ -47,25 +47,22 @@ class CodeCompleter:
         self.model, self.tokenizer = model, tokenizer
         self._table, self._reader, self._lock = TokenTable(tokenizer), Reader(model), threading.RLock()
 
-    def save(self, folder: str | Path) -> None:
-        """Write weights, configuration and vocabulary into `folder`: all of them, or what was there is left whole.
+    def save(self, name: str | Path) -> None:
+        """Write it into one file, name.safetensors: whole, or what was there is left whole.
 
         Raises ValueError for a model that couldn't be loaded, such as one with a weight that is NaN.
         """
-        write_model(folder, self.model, self.tokenizer, {}, LanguageModel)
+        write_model(name, self.model, self.tokenizer, {}, LanguageModel)
 
     @classmethod
-    def load(cls, folder: str | Path = DEFAULT_FOLDER) -> Self:
+    def load(cls, name: str | Path = DEFAULT_FOLDER) -> Self:
         """Read and check what `save` wrote; or, by a name alone such as "code", a model that comes with the course.
 
         Weights in half precision are used in float32, which processors are faster in.
 
-        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or doesn't fit the others.
+        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or of another kind.
         """
-        found = find_model(folder)
-        if not holds_model(found) and kind_in(found) is None:
-            raise FileNotFoundError(f"there is no model in {str(found)[:200]}; give a folder that "
-                                    f"CodeCompleter.save(folder) wrote{also_a_course_model(found)}")
+        found = find_model(name)
         if kind_in(found) == SMALL:
             raise ValueError(f"{str(found)[:200]}: expected {CODE.what}; {SMALL.advice(found)}")
         saved = read_model(found, LanguageModel, LanguageModelConfig)

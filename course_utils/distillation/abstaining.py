@@ -82,17 +82,16 @@ class CautiousClassifier(NamedTuple):
         sure = (confidence >= self.threshold).tolist()
         return [label if known else "don't know" for label, known in zip(labels, sure)], confidence
 
-    def save(self, folder: str | Path) -> None:
-        """Save the classifier, and its two numbers beside it. Raises what `ReviewClassifier.save` and `write_numbers` raise.
-        """
-        self.classifier.save(folder)
-        write_numbers(folder, "caution.json", {"temperature": self.temperature, "threshold": self.threshold})
+    def save(self, name: str | Path) -> None:
+        """Save the classifier with its two numbers. Raises what `ReviewClassifier.save` and `write_numbers` raise."""
+        self.classifier.save(name)
+        write_numbers(name, "caution", {"temperature": self.temperature, "threshold": self.threshold})
 
     @classmethod
-    def load(cls, folder: str | Path) -> "CautiousClassifier":
+    def load(cls, name: str | Path) -> "CautiousClassifier":
         """What `save` wrote; by a name alone such as "student", one that comes with the course.
 
-        Raises what `ReviewClassifier.load` raises, and ValueError if the numbers were fitted to other weights.
+        Raises what `ReviewClassifier.load` raises, and FileNotFoundError for a classifier without the two numbers.
         """
-        numbers = read_numbers(folder, "caution.json", ("temperature", "threshold"))
-        return cls(ReviewClassifier.load(folder), **numbers)
+        numbers = read_numbers(name, "caution", ("temperature", "threshold"))
+        return cls(ReviewClassifier.load(name), **numbers)

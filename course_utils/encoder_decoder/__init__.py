@@ -2,7 +2,7 @@
 
 Does: `DecoderBlock` and `Decoder` from the parts of 04 to 07 (`blocks`), `Transformer` with step-by-step decoding over a
 cache (`model`), `SmoothedLoss` for `course_utils.training.fit` (`smoothing`), `beam_search` for any model that has `encode`,
-`start` and `step` (`decoding`), `bleu` (`scoring`), and a `Translator` for plain text, saved in a folder
+`start` and `step` (`decoding`), `bleu` (`scoring`), and a `Translator` for plain text, saved in a file
 (`translator`). Does not: make batches (`course_utils.training.pair_batches`), or learn a vocabulary of word pieces.
 
     translator = Translator.load("outputs/mine")

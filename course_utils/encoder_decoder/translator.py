@@ -72,12 +72,12 @@ class Translator(NamedTuple):
         sources = [split_english(as_read(text, self.target_words)) for text in texts]
         return [join_french(tokens) for tokens in self.tokens(sources, beam, alpha)]
 
-    def save(self, folder) -> None:
-        """Write model and word lists into a folder, as `course_utils.training.saved_models` says."""
-        write_model(folder, self.model, self.target_words, {"source_words": self.source_words.words}, Transformer)
+    def save(self, name) -> None:
+        """Write model and word lists into name.safetensors, as `course_utils.training.saved_models` says."""
+        write_model(name, self.model, self.target_words, {"source_words": self.source_words.words}, Transformer)
 
     @classmethod
-    def load(cls, folder) -> "Translator":
-        """Read what `save` wrote. Raises as `read_model` does for a folder that is damaged or missing."""
-        saved = read_model(folder, Transformer, TransformerConfig, extra=("source_words",))
+    def load(cls, name) -> "Translator":
+        """Read what `save` wrote. Raises as `read_model` does for a file that is damaged or missing."""
+        saved = read_model(name, Transformer, TransformerConfig, extra=("source_words",))
         return cls(saved.model.float(), WordList(saved.extra["source_words"]), saved.tokenizer)

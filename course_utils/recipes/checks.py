@@ -14,6 +14,7 @@ import torch
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import normalised, split_reviews
 from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.saved_files import INSIDE
 
 __all__ = [
     "RESULT", "STATE", "check_model", "check_output", "check_vocabulary", "ready_to_train", "shared_texts", "warnings_for",
@@ -45,14 +46,14 @@ def check_output(output: str, data: str) -> Path:
             raise ValueError(f"{found} {what}; expected a folder for the classifier, or a new name; choose another output")
         if not os.access(found, os.W_OK | os.X_OK):
             raise ValueError(f"{found} cannot be written to; expected a folder of your own; choose another output")
-        for name in (RESULT, STATE, "model.json", ".lock", ".model.json.lock"):
+        for name in (RESULT, STATE, INSIDE, ".lock"):
             if (folder / name).is_dir():
                 raise ValueError(f"{folder / name} is a folder; expected a file there, or nothing; choose another output")
     except OSError as error:
         raise ValueError(f"{output[:80]!r} cannot be an output folder ({error.strerror or error}); expected the name of a "
                          "folder, such as outputs/mine") from None
     source = Path(os.path.expanduser(data))
-    if os.path.isfile(source) and os.path.realpath(source) in {os.path.realpath(folder / n) for n in (RESULT, "model.json")}:
+    if os.path.isfile(source) and os.path.realpath(source) in {os.path.realpath(folder / n) for n in (RESULT, INSIDE)}:
         raise ValueError(f"{source} would be overwritten by the training's own {source.name}; choose another output")
     return folder
 

@@ -72,27 +72,26 @@ def head_scores(attentions: Sequence[Tensor], period: int) -> dict[str, Tensor]:
             for name, key in (("induction", query - period + 1), ("previous", query - 1))}
 
 
-def model_folders(name: str, seed: int) -> tuple[Path, Path]:
-    """Where a model can be: those that come with the course, and those made here."""
-    folder = f"{name}-seed-{seed}"
-    return CHECKPOINTS / folder, output_folder() / "models" / folder
+def model_names(name: str, seed: int) -> tuple[Path, Path]:
+    """Where a model can be: among those that come with the course, and those made here."""
+    return CHECKPOINTS / f"{name}-seed-{seed}", output_folder() / "models" / f"{name}-seed-{seed}"
 
 
 def keep_model(name: str, seed: int, model: LanguageModel, tokenizer: Tokenizer) -> None:
     """Save a trained model in outputs/models; moved to data/checkpoints, it comes with the course."""
-    write_model(model_folders(name, seed)[1], model, tokenizer, {}, LanguageModel)
+    write_model(model_names(name, seed)[1], model, tokenizer, {}, LanguageModel)
 
 
 def kept_model(name: str, seed: int) -> tuple[LanguageModel, Tokenizer]:
     """The trained model of this name and seed with its tokenizer.
 
-    Raises FileNotFoundError if there is none, and as `read_model` does for one that is damaged.
+    Raises FileNotFoundError if there is none, and as `read_model` does for a file that is damaged.
     """
-    folder = next((folder for folder in model_folders(name, seed) if holds_model(folder)), None)
-    if folder is None:
+    path = next(filter(holds_model, model_names(name, seed)), None)
+    if path is None:
         raise FileNotFoundError(f"there is no model {name!r} of seed {seed}; seeds 0 to 4 come with the course in "
                                 "data/checkpoints, and python -m course_tools models makes those again")
-    saved = read_model(folder, LanguageModel, LanguageModelConfig)
+    saved = read_model(path, LanguageModel, LanguageModelConfig)
     return saved.model, saved.tokenizer
 
 

@@ -19,34 +19,21 @@ def packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Matrices (rows, columns) as int8, each with its scales (rows,) float32; everything else as float32."""
     result = {}
     for name, weight in weights.items():
-        weight = weight.detach().cpu().float()
-        if weight.dim() != 2:
-            result[name] = weight.clone()
-            continue
-        largest = weight.abs().amax(dim=1)
-        scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
-        result[name] = (weight / scales[:, None]).round().clamp(-LARGEST, LARGEST).to(torch.int8)
-        result[name + SCALES] = scales
+        result[name] = weight = weight.detach().cpu().float().clone()
+        if weight.dim() == 2:
+            largest = weight.abs().amax(dim=1)
+            scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
+            result[name] = (weight / scales[:, None]).round().clamp(-LARGEST, LARGEST).to(torch.int8)
+            result[name + SCALES] = scales
     return result
 
 
 def unpacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The matrices that `packed` ones stand for, float32; others as they are. Raises ValueError for what isn't packed so."""
-    result = {}
-    for name, tensor in tensors.items():
-        if name.endswith(SCALES):
-            whole = tensors.get(name.removesuffix(SCALES))
-            if whole is None or whole.dtype != torch.int8:
-                raise ValueError(f"{name} are the scales of no matrix in whole numbers")
-        elif tensor.dtype != torch.int8:
-            result[name] = tensor
-        else:
-            scales = tensors.get(name + SCALES)
-            if tensor.dim() != 2 or scales is None or scales.dtype != torch.float32 or scales.shape != tensor.shape[:1]:
-                raise ValueError(f"{name} holds whole numbers; expected a matrix, and {name}{SCALES} with a float32 for "
-                                 "each row")
-            result[name] = tensor * scales[:, None]
-    return result
+    """The matrices that `packed` ones stand for, float32; others as they are, also whole numbers without scales."""
+    scaled = {name for name, tensor in tensors.items()
+              if name + SCALES in tensors and tensors[name + SCALES].shape == tensor.shape[:1]}
+    return {name: tensor * tensors[name + SCALES][:, None] if name in scaled else tensor
+            for name, tensor in tensors.items() if not name.endswith(SCALES)}
 
 
 def in_eight_bits(weights: dict[str, Tensor]) -> dict[str, Tensor]:

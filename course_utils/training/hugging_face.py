@@ -75,6 +75,8 @@ def find_checkpoint(folder_or_name: str | Path, timeout: float = HUB_TIMEOUT) ->
             warnings.warn(f"{name!r} is the folder {path.resolve()}; the model of that name in COURSE_MODELS is {other}",
                           stacklevel=4)
         return path
+    if kind_in(path) in COURSE_KINDS:
+        return path
     if path.is_file():
         raise ValueError(f"{name} is a file; give the folder that has {CONFIG} and {WEIGHTS}{_hidden(name)}")
     if not NAME.fullmatch(name):

@@ -1,19 +1,22 @@
-"""Which kind of model a folder holds, and which function loads it: for loaders that are given one of another kind.
+"""Which kind of model a file or folder holds, and which function loads it: for loaders that are given one of another kind.
 
     kind_in("data/checkpoints/code")                    # Kind("a language model of code", "CodeCompleter.load", …)
 
-Does: look at the names of files and of settings; say what else a name may mean. Does not: load or check a model.
+Does: look at a file's header, or at the names of files and settings in a folder; say what else a name may mean. Does not:
+load or check a model.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from course_utils.files.paths import CHECKPOINTS
+from course_utils.training.earlier_models import about_folder
+from course_utils.training.saved_files import INSIDE, SUFFIX, about_file, model_file
 
 __all__ = ["Kind", "also_a_course_model", "kind_in", "kind_of"]
 
@@ -25,84 +28,76 @@ class Kind(NamedTuple):
     loader: str
     module: str
 
-    def advice(self, folder: Path) -> str:
+    def advice(self, path: Path) -> str:
         """What to do with it: 'it is a …; load it with …'."""
-        named = folder.name if folder.parent == CHECKPOINTS and "(folder" in self.loader else str(folder)[:200]
-        return f"it holds {self.what}: load it with {self.loader.replace('folder', repr(named))} of {self.module}"
+        named = _name_of(path)
+        said = named.name if named.parent == CHECKPOINTS and "(name" in self.loader else str(named)[:200]
+        return f"it holds {self.what}: load it with {self.loader.replace('name', repr(said))} of {self.module}"
 
 
-CLASSIFIER = Kind("a classifier of texts", "ReviewClassifier.load(folder)", "course_utils.classifier")
-WORDS = Kind("a translator with word lists", "Translator.load(folder)", "course_utils.encoder_decoder")
-PIECES = Kind("a translator with byte pairs", "SubwordTranslator.load(folder)",
-              "course_utils.translation.subwords")
-CODE = Kind("a language model with byte pairs", "CodeCompleter.load(folder)", "course_utils.completion")
-SMALL = Kind("a language model with whole words", "read_model(folder, LanguageModel, LanguageModelConfig)",
+CLASSIFIER = Kind("a classifier of texts", "ReviewClassifier.load(name)", "course_utils.classifier")
+WORDS = Kind("a translator with word lists", "Translator.load(name)", "course_utils.encoder_decoder")
+PIECES = Kind("a translator with byte pairs", "SubwordTranslator.load(name)", "course_utils.translation.subwords")
+CODE = Kind("a language model with byte pairs", "CodeCompleter.load(name)", "course_utils.completion")
+SMALL = Kind("a language model with whole words", "read_model(name, LanguageModel, LanguageModelConfig)",
              "course_utils.training.saved_models")
-RECURRENT = Kind("the recurrent translators of notebook 16", "kept_translator('additive')",
+RECURRENT = Kind("a recurrent translator of notebook 16", "kept_translator('additive')",
                  "course_utils.translation.translators")
 COURSE_KINDS = (CLASSIFIER, WORDS, PIECES, CODE, SMALL, RECURRENT)
 THEIRS = {                                              # by model_type in Hugging Face's format
-    "bert": Kind("a BERT in Hugging Face's format", "load_bert(folder)", "course_utils.pretraining"),
-    "bert classifier": Kind("a BERT that classifies, in Hugging Face's format", "load_bert_classifier(folder)",
+    "bert": Kind("a BERT in Hugging Face's format", "load_bert(name)", "course_utils.pretraining"),
+    "bert classifier": Kind("a BERT that classifies, in Hugging Face's format", "load_bert_classifier(name)",
                             "course_utils.hugging_face"),
-    "gpt2": Kind("a GPT-2 in Hugging Face's format", "load_gpt2(folder)", "course_utils.language_model"),
-    "llama": Kind("a Llama in Hugging Face's format", "load_llama(folder)", "course_utils.llama"),
+    "gpt2": Kind("a GPT-2 in Hugging Face's format", "load_gpt2(name)", "course_utils.language_model"),
+    "llama": Kind("a Llama in Hugging Face's format", "load_llama(name)", "course_utils.llama"),
 }
 
 
-def kind_of(names: Iterable[str], tokenizer: str | None) -> Kind | None:
-    """The kind of a model of the course by the names of its settings and the kind of its tokenizer; None for no such."""
-    names = set(names)
-    if names & {"label_names", "num_classes", "pooling"}:
-        return CLASSIFIER
-    if "source_vocab_size" in names:
-        return WORDS if "source_words" in names or tokenizer == "word list" else PIECES
-    if {"vocab_size", "tied", "positions"} <= names:
-        return SMALL if tokenizer == "words" else CODE
-    return None
+def kind_of(about: dict) -> Kind | None:
+    """The kind of a model of the course by what its header says; None for no such."""
+    vocabulary = about.get("vocabulary")
+    tokenizer = vocabulary.get("type") if isinstance(vocabulary, dict) else None
+    return {
+        "SelfAttentionClassifier": CLASSIFIER, "Transformer": WORDS if "source_words" in about else PIECES,
+        "LanguageModel": SMALL if tokenizer == "words" else CODE, "Seq2Seq": RECURRENT,
+    }.get(str(about.get("model")))
 
 
-def kind_in(folder: str | Path) -> Kind | None:
-    """The kind of the model in a folder, the course's or one in Hugging Face's format; None if it can't be told."""
-    folder = Path(folder)
-    manifest = _json(folder / "model.json")
-    if isinstance(manifest.get("files"), dict):
-        config = manifest["files"].get("config")
-        name = config.get("name") if isinstance(config, dict) else None
-        return kind_of(_json(folder / name) if isinstance(name, str) else (), str(manifest.get("tokenizer")))
-    if (folder / "additive.safetensors").is_file():
-        return RECURRENT
-    config = _json(folder / "config.json")
-    found = config.get("model_type")
-    if isinstance(found, str):
-        classes = config.get("architectures")
-        if found == "bert" and isinstance(classes, list) and "BertForSequenceClassification" in classes:
-            found = "bert classifier"
-        other = Kind(f"a model of the type {found!r} in Hugging Face's format", "AutoModel.from_pretrained(folder)",
-                     "transformers, which computes kinds that the course has no class for")
-        return THEIRS.get(found, other)
-    return kind_of(config, None)
+def kind_in(path: str | Path) -> Kind | None:
+    """The kind of the model in a file or folder, the course's or one in Hugging Face's format; None if it can't be told."""
+    path = model_file(Path(path))
+    if kind := kind_of(about_folder(path) if os.path.isdir(path) else about_file(path)):
+        return kind
+    try:
+        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        found, classes = config.get("model_type"), config.get("architectures")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    if not isinstance(found, str):
+        return None
+    if found == "bert" and isinstance(classes, list) and "BertForSequenceClassification" in classes:
+        found = "bert classifier"
+    other = Kind(f"a model of the type {found!r} in Hugging Face's format", "AutoModel.from_pretrained(name)",
+                 "transformers, which computes kinds that the course has no class for")
+    return THEIRS.get(found, other)
 
 
-def also_a_course_model(named: Path) -> str:
+def also_a_course_model(path: Path) -> str:
     """What to do where a file or folder of this name hides a model that comes with the course; '' where it doesn't."""
+    named = _name_of(path)
     own = CHECKPOINTS / named.name
-    if not named.name or named != Path(named.name) or not own.is_dir() or _same(named, own):
+    if not named.name or named != Path(named.name) or not os.path.exists(model_file(own)) or _same(path, model_file(own)):
         return ""
     return (f"; {str(named)!r} was taken for what is called so in {Path.cwd()}: for the course's model of that name, give "
             f"{str(own)!r}, or rename yours")
+
+
+def _name_of(path: Path) -> Path:
+    """What a learner writes for it: 'mine' for mine.safetensors and for mine/model.safetensors."""
+    return path.parent if path.name == INSIDE and path.parent.name else Path(str(path).removesuffix(SUFFIX))
 
 
 def _same(first: Path, second: Path) -> bool:
     with contextlib.suppress(OSError):
         return first.samefile(second)
     return False
-
-
-def _json(path: Path) -> dict:
-    """The content of a file of JSON; empty for one that isn't there, can't be read or holds something else."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}

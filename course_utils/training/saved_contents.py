@@ -1,55 +1,24 @@
-"""What the files of a saved model can contain, and the error messages for anything else.
+"""What a saved model can consist of, and the error messages for anything else.
 
-Does: read a configuration, a vocabulary and tensors from bytes, and check each by itself and against the others. Does not:
-open a file (see `saved_models`). Nothing is unpickled.
+Does: make a tokenizer from what a header says, and check keys, label names and tensors against the model's class and
+configuration. Does not: read a file (see `saved_files`).
 """
 
-import json
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-import safetensors.torch
 import torch
 
-from course_utils.tokenization import BPETokenizer, WordTokenizer
-from course_utils.training.eight_bits import unpacked
-from course_utils.training.pair_batches import SPECIAL, WordList
+from course_utils.tokenization import BPETokenizer, Tokenizer, WordTokenizer
+from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import PLAIN
 from course_utils.training.plain_tokenizers import reading_plain
+from course_utils.training.saved_files import MEND
 from course_utils.training.saved_word_pieces import SavedWordPieces
 
-MANIFEST = "model.json"
-OLD_TENSORS = ["rotary.frequency"]                      # of earlier versions; today it's computed where it's needed
-TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList, SharedBytePairs,
-                                           SavedWordPieces)}               # and so in CHECKS
+TOKENIZERS = {kind.kind: kind for kind in (WordTokenizer, BPETokenizer, WordList, SharedBytePairs, SavedWordPieces)}
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-MEND = "copy the whole folder again, or train and save again"
-
-
-def parse_json(content: bytes):
-    """JSON from bytes. Raises ValueError also for what Python's parser lets pass: a key twice, NaN, endless nesting."""
-    def object_of(pairs):
-        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-        if twice:
-            raise ValueError(f"{twice[0]!r} is there twice; {MEND}")
-        return dict(pairs)
-
-    def no_constant(word):
-        raise ValueError(f"{word} isn't JSON; {MEND}")
-
-    def whole(digits):
-        if len(digits) > 400:
-            raise ValueError(f"it holds a number of {len(digits)} digits; {MEND}")
-        return int(digits)
-
-    try:
-        text = content.decode("utf-8")
-        return json.loads(text, object_pairs_hook=object_of, parse_constant=no_constant, parse_int=whole)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        about = "the file is empty" if not content.strip() else f"it isn't JSON ({error})"
-        raise ValueError(f"{about}; {MEND}") from None
 
 
 def check_keys(content, names: Iterable[str], what: str) -> None:
@@ -57,12 +26,10 @@ def check_keys(content, names: Iterable[str], what: str) -> None:
     names = list(names)
     if not isinstance(content, dict):
         raise ValueError(f"expected {what} with {', '.join(names)}, and found {type(content).__name__}; {MEND}")
-    missing = [name for name in names if name not in content]
-    unknown = [name for name in content if name not in names]
-    if missing:
-        raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; {MEND}")
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} isn't known; {what} has {', '.join(names)}: take it out, or {MEND}")
+    if missing := [name for name in names if name not in content]:
+        raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from {what}; {MEND}")
+    if unknown := [name for name in content if name not in names]:
+        raise ValueError(f"{unknown[0]!r} isn't known; {what} has {', '.join(names)}: read it with the course that saved it")
 
 
 def check_answers(probabilities: torch.Tensor) -> None:
@@ -93,126 +60,63 @@ def _seen(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
-def _words(entries: list, first: tuple[str, str] = ("<pad>", "<unk>")) -> list[str]:
-    for i, token in enumerate(entries):
-        if not isinstance(token, str) or not token:
-            raise ValueError(f"entry {i} is {json.dumps(token):.60}, and should be a word; {MEND}")
-    if entries[:2] != list(first):
-        raise ValueError(f"it begins with {entries[:2]!r:.60}, and should with {', '.join(map(repr, first))}; {MEND}")
-    return entries
+def written_tokenizer(tokenizer: Tokenizer) -> dict:
+    """What a header says of a tokenizer: its `content()`, a list of words as one text with a word a line."""
+    content = tokenizer.content()
+    words = content[tokenizer.part]
+    if all(isinstance(word, str) and "\n" not in word for word in words):
+        content[tokenizer.part] = "\n".join(words)
+    return content
 
 
-def _pieces(entries: list) -> list[str]:
-    return _words(entries, ("[PAD]", "[UNK]"))
-
-
-def _word_list(entries: list) -> list[str]:
-    if _words(entries)[:4] != SPECIAL:
-        raise ValueError(f"it begins with {entries[:4]!r:.60}, and should with {', '.join(map(repr, SPECIAL))}; {MEND}")
-    return entries
-
-
-def _merges(entries: list) -> list[tuple[int, int]]:
-    entries = [tuple(pair) if isinstance(pair, list) else pair for pair in entries]
-    for i, pair in enumerate(entries):
-        known = isinstance(pair, tuple) and len(pair) == 2 and all(type(part) is int for part in pair)
-        if not known or not all(1 <= part < 257 + i for part in pair):
-            raise ValueError(f"merge {i} is {pair!r:.60}, and should be two ids from 1 to {256 + i}; {MEND}")
-    return entries
-
-
-# each returns the list of a file, or refuses it
-CHECKS = {WordTokenizer.kind: _words, BPETokenizer.kind: _merges, WordList.kind: _word_list, SharedBytePairs.kind: _merges,
-          SavedWordPieces.kind: _pieces}
-
-
-def read_tokenizer(content, expected: str | None):
-    """A tokenizer from the content of its file. Raises ValueError for anything that its `save` can't have written."""
-    kind = content.get("type") if isinstance(content, dict) else None
-    if not isinstance(kind, str) or kind not in TOKENIZERS:
-        raise ValueError(f"it isn't the vocabulary of a tokenizer; {MEND}")
-    if expected is not None and kind != expected:
-        raise ValueError(f"it is for a tokenizer of the kind {kind!r}, and {MANIFEST} says {expected!r}; {MEND}")
-    tokenizer_class = TOKENIZERS[kind]
+def read_tokenizer(content) -> Tokenizer:
+    """A tokenizer from what `written_tokenizer` or its `content()` gave. Raises ValueError for anything else."""
+    kind = TOKENIZERS.get(str(content.get("type"))) if isinstance(content, dict) else None
+    if kind is None:
+        raise ValueError(f"the tokenizer is {str(content)!r:.60}; this course knows {', '.join(map(repr, TOKENIZERS))}; "
+                         "read it with the course that saved it")
     setting = ("texts",) if "texts" in content else ()  # absent: the model reads texts as they are
-    check_keys(content, ("type", *setting, tokenizer_class.part), "a vocabulary")
+    check_keys(content, ("type", *setting, kind.part), "a vocabulary")
     if setting and content["texts"] != PLAIN:
         raise ValueError(f"texts is {content['texts']!r:.60}, and can be {PLAIN!r}, or be left out; {MEND}")
-    entries = content[tokenizer_class.part]
+    entries = content[kind.part]
+    entries = entries.split("\n") if isinstance(entries, str) else entries
     if not isinstance(entries, list):
-        raise ValueError(f"{tokenizer_class.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
-    entries = CHECKS[kind](entries)
-    twice = [entry for entry, count in Counter(entries).items() if count > 1]
-    if twice:
-        raise ValueError(f"{twice[0]!r} is there more than once; {MEND}")
-    return reading_plain(tokenizer_class(entries)) if setting else tokenizer_class(entries)
+        raise ValueError(f"{kind.part} is of the type {type(entries).__name__}, and should be a list; {MEND}")
+    seen, fits = set(), _is_merge if kind.part == "merges" else _is_word
+    for i, entry in enumerate(entries):
+        entry = tuple(entry) if isinstance(entry, list) else entry
+        if not fits(entry, i) or entry in seen:
+            why = "is there more than once" if fits(entry, i) else f"doesn't belong into {kind.part}"
+            raise ValueError(f"entry {i}, {entry!r:.60}, {why}; {MEND}")
+        seen.add(entry)
+    return reading_plain(kind(entries)) if setting else kind(entries)
 
 
-def read_tensors(content: bytes) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, all of one type of float; matrices in 8 bits are floats by then.
+def _is_word(entry, i: int) -> bool:
+    return isinstance(entry, str) and entry != ""
 
-    Raises ValueError for any other file.
-    """
+
+def _is_merge(entry, i: int) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2 and all(type(one) is int and 1 <= one < 257 + i for one in entry)
+
+
+def check_tensors(tensors: dict[str, torch.Tensor], model_class: type, config) -> None:
+    """Raise ValueError unless these are the finite floats, all of one type, of a model of this configuration."""
+    types = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values()})
+    if len(types) > 1 or any(tensor.dtype not in TYPES for tensor in tensors.values()):
+        raise ValueError(f"its weights are of the type {' and '.join(types)}; use one kind of float: model.float()")
     try:
-        tensors = safetensors.torch.load(content)
-    except Exception as error:                          # safetensors has an error of its own, and lets others through
-        raise ValueError(f"it isn't a whole safetensors file ({error}); {MEND}") from None
-    for name in OLD_TENSORS:
-        tensors.pop(name, None)
-    try:
-        tensors = unpacked(tensors)
-    except ValueError as error:
-        raise ValueError(f"{error}; {MEND}") from None
-    for name, tensor in tensors.items():
-        if tensor.dtype not in TYPES:
-            allowed = ", ".join(map(_short, TYPES))
-            raise ValueError(f"{name} is of the type {_short(tensor.dtype)}; use one of {allowed}: model.float()")
-    types = sorted({_short(tensor.dtype) for tensor in tensors.values()})
-    if len(types) > 1:
-        raise ValueError(f"its weights are of several types ({', '.join(types)}); use one for the model: model.float()")
-    return tensors
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def check_shapes(tensors: dict, model_class: type, config, config_name: str) -> None:
-    """Compare names and shapes with those of a model of this configuration, which is built without memory for numbers."""
-    if config.num_layers > len(tensors):                # before any of 20,000 layers is built
-        raise ValueError(f"{len(tensors)} tensors are too few for num_layers={config.num_layers} of {config_name}; {MEND}")
-    try:
-        with torch.device("meta"):
-            model = model_class(config)
+        with torch.device("meta"):                      # without memory for numbers
+            wanted = {name: tuple(tensor.shape) for name, tensor in model_class(config).state_dict().items()}
     except RuntimeError as error:                       # sizes whose product no computer can count
-        raise ValueError(f"{config_name} describes no model that can be built ({error}); {MEND}") from None
-    for name, expected in model.state_dict().items():
-        if name in tensors and tensors[name].shape != expected.shape:
-            raise ValueError(
-                f"{name} has the shape {tuple(tensors[name].shape)}, and the model of {config_name} has "
-                f"{tuple(expected.shape)}; {MEND}"
-            )
-    missing, unknown = model.load_state_dict({name: tensor.to("meta") for name, tensor in tensors.items()}, strict=False)
-    if missing:
-        raise ValueError(f"{_some(missing)} missing, which the model of {config_name} has; {MEND}")
-    if unknown:
-        raise ValueError(f"{_some(unknown)} not part of the model that {config_name} describes; {MEND}")
-
-
-def _some(names: list[str]) -> str:
-    """'a is', 'a and b are', 'a, b and 7 more are'."""
-    if len(names) == 1:
-        return f"{names[0]} is"
-    rest = f"{len(names) - 2} more" if len(names) > 3 else names[-1]
-    return f"{', '.join(names[: 2 if len(names) > 2 else 1])} and {rest} are"
-
-
-def check_numbers(tensors: dict) -> None:
-    """Raise ValueError for tensors with NaN or infinity in them."""
+        raise ValueError(f"its configuration describes no model that can be built ({error}); {MEND}") from None
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in [*wanted, *found]:
+        if wanted.get(name) != found.get(name):
+            raise ValueError(f"{name} has the shape {found.get(name, 'of nothing')}, and its configuration asks for "
+                             f"{wanted.get(name, 'no such tensor')}; {MEND}")
     for name, tensor in tensors.items():
-        wrong = int((~tensor.isfinite()).sum())
-        if wrong:
-            raise ValueError(
-                f"{name} holds {wrong} of {tensor.numel()} numbers that are NaN or infinite; such a model says nothing: "
-                "train again, with a smaller learning rate"
-            )
+        if wrong := int((~tensor.isfinite()).sum()):
+            raise ValueError(f"{name} holds {wrong} of {tensor.numel()} numbers that are NaN or infinite; such a model says "
+                             "nothing: train again, with a smaller learning rate")

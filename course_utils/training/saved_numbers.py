@@ -1,56 +1,48 @@
-"""Numbers that belong to one saved model, such as the temperature of its confidence: a small file beside it.
+"""Numbers that belong to one saved model, such as the temperature of its confidence: a note in its file.
 
-Does: write them in the model's folder with the checksum of its weights, and read them only for these weights. Does not:
-choose them, or save the model.
+    write_numbers("outputs/mine", "caution", {"temperature": 2.0})
+    read_numbers("outputs/mine", "caution", ["temperature"])               # {"temperature": 2.0}
 
-    write_numbers("outputs/mine", "caution.json", {"temperature": 2.0})
-    read_numbers("outputs/mine", "caution.json", ["temperature"])          # {"temperature": 2.0}
+Does: write them for these weights, and read them. Does not: choose them, or save the model.
 """
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from course_utils.files import write_json
 from course_utils.training.model_kinds import kind_in
-from course_utils.training.saved_models import saved_weights
+from course_utils.training.saved_models import find_model, read_note, write_note
 
 
-def write_numbers(folder: str | Path, name: str, values: dict[str, float]) -> Path:
-    """Write `values` into the file `name` of a saved model's folder, whole or not at all; returns its path.
+def write_numbers(name: str | Path, title: str, values: dict[str, float]) -> Path:
+    """Write `values` into the file of a saved model, under a title; return the file.
 
-    Raises FileNotFoundError if there's no model, ValueError for a value that isn't a finite number.
+    Raises ValueError for a value that isn't a finite number, and what `write_note` raises.
     """
     for key, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{key} is {value!r}, and nothing is saved; expected a finite number")
-    folder, weights = saved_weights(folder)
-    write_json(folder / name, {"weights": weights, **values})
-    return folder / name
+        _check(key, value, "nothing is saved")
+    return write_note(name, _title(title), values)
 
 
-def read_numbers(folder: str | Path, name: str, wanted: Iterable[str]) -> dict[str, float]:
-    """The numbers called `wanted` that `write_numbers` wrote for the model that's in the folder now.
+def read_numbers(name: str | Path, title: str, wanted: Iterable[str]) -> dict[str, float]:
+    """The numbers called `wanted` that `write_numbers` wrote for a model.
 
-    Raises FileNotFoundError if the file or the model isn't there, ValueError if the file is damaged, lacks a number, or was
-    written for other weights.
+    Raises FileNotFoundError if the model has none under that title, ValueError if one of them is missing or no number.
     """
-    folder, weights = saved_weights(folder)
-    path = folder / name
-    if not path.is_file():
-        kind = kind_in(folder)
-        advice = f"; {kind.advice(folder)}" if kind else ""
-        raise FileNotFoundError(f"the model in {str(folder)[:200]} has no {name}; fit its numbers, and save them{advice}")
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} isn't JSON ({error}); fit its numbers again, and save them") from None
-    found = {key: told.get(key) if isinstance(told, dict) else None for key in ("weights", *wanted)}
-    if found.pop("weights") != weights:
-        raise ValueError(f"{path} was written for other weights than those in its folder; fit its numbers to these, and "
-                         "save them")
-    for key, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{key} in {path} is {value!r}; expected a finite number. Fit it again, and save it")
-    return found
+    found, path = read_note(name, _title(title)), find_model(name)
+    if not isinstance(found, dict):
+        kind = kind_in(path)
+        raise FileNotFoundError(f"the model in {str(path)[:200]} has no numbers called {title!r}; fit them, and save them"
+                                f"{f'; {kind.advice(path)}' if kind else ''}")
+    for key in wanted:
+        _check(key, found.get(key), f"so {path} says: fit it again, and save it")
+    return {key: found[key] for key in wanted}
+
+
+def _title(title: str) -> str:
+    return title.removesuffix(".json")                  # in earlier copies of notebook 15 it's the name of a file
+
+
+def _check(key: str, value, then: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{key} is {value!r}, and {then}; expected a finite number")

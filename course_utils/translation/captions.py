@@ -10,7 +10,7 @@ called unlike captions by mistake, and it's measured on the test captions and on
 
     COURSE_DATA=folder python -m course_utils.translation.captions
 
-writes threshold and rates beside the weights, in data/checkpoints/multi30k/captions.json, and prints them. Does: measure,
+writes thresholds and rates into the file of the weights, data/checkpoints/multi30k, and prints them. Does: measure,
 compare. Does not: translate or print for the command (see `translate`), or keep any of Multi30k's sentences.
 """
 
@@ -23,9 +23,9 @@ from pathlib import Path
 
 from course_utils.files.paths import CHECKPOINTS
 
-__all__ = ["FILE", "Watched", "measure", "other_sentences", "sureness", "threshold_for"]
+__all__ = ["Watched", "measure", "other_sentences", "sureness", "threshold_for"]
 
-FILE = "captions.json"                                  # beside the weights that it belongs to
+TITLE = "captions"                                      # of the note in the model's file
 ALARMS = 0.03                                           # of the validation captions that are called unlike captions
 BEAMS = (1, 2, 5)                                       # for which there is a threshold: a wider search is surer of itself
 
@@ -55,15 +55,15 @@ class Watched:
 def threshold_for(folder: Path, beam: int) -> float | None:
     """The threshold of a translator for a search with `beam` candidates; None where it has none.
 
-    That of the widest measured search that isn't wider than `beam`. Raises ValueError where it was measured with other
-    weights.
+    That of the widest measured search that isn't wider than `beam`. Raises ValueError where it isn't a number.
     """
     from course_utils.training.saved_numbers import read_numbers
 
-    if not (folder / FILE).is_file():
-        return None
     name = f"threshold_beam_{max(one for one in BEAMS if one <= beam)}"
-    return read_numbers(folder, FILE, [name])[name]
+    try:
+        return read_numbers(folder, TITLE, [name])[name]
+    except FileNotFoundError:
+        return None
 
 
 def other_sentences() -> dict[str, list[str]]:
@@ -108,7 +108,7 @@ def main() -> int:
     captions = {name: list(splits[name]["source"]) for name in ("validation", "test")}
     others = other_sentences()
     found = measure(SubwordTranslator.load(folder), captions, others)
-    write_numbers(folder, FILE, found)
+    write_numbers(folder, TITLE, found)
     for beam in BEAMS:
         rates = ", ".join(f"{name} {found[f'{name}_beam_{beam}']:.1%} of {len(texts):,}"
                           for name, texts in (captions | others).items())

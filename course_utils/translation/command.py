@@ -15,7 +15,7 @@ from course_utils.files.text import MARK, standard_input
 from course_utils.translation.captions import Watched, threshold_for
 from course_utils.translation.sentences import translate_texts
 
-MULTI30K = "multi30k"                                   # folders of data/checkpoints, the first that is there
+MULTI30K = "multi30k"                                   # names in data/checkpoints, the first that is there
 COURSE = "translation"
 ABOUT = {
     MULTI30K: "trained on Multi30k's captions of photographs; other kinds of text come out badly",
@@ -33,18 +33,12 @@ def default_folder() -> Path:
 
 
 def load_translator(folder: Path):
-    """The `Translator` or `SubwordTranslator` in a folder. Raises ValueError or OSError that says what is wrong with it."""
+    """The `Translator` or `SubwordTranslator` of that name. Raises ValueError or OSError that says what is wrong with it."""
     from course_utils.encoder_decoder import Translator
-    from course_utils.training.model_kinds import PIECES, also_a_course_model, kind_in
-    from course_utils.training.saved_models import holds_model
+    from course_utils.training.model_kinds import PIECES, kind_in
     from course_utils.translation.subwords import SubwordTranslator
-
-    kind = kind_in(folder)
-    if not holds_model(folder) and kind is None:
-        raise ValueError(f"there is no translator in {folder}; give a folder that Translator.save wrote"
-                         f"{also_a_course_model(folder)}")
     try:
-        return (SubwordTranslator if kind == PIECES else Translator).load(folder)
+        return (SubwordTranslator if kind_in(folder) == PIECES else Translator).load(folder)
     except ValueError as error:
         raise ValueError(f"the model in {folder} isn't a translator, or is damaged: {error}") from None
 
@@ -89,8 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
                     "\"A little girl is playing with a red ball.\"")
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="one sentence or several, in quotes; without any, the "
                                                                  "lines of standard input")
-    parser.add_argument("--from", dest="folder", type=Path, metavar="FOLDER",
-                        help="a folder that Translator.save or SubwordTranslator.save wrote, or the name of one that comes "
+    parser.add_argument("--from", dest="folder", type=Path, metavar="NAME",
+                        help="what Translator.save or SubwordTranslator.save was given, or the name of one that comes "
                              "with the course: multi30k (the default, if it's there), which knows captions of photographs, "
                              "or translation, which knows the words of the course's own sentences")
     parser.add_argument("--score", nargs=2, type=Path, metavar=("ENGLISH", "FRENCH"),
@@ -175,11 +169,12 @@ def _printed(translator, texts: list[str], pairs: tuple[list[str], list[str]] | 
     return lines
 
 
-def _named(folder: Path, translator) -> str:
-    """The folder, and for the course's own what it was trained on."""
+def _named(path: Path, translator) -> str:
+    """The model's name, and for the course's own what it was trained on."""
     from course_utils.files.paths import CHECKPOINTS, ROOT
 
-    if folder.resolve().parent != CHECKPOINTS.resolve() or folder.name not in ABOUT:
-        return str(folder)
-    words = len(translator.source_words.words) - 4 if folder.name == COURSE else 0
-    return f"{folder.resolve().relative_to(ROOT).as_posix()}, {ABOUT[folder.name].format(words=words)}"
+    own = {found: name for name in ABOUT if (found := _found(CHECKPOINTS / name).resolve())}.get(path.resolve())
+    if own is None:
+        return str(path)
+    words = len(translator.source_words.words) - 4 if own == COURSE else 0
+    return f"{(CHECKPOINTS / own).relative_to(ROOT).as_posix()}, {ABOUT[own].format(words=words)}"

@@ -71,12 +71,12 @@ class SubwordTranslator(NamedTuple):
         warn_of_cuts(best, texts)
         return best
 
-    def save(self, folder) -> None:
-        """Write a Transformer and its byte pairs into a folder, as `course_utils.training.saved_models` says."""
-        write_model(folder, self.model, self.pieces, {}, Transformer)
+    def save(self, name) -> None:
+        """Write a Transformer and its byte pairs into name.safetensors, as `course_utils.training.saved_models` says."""
+        write_model(name, self.model, self.pieces, {}, Transformer)
 
     @classmethod
-    def load(cls, folder) -> SubwordTranslator:
-        """Read what `save` wrote. Raises as `read_model` does for a folder that is damaged or missing."""
-        saved = read_model(folder, Transformer, TransformerConfig)
+    def load(cls, name) -> SubwordTranslator:
+        """Read what `save` wrote. Raises as `read_model` does for a file that is damaged or missing."""
+        saved = read_model(name, Transformer, TransformerConfig)
         return cls(saved.model.float(), saved.tokenizer)

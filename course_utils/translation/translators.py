@@ -1,33 +1,29 @@
 """The recurrent translators of notebook 16: what they're trained and scored on, and where the trained ones are kept.
 
     corpus = translation_corpus()                        # splits, word lists, encoded pairs
-    model = kept_translator("additive")                  # comes with the course, in data/checkpoints/recurrent_attention
+    model = kept_translator("additive")                  # comes with the course: data/checkpoints/recurrent-additive
 
 Does: encode the course's translations, score a translator (`translation_scores`, `alignment_scores`), save and read one.
 Does not: train (the set `recurrent_attention` does).
 """
 
-import dataclasses
+import copy
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import safetensors
-import safetensors.torch
 import torch
 from datasets import DatasetDict
 from torch import nn
 
 from course_utils.data.translations import load_translations
-from course_utils.files import fingerprint, write_bytes
 from course_utils.files.paths import CHECKPOINTS, output_folder
 from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, alignment_error_rate, greedy, links_of
 from course_utils.results import right_bits
 from course_utils.training.pair_batches import EncodedPairs, PairBatches, WordList, encode_pairs
+from course_utils.training.saved_models import holds_model, read_model, write_model
 
-FOLDER = "recurrent_attention"
 LENGTHS = {"1-10": (1, 10), "11-20": (11, 20), "21-30": (21, 30), "31-": (31, 1000)}       # tokens of the English sentence
 
 
@@ -116,19 +112,11 @@ def alignment_scores(model: nn.Module, pairs: EncodedPairs, gold: Sequence[set])
 
 # keeping
 
-def _path(name: str, folder: Path) -> Path:
-    return folder / FOLDER / f"{name}.safetensors"
-
-
 def keep_translator(name: str, model: Seq2Seq) -> Path:
     """Save a trained translator in outputs/models, in half precision; in data/checkpoints it would come with the course."""
-    corpus, path = translation_corpus(), _path(name, output_folder() / "models")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    about = {"config": json.dumps(dataclasses.asdict(model.config)),
-             "words": fingerprint(corpus.english.words, corpus.french.words)}
-    tensors = {key: tensor.detach().half().clone() for key, tensor in model.state_dict().items()}
-    write_bytes(path, safetensors.torch.save(tensors, about))
-    return path
+    corpus, half = translation_corpus(), copy.deepcopy(model).half()
+    return write_model(output_folder() / "models" / f"recurrent-{name}", half, corpus.french,
+                       {"source_words": corpus.english.words}, Seq2Seq)
 
 
 def kept_translator(name: str) -> Seq2Seq:
@@ -137,17 +125,12 @@ def kept_translator(name: str) -> Seq2Seq:
     Raises FileNotFoundError if there is none, with the command that makes it, and ValueError for one that was trained with
     other word lists.
     """
-    places = [_path(name, folder) for folder in (CHECKPOINTS, output_folder() / "models")]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise FileNotFoundError(f"there is no translator {name!r} in {places[0].parent}; make it: python -m course_utils "
-                                f"results recurrent_attention --seeds 0 --again")
-    corpus = translation_corpus()
-    with safetensors.safe_open(path, "pt") as file:
-        about, tensors = file.metadata(), {key: file.get_tensor(key).float() for key in file.keys()}
-    if about["words"] != fingerprint(corpus.english.words, corpus.french.words):
-        raise ValueError(f"{path.name} was trained with other words than the corpus has now; train it again: python -m "
-                         "course_utils results recurrent_attention --seeds 0 --again")
-    model = Seq2Seq(Seq2SeqConfig(**json.loads(about["config"])))
-    model.load_state_dict(tensors)
-    return model.eval()
+    again = "python -m course_tools results recurrent_attention --seeds 0 --again"
+    places = [folder / f"recurrent-{name}" for folder in (CHECKPOINTS, output_folder() / "models")]
+    place = next((place for place in places if holds_model(place)), None)
+    if place is None:
+        raise FileNotFoundError(f"there is no translator {name!r} in {places[0].parent}; make it: {again}")
+    saved, corpus = read_model(place, Seq2Seq, Seq2SeqConfig, ["source_words"]), translation_corpus()
+    if (saved.extra["source_words"], saved.tokenizer.words) != (corpus.english.words, corpus.french.words):
+        raise ValueError(f"{place.name} was trained with other words than the corpus has now; train it again: {again}")
+    return saved.model.float()

@@ -137,11 +137,11 @@ def test_the_output_must_be_a_folder_that_can_be_written_to(tmp_path, capsys, mo
         "good.csv": "good.csv is a file", "": "got '' as the output", "  ": "got '  ' as the output",
         "nowhere": "nowhere is a link to nothing", "nowhere/out": "nowhere is a link to nothing", "x" * 300: "cannot be",
         "odd": "result.json is a folder", "/proc/nobody/out": "/proc(/nobody/out)? cannot be",
-        "a\0b": r"got 'a\\x00b' as the output", "locked": "locked/.model.json.lock is a folder",
+        "a\0b": r"got 'a\\x00b' as the output", "locked": "locked/model.safetensors is a folder",
         "~nobody-of-that-name/out": "nobody here is called 'nobody-of-that-name'; for a folder of that name write ./",
         "o\udcff": "which isn't text in UTF-8",
     }
-    Path("locked/.model.json.lock").mkdir(parents=True)
+    Path("locked/model.safetensors").mkdir(parents=True)
     for output, message in wrong.items():
         assert_refused(run(["good.csv", output, *options()], capsys), message)
     monkeypatch.setattr(os, "access", lambda path, mode: False)            # root may write anywhere

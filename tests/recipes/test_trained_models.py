@@ -1,22 +1,24 @@
 """Models that several notebooks look into are trained once, kept whole, and made again when they are damaged."""
 
-import json
 import multiprocessing
-import shutil
 
 import pytest
 import torch
+from earlier_models import write as write_earlier
 
+from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.recipes import trained_models
 from course_utils.recipes.trained_models import (
     CHECKPOINTS,
     COMMITTED,
     LANGUAGE_MODELS,
-    MANIFEST,
-    folder_name,
+    NOTE,
+    fingerprint_of,
+    name_of,
     trained_model,
 )
+from course_utils.training.saved_models import read_note, write_note
 
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 8, "num_layers": 1, "epochs": 1, "word_dropout": 0.0}
 
@@ -52,9 +54,9 @@ def test_a_model_is_trained_once_and_then_read(kept, monkeypatch):
     first, second = (trained_model(seed=3, progress=False, **SMALL) for _ in range(2))
     assert len(calls) == 1
     assert first.predict(["a dull film"])[1].equal(second.predict(["a dull film"])[1])
-    (folder,) = [path for path in kept.iterdir() if path.is_dir()]
-    assert "num_layers-1" in folder.name and "seed-3" in folder.name
-    assert not list(kept.glob("*.state.safetensors")) and not list(kept.glob("*.partial"))
+    (path,) = kept.glob("[!.]*")
+    assert "num_layers-1" in path.name and path.name.endswith("seed-3.safetensors")
+    assert read_note(path, NOTE)["recipe"] == fingerprint_of(3, "reviews", SMALL)
 
 
 def test_another_seed_option_or_review_is_another_model(kept, monkeypatch):
@@ -68,30 +70,35 @@ def test_another_seed_option_or_review_is_another_model(kept, monkeypatch):
     assert len(calls) == 4
 
 
-@pytest.mark.parametrize("damage", ["cut off", "no manifest", "another file", "empty"])
-def test_a_damaged_model_is_noticed_and_made_again(kept, monkeypatch, capsys, damage):
+@pytest.mark.parametrize("damage", ["cut off", "no note", "changed", "another recipe"])
+def test_a_damaged_model_or_one_of_another_recipe_is_noticed_and_made_again(kept, monkeypatch, capsys, damage):
     calls = counted(monkeypatch)
     before = trained_model(progress=False, **SMALL).predict(["a dull film"])[1]
-    (folder,) = [path for path in kept.iterdir() if path.is_dir()]
-    (weights,) = folder.glob("weights-*.safetensors")
+    (path,) = kept.glob("*.safetensors")
+    whole = path.read_bytes()
     if damage == "cut off":
-        weights.write_bytes(weights.read_bytes()[:-40])
-    elif damage == "no manifest":
-        (folder / MANIFEST).unlink()
-    elif damage == "another file":                      # sound in itself, but not what was written
-        changed = bytearray(weights.read_bytes())
-        changed[-1] ^= 1
-        weights.write_bytes(changed)
+        path.write_bytes(whole[:-40])
+    elif damage == "changed":                           # sound in itself, but not what was written
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    elif damage == "no note":
+        ReviewClassifier.load(path).save(path)
     else:
-        shutil.rmtree(folder)
-        folder.mkdir()
-    left = sorted(path.name for path in folder.iterdir())
-    again = trained_model(progress=False, **SMALL).predict(["a dull film"])[1]
-    assert len(calls) == 2 and again.equal(before)
-    said = capsys.readouterr().err
-    assert "is damaged or half-written" in said and f"now {folder.name}.damaged-1" in said
-    assert sorted(path.name for path in folder.with_name(f"{folder.name}.damaged-1").iterdir()) == left  # put aside, whole
+        write_note(path, NOTE, read_note(path, NOTE) | {"recipe": "0" * 8})
+    left = path.read_bytes()
     assert trained_model(progress=False, **SMALL).predict(["a dull film"])[1].equal(before) and len(calls) == 2
+    said = capsys.readouterr().err
+    assert ("is damaged" in said) == (damage in ("cut off", "changed")) and "it is made again" in said
+    assert path.with_name(f"{path.name}.aside").read_bytes() == left       # put aside, whole
+    assert trained_model(progress=False, **SMALL).predict(["a dull film"])[1].equal(before) and len(calls) == 2
+
+
+def test_a_folder_that_an_earlier_version_kept_is_read(kept, monkeypatch):
+    calls = counted(monkeypatch)
+    made = trained_model(progress=False, **SMALL)
+    (path,) = kept.glob("*.safetensors")
+    write_earlier(kept / f"{path.stem}-{read_note(path, NOTE)['recipe']}", 2, made)
+    path.unlink()
+    assert trained_model(progress=False, **SMALL).predict(["dull"])[1].equal(made.predict(["dull"])[1]) and len(calls) == 1
 
 
 def in_another_process(outputs, queue) -> None:
@@ -128,8 +135,8 @@ def test_a_training_that_was_interrupted_goes_on(kept, monkeypatch):
     """The state that `fit` leaves behind is found by the next call, and removed at the end."""
     options = SMALL | {"epochs": 3}
     whole = trained_model(seed=4, progress=False, **options)
-    folder = next(path for path in kept.iterdir() if path.is_dir())
-    shutil.rmtree(folder)
+    (path,) = kept.glob("*.safetensors")
+    path.unlink()
     from course_utils.training import loop
 
     save, saves = loop.save_checkpoint, []
@@ -143,7 +150,7 @@ def test_a_training_that_was_interrupted_goes_on(kept, monkeypatch):
     monkeypatch.setattr(loop, "save_checkpoint", stop_after_two)
     with pytest.raises(KeyboardInterrupt):
         trained_model(seed=4, progress=False, **options)
-    assert not folder.exists() and list(kept.glob("*.state.safetensors"))
+    assert not path.exists() and list(kept.glob("*.state.safetensors"))
     saves.clear()
     monkeypatch.setattr(loop, "save_checkpoint", lambda *arguments: saves.append(1) or save(*arguments))
     resumed = trained_model(seed=4, progress=False, **options)
@@ -162,22 +169,21 @@ def test_an_option_that_there_is_not_is_refused_before_any_training(kept, monkey
 
 @pytest.mark.parametrize("seed, changes", COMMITTED)
 def test_the_models_that_come_with_the_course_are_of_its_recipe_and_reviews(seed, changes):
-    folder = CHECKPOINTS / folder_name(seed, "reviews", changes)
-    assert folder.is_dir(), "the recipe or the reviews have changed: make models"
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    assert manifest["seed"] == seed and manifest["validation_accuracy"] > 0.85
+    about = read_note(CHECKPOINTS / name_of(seed, "reviews", changes), NOTE)
+    assert about["recipe"] == fingerprint_of(seed, "reviews", changes), "the recipe or the reviews have changed: make models"
+    assert about["seed"] == seed and about["validation_accuracy"] > 0.85
     classifier = trained_model(seed=seed, **changes)
     validation = load_reviews("reviews")["validation"]
     labels = classifier.predict(validation["text"])[0]
     names = validation.features["label"].names
     right = sum(said == names[label] for said, label in zip(labels, validation["label"]))
-    assert right / len(validation) == pytest.approx(manifest["validation_accuracy"], abs=0.003)
+    assert right / len(validation) == pytest.approx(about["validation_accuracy"], abs=0.003)
 
 
 def test_no_other_model_stands_among_those_that_come_with_the_course():
-    named = {folder_name(seed, "reviews", changes) for seed, changes in COMMITTED}
+    named = {name_of(seed, "reviews", changes) for seed, changes in COMMITTED}
     named |= {f"{name}-seed-{seed}" for name in LANGUAGE_MODELS for seed in range(5)}
     named |= {f"code-seed-{seed}" for seed in (1, 2)}
-    assert {path.name for path in CHECKPOINTS.iterdir()} == named | {
-        "code", "imdb", "multi30k", "reader", "recurrent_attention", "reviews", "reviews-without-positions",
-        "student", "translation"}
+    assert {path.name.removesuffix(".safetensors") for path in CHECKPOINTS.iterdir()} == named | {
+        "code", "imdb", "multi30k", "reader", "recurrent-additive", "recurrent-one_vector", "reviews",
+        "reviews-without-positions", "student", "translation"}

@@ -23,13 +23,13 @@ OURS = {                                                # those that come with t
     "reviews": [ReviewClassifier.load], "reader": [ReviewClassifier.load, CautiousClassifier.load],
     "imdb": [ReviewClassifier.load], "student": [ReviewClassifier.load, CautiousClassifier.load],
     "translation": [Translator.load, load_translator], "multi30k": [SubwordTranslator.load, load_translator],
-    "code": [CodeCompleter.load], "imports-seed-0": [], "induction-seed-0": [], "recurrent_attention": [],
+    "code": [CodeCompleter.load], "imports-seed-0": [], "induction-seed-0": [], "recurrent-additive": [],
 }
 LOADER_OF = {
     "reviews": "ReviewClassifier.load", "reader": "ReviewClassifier.load", "imdb": "ReviewClassifier.load",
     "student": "ReviewClassifier.load", "translation": "Translator.load", "multi30k": "SubwordTranslator.load",
     "code": "CodeCompleter.load", "imports-seed-0": "read_model", "induction-seed-0": "read_model",
-    "recurrent_attention": "kept_translator",
+    "recurrent-additive": "kept_translator",
     "bert": "load_bert", "bert classifier": "load_bert_classifier", "gpt2": "load_gpt2", "llama": "load_llama",
     "t5": "AutoModel.from_pretrained", "marian": "AutoModel.from_pretrained",
 }

@@ -1,6 +1,5 @@
 """Texts as people type them: one plain form for words and word pieces, spans in the original, a setting of saved models."""
 
-import json
 import random
 import unicodedata
 
@@ -10,7 +9,7 @@ from called import called
 from datasets import ClassLabel, Dataset, Features, Value
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from saved_classifiers import MANIFEST, make, path_of, rewrite, to_old_layout
+from saved_classifiers import make, rewrite
 
 from course_tools.studies import read_plain
 from course_utils.classifier import ReviewClassifier
@@ -19,20 +18,21 @@ from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.recipes import RECIPES, changed, train_classifier
-from course_utils.recipes.trained_models import COMMITTED, folder_name
+from course_utils.recipes.trained_models import COMMITTED, name_of
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
 from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords
-from course_utils.training.saved_models import read_plain_texts
+from course_utils.training.saved_files import about_file
+from course_utils.training.saved_models import read_note, read_plain_texts, write_note
 from course_utils.training.saved_word_pieces import SavedWordPieces
 from course_utils.translation import command as translate
 from course_utils.translation.subwords import SubwordTranslator
 
 APOSTROPHES = "’ʼ＇´‘′`"
 CLASSIFIERS = ["reviews", "reviews-without-positions", "imdb", "student", "reader",
-               *(folder_name(seed, "reviews", changes) for seed, changes in COMMITTED)]
+               *(name_of(seed, "reviews", changes) for seed, changes in COMMITTED)]
 WORDS = PlainWords(["<pad>", "<unk>"])
 ODD = [*FORMS, *"‘‛´′‚‹›`'\"aeBt .!\n", "n't", "don", "<br />", "\u200b", "\u2060", "\ufeff", "\xad", "\u200c", "\u200d",
        "\u0301", "\u0323", "\ufe0f", "क", "ि", "्", "ש", "ָ", "ท", "ี", "่", "각", "\u1100", "\u1161", "\u11a8", "👩",
@@ -173,47 +173,41 @@ def test_the_translators_that_come_with_the_course_do_so_too(kind, name, typed, 
 
 # the setting
 
-@pytest.fixture(params=["this layout", "the earlier layout"])
-def folder(request, tmp_path):
-    make().save(tmp_path / "mine")
-    if request.param == "the earlier layout":
-        to_old_layout(tmp_path / "mine")
-    return tmp_path / "mine"
-
-
 TYPED = ["It isn’t dull.", "“A moving film”", "zzyzx — x"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    make().save(tmp_path / "mine")
+    return tmp_path / "mine.safetensors"
 
 
 def test_a_model_that_reads_plain_texts_does_so_after_saving_and_loading(tmp_path):
     made = make(tokenizer=PlainWords(["<pad>", "<unk>", "a", "film", "isn't", '"']))
-    made.save(tmp_path)
-    saved = json.loads(path_of(tmp_path, "vocabulary").read_text())
-    again = ReviewClassifier.load(tmp_path)
+    made.save(tmp_path / "mine")
+    saved, again = about_file(tmp_path / "mine.safetensors")["vocabulary"], ReviewClassifier.load(tmp_path / "mine")
     assert saved["texts"] == "plain" and saved["type"] == "words" and type(again.tokenizer) is PlainWords
     assert again.predict(TYPED)[1].equal(made.predict(TYPED)[1]) and again.tokenizer.encode("isn’t") == [4]
-    with pytest.raises(ValueError, match="reads texts as plain, and a WordTokenizer reads them as they are"):
-        WordTokenizer.load(path_of(tmp_path, "vocabulary"))
     made.tokenizer.save(tmp_path / "words.json")
     assert PlainWords.load(tmp_path / "words.json").vocabulary == made.tokenizer.vocabulary
+    with pytest.raises(ValueError, match="reads texts as plain, and a WordTokenizer reads them as they are"):
+        WordTokenizer.load(tmp_path / "words.json")
 
 
-def test_a_model_without_the_setting_reads_texts_as_they_are(folder):
-    loaded = ReviewClassifier.load(folder)
-    assert "texts" not in json.loads(path_of(folder, "vocabulary").read_text()) and type(loaded.tokenizer) is WordTokenizer
+def test_a_model_without_the_setting_reads_texts_as_they_are(path):
+    loaded = ReviewClassifier.load(path)
+    assert "texts" not in about_file(path)["vocabulary"] and type(loaded.tokenizer) is WordTokenizer
     assert [token.text for token in loaded.tokenizer.tokenize("“isn’t”")] == ["“", "isn’t", "”"]
 
 
-def test_the_command_gives_a_model_the_setting_and_changes_nothing_else(folder, capsys):
-    before = ReviewClassifier.load(folder)
-    (folder / "made_from.json").write_text(json.dumps({"seed": 3, "files": {}}))
-    assert read_plain.main([str(folder)]) == 0 and read_plain.main([str(folder)]) == 0
-    after = ReviewClassifier.load(folder)
+def test_the_command_gives_a_model_the_setting_and_changes_nothing_else(path, capsys):
+    before = ReviewClassifier.load(path)
+    write_note(path, "made_from", {"seed": 3})
+    assert read_plain.main([str(path)]) == 0 and read_plain.main([str(path)]) == 0
+    after = ReviewClassifier.load(path)
     assert type(after.tokenizer) is PlainWords and after.tokenizer.vocabulary == before.tokenizer.vocabulary
     assert all(one.equal(other) for one, other in zip(before.model.state_dict().values(), after.model.state_dict().values()))
-    about = json.loads((folder / "made_from.json").read_text())
-    assert about["seed"] == 3 and set(about["files"]) == {path.name for path in folder.iterdir() if path.suffix in (
-        ".json", ".safetensors") and path.name != "made_from.json"}
-    assert len(list(folder.glob("vocabulary*"))) == 1 and (folder / MANIFEST).exists() == (len(about["files"]) == 4)
+    assert read_note(path, "made_from") == {"seed": 3} and list(path.parent.iterdir()) == [path]
 
 
 def test_the_command_refuses_byte_pairs_and_what_is_no_model(tmp_path, capsys):
@@ -224,12 +218,11 @@ def test_the_command_refuses_byte_pairs_and_what_is_no_model(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("value", [True, None, "Plain", ["plain"], 1])
-def test_another_value_of_the_setting_is_refused(folder, value):
-    content = json.loads(path_of(folder, "vocabulary").read_text())
-    rewrite(folder, "vocabulary", json.dumps(content | {"texts": value}).encode())
+@pytest.mark.parametrize("value", [None, "Plain"])
+def test_another_value_of_the_setting_is_refused(path, value):
+    rewrite(path, lambda about, tensors: about["vocabulary"].update(texts=value))
     with pytest.raises(ValueError, match="texts is .*, and can be 'plain', or be left out"):
-        ReviewClassifier.load(folder)
+        ReviewClassifier.load(path)
 
 
 def test_word_pieces_and_translators_have_the_setting_too(tmp_path):

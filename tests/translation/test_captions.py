@@ -1,15 +1,15 @@
 """Sentences unlike captions are said to be so, and captions hardly ever are; the captions here are our own."""
 
-import json
 import sys
 
 import pytest
 from called import called
 
 from course_utils.files.paths import CHECKPOINTS
+from course_utils.training.saved_models import read_note, write_note
 from course_utils.translation import captions
 from course_utils.translation import command as translate
-from course_utils.translation.captions import BEAMS, FILE, Watched, other_sentences, threshold_for
+from course_utils.translation.captions import BEAMS, TITLE, Watched, other_sentences, threshold_for
 from course_utils.translation.subwords import SubwordTranslator
 
 FOLDER = CHECKPOINTS / "multi30k"
@@ -53,13 +53,13 @@ def test_other_sentences_are_found_and_captions_left_alone(translator, beam):
 
     assert found(CAPTIONS) <= 0.1
     assert found(OTHERS) >= 0.9
-    measured, groups = json.loads((FOLDER / FILE).read_text(encoding="utf-8")), other_sentences()
+    measured, groups = read_note(FOLDER, TITLE), other_sentences()
     for name, step in (("films", 30), ("everyday", 10)) if beam == 5 else ():      # a part of what was measured, again
         assert abs(found(groups[name][::step]) - measured[f"{name}_beam_{beam}"]) < 0.2, name
 
 
 def test_the_rates_that_come_with_the_weights_are_good_enough_and_told_where_the_weights_are():
-    measured = json.loads((FOLDER / FILE).read_text(encoding="utf-8"))
+    measured = read_note(FOLDER, TITLE)
     told = (FOLDER / "README.md").read_text(encoding="utf-8")
     for beam in BEAMS:
         assert measured[f"validation_beam_{beam}"] <= 0.035 and measured[f"test_beam_{beam}"] <= 0.05
@@ -69,7 +69,7 @@ def test_the_rates_that_come_with_the_weights_are_good_enough_and_told_where_the
         assert " | ".join([f"| {beam}", *row]) in told
 
 
-def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_that_of_the_next_narrower_search(tmp_path):
+def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_that_of_the_next_narrower_search():
     class Sure:                                         # as sure as its text says
         pieces = None
 
@@ -80,7 +80,7 @@ def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_that_of_t
     found = captions.measure(Sure(), {"validation": numbers, "test": ["0.5", "0.98"]}, {"films": ["2", "0.1"]}, [5])
     assert found == {"threshold_beam_5": -0.97, "validation_beam_5": round(3 / 101, 4), "test_beam_5": 0.5,
                      "films_beam_5": 0.5}
-    assert threshold_for(tmp_path, 5) is None
+    assert threshold_for(CHECKPOINTS / "translation", 5) is None
     assert {threshold_for(FOLDER, beam) for beam in (2, 3, 4)} == {threshold_for(FOLDER, 2)}
     assert threshold_for(FOLDER, 100) == threshold_for(FOLDER, 5) > threshold_for(FOLDER, 1)
 
@@ -96,12 +96,12 @@ def test_the_command_says_which_sentences_are_unlike_captions(capsys):
     assert (status, printed) == (0, "Le film était trop long.\n") and "unlike" not in said
 
 
-def test_a_threshold_for_other_weights_is_said_and_stops_nothing(capsys, translator, tmp_path):
+def test_a_threshold_that_is_no_number_is_said_and_stops_nothing(capsys, translator, tmp_path):
     translator.save(tmp_path / "mine")
-    (tmp_path / "mine" / FILE).write_text(json.dumps({"weights": "0" * 64, "threshold_beam_5": -0.5}))
+    write_note(tmp_path / "mine", TITLE, {"threshold_beam_5": "high"})
     status, printed, said = called(translate.main, [CAPTION, "--from", tmp_path / "mine"], capsys)
     assert status == 0 and printed and "which sentences are unlike captions can't be said: " in said
-    assert "was written for other weights" in said
+    assert "threshold_beam_5 is 'high'" in said
 
 
 def test_the_example_of_the_readme_is_a_caption_and_its_french_is_what_the_command_prints(root, capsys):

@@ -2,7 +2,6 @@
 
 import codecs
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -79,11 +78,12 @@ def test_a_folder_with_word_lists_and_one_with_byte_pairs_are_both_read(capsys, 
     for folder, made, unknown in (("words", words, ["unknown words: was, too, long"]), ("pieces", pieces, [])):
         status, printed, said = run([TEXTS[0], "--from", folder, "--beam", 2], capsys)
         assert status == 0 and printed.splitlines() == [line.replace("\n", " ") for line in made.translate(TEXTS[:1], 2)]
-        assert before_cuts(said) == [f"model: {folder}", *unknown]
+        assert before_cuts(said) == [f"model: {folder}.safetensors", *unknown]
 
 
 def test_the_translator_of_multi30k_is_taken_where_it_is_there(capsys, pieces, tmp_path, monkeypatch):
-    shutil.copytree(paths.CHECKPOINTS / "translation", tmp_path / "data" / "checkpoints" / "translation")
+    (tmp_path / "data" / "checkpoints").mkdir(parents=True)
+    shutil.copy(paths.CHECKPOINTS / "translation.safetensors", tmp_path / "data" / "checkpoints")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(paths, "CHECKPOINTS", tmp_path / "data" / "checkpoints")
     assert "model: data/checkpoints/translation," in run(TEXTS[:1], capsys)[2]
@@ -171,26 +171,17 @@ class Terminal(io.StringIO):
     (["film " * 21], None, "a sentence has 21 tokens, and the model reads at most 20"),
     (["film."] * 1001, None, "there are 1,001 texts; give 1,000 at a time"),
     (["film", "--beam", "0"], None, "--beam is 0; use a whole number from 1 to 100"),
-    (["film", "--from", "no"], None, "there is no translator in no; give a folder that Translator.save wrote"),
-    (["film", "--from", "cut"], None, "the model in cut isn't a translator, or is damaged:"),
-    (["film", "--from", "classifier"], None, "the model in classifier isn't a translator, or is damaged:"),
+    (["film", "--from", "no"], None, "there is no model in no.safetensors; give the name"),
+    (["film", "--from", "cut"], None, "the model in cut.safetensors isn't a translator, or is damaged:"),
+    (["film", "--from", "classifier"], None, "the model in classifier.safetensors isn't a translator, or is damaged:"),
 ])
 def test_what_cannot_be_done_is_said_in_a_line_and_ends_with_2(arguments, given, says, capsys, words, tmp_path, monkeypatch):
-    shutil.copytree(tmp_path / "words", tmp_path / "cut")
-    (next((tmp_path / "cut").glob("weights*"))).write_bytes(b"")
-    shutil.copytree(paths.CHECKPOINTS / "reviews", tmp_path / "classifier")
+    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "words.safetensors").read_bytes()[:-1])
+    shutil.copy(paths.CHECKPOINTS / "reviews.safetensors", tmp_path / "classifier.safetensors")
     monkeypatch.setattr(sys, "stdin", given)
     status, printed, complaint = run([*arguments, *([] if "--from" in arguments else ["--from", "words"])], capsys)
     assert (status, printed) == (2, "") and "Traceback" not in complaint
     assert f"translate: error: {says}" in complaint.splitlines()[-1]
-
-
-def test_a_manifest_that_is_no_json_is_named(capsys, words, tmp_path):
-    (tmp_path / "words" / "model.json").write_text("{")
-    assert "model.json" in run([TEXTS[0], "--from", "words"], capsys)[2]
-    (tmp_path / "words" / "model.json").write_text(json.dumps([1]))
-    status, printed, complaint = run([TEXTS[0], "--from", "words"], capsys)
-    assert (status, printed) == (2, "") and "is damaged" in complaint
 
 
 def test_it_runs_as_a_command_on_a_terminal_that_shows_only_ascii(root):

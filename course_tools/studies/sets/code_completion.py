@@ -9,7 +9,8 @@ Python that runs, which must be the version of data/standard_library.json.
 """
 
 import functools
-import json
+
+import safetensors.torch
 
 from course_tools.studies.code_data import code_ids, code_settings, code_texts
 from course_tools.studies.code_names import (
@@ -28,8 +29,10 @@ from course_tools.studies.sets import code_baselines, language_model
 from course_utils.baselines import words_in_file
 from course_utils.completion import CodeCompleter
 from course_utils.data.standard_library import library_fingerprint
+from course_utils.files import sha256
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.results import fingerprint
+from course_utils.training.saved_models import holds_model
 
 PARTS = ("the language model", "the model and the words of the file")
 LISTED = 10                                             # words of each list that are combined
@@ -37,13 +40,13 @@ WINDOWS = (8, 32, 128, 512)                             # tokens that the model 
 
 
 def folder_of(seed: int):
-    """Where the committed model of a seed is; the first has the name that `python -m course_utils complete` looks for."""
+    """The name of the committed model of a seed; the first has the name that `python -m course_utils complete` looks for."""
     return CHECKPOINTS / ("code" if seed == 0 else f"code-seed-{seed}")
 
 
-def weights_of(folder) -> str:
-    """The SHA-256 of the weights in a model's folder."""
-    return json.loads((folder / "model.json").read_text(encoding="utf-8"))["files"]["weights"]["sha256"]
+def weights_of(name) -> str:
+    """The SHA-256 of a model's weights, as a file without a header's words would have them."""
+    return sha256(safetensors.torch.save(CodeCompleter.load(name).model.state_dict()))
 
 
 @functools.cache
@@ -55,7 +58,7 @@ def settings() -> str:
 
 def wanted(seeds: list[int]) -> list[tuple[str, int]]:
     """The models that there are."""
-    return [("attention", seed) for seed in seeds if folder_of(seed).is_dir()]
+    return [("attention", seed) for seed in seeds if holds_model(folder_of(seed))]
 
 
 def describe(model: str) -> dict:

@@ -274,9 +274,10 @@ def learn(model: str, seed: int, state) -> dict:
 def keep(name: str, net, model: str, seed: int, made: dict) -> None:
     """Write a student to outputs/reader, 8 bits a weight, with its temperature, a note and its teacher's licence."""
     folder = kept(name)
+    folder.mkdir(exist_ok=True)                         # note and licence go with the model
     write_model(folder, net, reader_pieces(), {"label_names": LABEL_NAMES}, SelfAttentionClassifier, eight_bits=True)
     found = cautious(ReviewClassifier.load(folder), RISK)
-    write_numbers(folder, "caution.json", {"temperature": found.temperature, "threshold": found.threshold})
+    write_numbers(folder, "caution", {"temperature": found.temperature, "threshold": found.threshold})
     write_text(folder / LICENCE.name, LICENCE.read_text(encoding="utf-8"))
     write_text(folder / "README.md", reader_note(model, seed, made, reader_pieces().vocab_size))
 

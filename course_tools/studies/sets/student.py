@@ -251,6 +251,7 @@ def learn(model: str, seed: int, state) -> dict:
     made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
             "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
     folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
+    folder.mkdir(exist_ok=True)                         # note and licence go with the model
     cautious(ReviewClassifier(net.cpu(), words, ["negative", "positive"])).save(folder)
     write_text(folder / LICENCE.name, licence)
     write_text(folder / "README.md", NOTE.format(
@@ -314,7 +315,7 @@ how, and what it can't do. Where this folder is among the models that come with 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
 sentences {ordinary:.1f}, 300 others, on which nothing was chosen, {ordinary_second:.1f}. It's far too sure of such
-sentences; `caution.json` has a temperature that mends this, and the threshold below which it says "don't know", both fitted
+sentences; its file has a temperature that mends this, and the threshold below which it says "don't know", both fitted
 to the first 300. Of the course's test reviews that have a twin with the same words in another order, it reads {order:.0f} %
 correctly.
 
