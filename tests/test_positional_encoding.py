@@ -187,7 +187,7 @@ def test_a_model_saved_with_rotary_frequencies_still_loads_and_says_the_same(tmp
 
     ids = torch.tensor([[5, 9, 14, 7, 22, 3, 18]])
     assert torch.equal(saved_with(**{"rotary.frequency": frequency})(ids).logits, model(ids).logits)
-    with pytest.raises(ValueError, match="rotary.speed has the shape .* asks for no such tensor"):
+    with pytest.raises(ValueError, match="Unexpected key.*rotary.speed"):
         saved_with(**{"rotary.speed": frequency})
 
 

@@ -98,8 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
                         help="lines and columns count from 1; the cursor stands before the character in that column, or at "
                              "the end of the line if there is no column")
     parser.add_argument("--number", type=int, default=5, metavar="N", help="how many completions (default: 5)")
-    parser.add_argument("--model", metavar="FOLDER",
-                        help="a folder that CodeCompleter.save wrote (default: the course's, code)")
+    parser.add_argument("--model", metavar="NAME",
+                        help="the name of a model that CodeCompleter.save wrote (default: the course's, code)")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.number <= 100:
         parser.error(f"--number is {chosen.number}; use a whole number from 1 to 100")

@@ -29,11 +29,11 @@ from course_utils.training.saved_contents import (
     check_answers,
     check_keys,
     check_label_names,
-    check_tensors,
+    check_numbers,
     read_tokenizer,
     written_tokenizer,
 )
-from course_utils.training.saved_files import SUFFIX, about_file, file_bytes, model_file, read_file, writes_to
+from course_utils.training.saved_files import MEND, SUFFIX, about_file, file_bytes, model_file, read_file, writes_to
 
 __all__ = ["SavedModel", "check_answers", "check_label_names", "find_model", "holds_model", "read_model", "read_note",
            "read_plain_texts", "write_model", "write_note"]
@@ -87,20 +87,23 @@ def read_model(name, model_class: type, config_class: type, extra: Iterable[str]
     about, tensors = _read(path)
     about.pop("notes", None)
     try:
-        config, tensors, tokenizer = _checked(about, unpacked(tensors), model_class, config_class, extra)
+        config, tokenizer = _checked(about, tensors := unpacked(tensors), model_class, config_class, extra)
+        model = model_class(config).to(next((tensor.dtype for tensor in tensors.values()), torch.float32))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
-    model = model_class(config).to(next((tensor.dtype for tensor in tensors.values()), torch.float32))
-    model.load_state_dict(tensors)
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:                       # names and shapes, a line for each
+        raise ValueError(f"{path}: {' '.join(str(error).split()):.400}; {MEND}") from None
     return SavedModel(model.eval(), tokenizer, {key: about[key] for key in extra})
 
 
 def _checked(about: dict, tensors: dict[str, Tensor], model_class: type, config_class: type, extra: Iterable[str]):
-    """(configuration, tensors, tokenizer) of a model whose parts are sound and fit each other."""
+    """(configuration, tokenizer) of a model whose parts are sound and fit each other."""
     check_keys(about, ["model", "config", "vocabulary", *extra], "its header")
     if about["model"] != model_class.__name__:
-        raise ValueError(f"its header says model={about['model']!r:.60}, and expected is {model_class.__name__!r}; load it "
-                         "with the function for that kind, or read it with the course that saved it")
+        raise ValueError(f"its header says model={about['model']!r:.60}, and expected is {model_class.__name__!r}; read it "
+                         "with the course that saved it")
     check_keys(about["config"], [field.name for field in dataclasses.fields(config_class)], config_class.__name__)
     config = config_class(**about["config"])
     if "label_names" in about:
@@ -111,8 +114,8 @@ def _checked(about: dict, tensors: dict[str, Tensor], model_class: type, config_
         if None not in (own, said) and own != said:
             raise ValueError(f"its configuration says {key}={said}, and that of its vocabulary is {own}; use the vocabulary "
                              "that the model was trained with")
-    check_tensors(tensors, model_class, config)
-    return config, tensors, tokenizer
+    check_numbers(tensors)
+    return config, tokenizer
 
 
 def read_plain_texts(name) -> None:

@@ -19,9 +19,8 @@ def write_numbers(name: str | Path, title: str, values: dict[str, float]) -> Pat
 
     Raises ValueError for a value that isn't a finite number, and what `write_note` raises.
     """
-    for key, value in values.items():
-        _check(key, value, "nothing is saved")
-    return write_note(name, _title(title), values)
+    numbers = {key: _finite(key, value, "nothing is saved") for key, value in values.items()}
+    return write_note(name, title.removesuffix(".json"), numbers)          # so earlier copies of notebook 15 call it
 
 
 def read_numbers(name: str | Path, title: str, wanted: Iterable[str]) -> dict[str, float]:
@@ -29,20 +28,15 @@ def read_numbers(name: str | Path, title: str, wanted: Iterable[str]) -> dict[st
 
     Raises FileNotFoundError if the model has none under that title, ValueError if one of them is missing or no number.
     """
-    found, path = read_note(name, _title(title)), find_model(name)
+    found, path = read_note(name, title.removesuffix(".json")), find_model(name)
     if not isinstance(found, dict):
         kind = kind_in(path)
         raise FileNotFoundError(f"the model in {str(path)[:200]} has no numbers called {title!r}; fit them, and save them"
                                 f"{f'; {kind.advice(path)}' if kind else ''}")
-    for key in wanted:
-        _check(key, found.get(key), f"so {path} says: fit it again, and save it")
-    return {key: found[key] for key in wanted}
+    return {key: _finite(key, found.get(key), f"so {path} says: fit it again, and save it") for key in wanted}
 
 
-def _title(title: str) -> str:
-    return title.removesuffix(".json")                  # in earlier copies of notebook 15 it's the name of a file
-
-
-def _check(key: str, value, then: str) -> None:
+def _finite(key: str, value, then: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{key} is {value!r}, and {then}; expected a finite number")
+    return value

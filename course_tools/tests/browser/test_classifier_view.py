@@ -22,7 +22,7 @@ from course_utils.tokenization import WordTokenizer
 from course_utils.training.plain_text import FORMS
 from course_utils.training.plain_tokenizers import PlainWords
 
-MODELS = ("reviews", "reviews-seed-1-dda8b02b", "reviews-without-positions", "reviews-pooling-mean-seed-0-dd763104")
+MODELS = ("reviews", "reviews-seed-1", "reviews-without-positions", "reviews-pooling-mean-seed-0")
 STRANGE = ["", " \n\t", "<br />two<br>lines", "it’s o'clock, 'quoted'", "İstanbul ΟΔΟΣ Straße ﬁne", "👩‍👩‍👧 🎬 naïve",
            "é é", "فيلم ممتع not dull", "x" * 3000, "a_b 12½ ²x ٣", "</script><b>&amp;",
            "\u2028\x1c\x85\xa0\ufeffend", "不错的电影!", "it isn’t ‘dull’, so—“what”… it‘dull’ don`t",
