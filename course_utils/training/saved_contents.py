@@ -63,7 +63,7 @@ def written_tokenizer(tokenizer: Tokenizer) -> dict:
     """What a header says of a tokenizer: its `content()`, a list of words as one text with a word a line."""
     content = tokenizer.content()
     words = content[tokenizer.part]
-    if all(isinstance(word, str) and "\n" not in word for word in words):
+    if words and all(isinstance(word, str) and "\n" not in word for word in words):
         content[tokenizer.part] = "\n".join(words)
     return content
 

@@ -166,8 +166,8 @@ def _read(path: Path) -> tuple[dict, dict[str, Tensor]]:
         raise type(error)(f"{error}{also_a_course_model(path)}") from None
 
 
-_ADVICE = ("give the name that ReviewClassifier.save(name) was given, or that of a model that comes with the course, such "
-           "as 'imdb'; models of the Hugging Face hub are for load_bert, load_gpt2 and load_llama")
+_ADVICE = ("give the name that save(name) was given, or that of a model that comes with the course, such as 'imdb'; "
+           "models of the Hugging Face hub are for load_bert, load_gpt2 and load_llama")
 
 
 def _path(named) -> Path:

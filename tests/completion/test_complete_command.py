@@ -102,8 +102,8 @@ def test_a_file_may_name_its_encoding_and_begin_with_a_mark(capsys, folder, tmp_
     assert run(["mark.py:1:8", "--model", folder], capsys) == run(["plain.py:1:8", "--model", folder], capsys)
 
 
-@pytest.mark.parametrize("more, says", [(["--model", "no"], "there is no model in no; give a folder that CodeComp"),
-                                        (["--model", "code.py"], "there is no model in code.py"),
+@pytest.mark.parametrize("more, says", [(["--model", "no"], "there is no model in no.safetensors; give the name that"),
+                                        (["--model", "code.py"], "code.py isn't a whole safetensors file"),
                                         (["--number", "0"], "--number is 0"), (["--number", "x"], "invalid int")])
 def test_a_missing_model_and_a_wrong_number_are_named(more, says, capsys):
     status, printed, complaint = run(["code.py:1", *more], capsys)

@@ -134,11 +134,11 @@ def test_half_precision_halves_the_file_and_is_used_in_float32(tmp_path):
 
 
 @pytest.mark.parametrize("make, error, says", [
-    (lambda path: path / "no", FileNotFoundError, "there is no model in .*no; give a folder that CodeCompleter.save"),
+    (lambda path: path / "no", FileNotFoundError, "there is no model in .*no.safetensors; give the name"),
     (lambda path: path, FileNotFoundError, "there is no model in"),
-    (lambda path: 3, TypeError, "the name of a folder"),
-    (lambda path: "", ValueError, "expected the name of a folder and got ''"),
-    (lambda path: "a\0b", (ValueError, FileNotFoundError), "a folder|no model"),
+    (lambda path: 3, TypeError, "the name of a model"),
+    (lambda path: "", ValueError, "expected the name of a model and got ''"),
+    (lambda path: "a\0b", (ValueError, FileNotFoundError), "name of a model"),
 ])
 def test_what_cannot_be_loaded_is_named(tmp_path, make, error, says):
     with pytest.raises(error, match=says):
@@ -147,8 +147,8 @@ def test_what_cannot_be_loaded_is_named(tmp_path, make, error, says):
 
 def test_a_damaged_model_is_refused(tmp_path):
     transformer().save(tmp_path)
-    weights = next(tmp_path.glob("weights-*"))
-    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ValueError, match="has changed since it was saved"):
         CodeCompleter.load(tmp_path)
 

@@ -158,7 +158,7 @@ def test_without_a_model_it_says_so_in_a_sentence_and_changes_nothing(shell, tmp
 
 def test_a_damaged_model_leaves_the_one_that_was_there(shell, folder, tmp_path, capsys):
     transformer().save(tmp_path)
-    next(tmp_path.glob("weights-*")).write_bytes(b"no")
+    (tmp_path / "model.safetensors").write_bytes((tmp_path / "model.safetensors").read_bytes()[:-1] + b"x")
     activate(folder, shell=shell)
     capsys.readouterr()
     activate(tmp_path, shell=shell)
