@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.attention import causal_mask
-from course_utils.options import Rule, check_model_options, check_options, one_of, positive, whole
+from course_utils.options import SAMPLING_RULES, check_model_options, check_options, one_of
 from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.shapes import check_ends, check_token_ids
 from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_tokenizer
@@ -30,7 +30,6 @@ __all__ = [
     "LanguageModelResult",
     "LanguageModel",
     "next_token_loss",
-    "SAMPLING_RULES",
     "sampling_probabilities",
     "sample",
     "KeyValueCache",
@@ -75,7 +74,6 @@ class LanguageModelConfig:
 
     def __post_init__(self):
         check_model_options(vars(self), positions=POSITIONS, activation=ACTIVATIONS)
-        check_options(vars(self), {"layer_norm_eps": positive(1)})
 
 
 class LanguageModelResult(NamedTuple):
@@ -148,7 +146,7 @@ class LanguageModel(nn.Module):
         Raises ValueError for ids of another shape, rows that end in padding, or a setting outside its range.
         """
         check_options({"max_new_tokens": max_new_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p},
-                      {"max_new_tokens": whole(0, 1_000_000), **SAMPLING_RULES})
+                      SAMPLING_RULES)
         check_token_ids(token_ids)
         check_ends(token_ids, self.config.pad_id)
         training, _ = self.training, self.eval()
@@ -192,18 +190,6 @@ def next_token_loss(model: nn.Module, token_ids: Tensor, mask: Tensor | None = N
     logits = model(token_ids[:, :-1]).logits                               # (batch, seq_len - 1, vocab)
     targets = token_ids[:, 1:].masked_fill(~counts, -100)                  # what cross_entropy leaves out
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()), int(counts.sum())
-
-
-def _or_none(rule: Rule) -> Rule:
-    return Rule(lambda value: value is None or rule.allows(value), f"{rule.words}, or None")
-
-
-SAMPLING_RULES = {
-    "temperature": Rule(lambda value: isinstance(value, int | float) and 0 <= value <= 100, "a number from 0 to 100"),
-    "top_k": _or_none(whole(1, 10_000_000)),
-    "top_p": Rule(lambda value: value is None or (isinstance(value, int | float) and 0 < value <= 1),
-                  "a number above 0, at most 1, or None"),
-}
 
 
 def sampling_probabilities(

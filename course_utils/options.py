@@ -4,8 +4,8 @@
     check_options({"num_layers": 2, "dropout": 1.5}, RULES)
     # ValueError: dropout=1.5; use a number from 0 up to, but not including, 1
 
-Does: check one value after another, by name; the options that models share; options and classes whose name has changed;
-texts, and the vocabulary they're read with. Does not: build a model.
+Does: check one value after another, by name; the rules for models, trainings, batches, sampling and beams; options and
+classes whose name has changed; texts, and the vocabulary they're read with. Does not: hold defaults, or build a model.
 """
 
 import functools
@@ -17,8 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 __all__ = [
+    "BATCH_RULES",
+    "BEAM_RULES",
+    "FIT_RULES",
     "MODEL_RULES",
+    "RUN_RULES",
+    "SAMPLING_RULES",
     "Rule",
+    "between",
     "by_old_name",
     "check_model_options",
     "check_options",
@@ -27,6 +33,7 @@ __all__ = [
     "fraction",
     "list_of_texts",
     "one_of",
+    "or_none",
     "positive",
     "renamed",
     "whole",
@@ -63,6 +70,11 @@ def positive(high: float) -> Rule:
     return Rule(lambda value: _is_number(value) and 0 < value <= high, f"a number above 0, at most {high:,g}")
 
 
+def between(low: float, high: float) -> Rule:
+    """A number from `low` to `high`, both included."""
+    return Rule(lambda value: _is_number(value) and low <= value <= high, f"a number from {low:g} to {high:g}")
+
+
 def yes_or_no() -> Rule:
     """True or False."""
     return Rule(lambda value: isinstance(value, bool), "True or False")
@@ -71,6 +83,11 @@ def yes_or_no() -> Rule:
 def one_of(*words: str) -> Rule:
     """One of some words."""
     return Rule(lambda value: isinstance(value, str) and value in words, f"one of {', '.join(words)}")
+
+
+def or_none(rule: Rule) -> Rule:
+    """What the rule allows, or None."""
+    return Rule(lambda value: value is None or rule.allows(value), f"{rule.words}, or None")
 
 
 def check_options(options: Mapping[str, object], rules: Mapping[str, Rule]) -> None:
@@ -84,6 +101,8 @@ def check_options(options: Mapping[str, object], rules: Mapping[str, Rule]) -> N
 # of any model's configuration, whichever of these it has
 MODEL_RULES = {
     "vocab_size": whole(2, 10_000_000),
+    "source_vocab_size": whole(2, 10_000_000),
+    "num_token_types": whole(1, 1000),
     "num_classes": whole(2, 100_000),
     "d_model": whole(1, 65_536),
     "num_heads": whole(1, 1024),
@@ -96,11 +115,40 @@ MODEL_RULES = {
     "pooled_dropout": fraction(),
     "norm_first": yes_or_no(),
     "zero_init": yes_or_no(),
+    "pooler": yes_or_no(),
+    "layer_norm_eps": positive(1),
     "embedding_std": positive(1000),
     "embedding_scale": positive(1_000_000),
     "pad_id": whole(0, 10_000_000),
     "unk_id": whole(0, 10_000_000),
 }
+RUN_RULES = {
+    "seed": whole(0, 2**32 - 1),                        # what NumPy takes
+    "threads": whole(1, 1024),
+}
+FIT_RULES = {
+    "epochs": whole(1, 100_000),
+    "learning_rate": positive(100),
+    "weight_decay": between(0, 100),
+    "warmup": between(0, 1),
+    "clip": positive(1_000_000),
+    "patience": or_none(whole(1, 100_000)),
+    "precision": Rule(lambda value: value in ("auto", "fp32", "bf16"), "'auto', 'fp32' or 'bf16'"),
+}
+BATCH_RULES = {
+    "batch_size": whole(1, 100_000),
+    "max_len": or_none(whole(1, 1_000_000)),
+    "truncation": one_of("head", "head_tail"),
+    "multiple_of": whole(1, 100_000),
+    "bucketed": yes_or_no(),
+}
+SAMPLING_RULES = {
+    "temperature": between(0, 100),
+    "top_k": or_none(whole(1, 10_000_000)),
+    "top_p": or_none(positive(1)),
+    "max_new_tokens": whole(0, 1_000_000),
+}
+BEAM_RULES = {"beam": whole(1, 1000), "alpha": between(0, 2), "max_len": whole(1, 100_000)}
 
 
 def check_model_options(options: Mapping[str, object], **choices: Iterable[str]) -> None:

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from course_utils.classifier import ReviewClassifier
-from course_utils.options import check_options
-from course_utils.training.options import between
+from course_utils.options import between, check_options
 from course_utils.training.saved_numbers import read_numbers, write_numbers
 
 __all__ = [

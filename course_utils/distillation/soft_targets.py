@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.files import fingerprint
-from course_utils.options import check_options, positive
+from course_utils.options import between, check_options, positive
 from course_utils.training import Batch, logits_of
-from course_utils.training.options import between
 
 __all__ = [
     "NO_LABEL",

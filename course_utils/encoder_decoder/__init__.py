@@ -13,7 +13,6 @@ Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
 
 from course_utils.encoder_decoder.blocks import CrossAttention, Decoder, DecoderBlock, DecoderBlockResult, DecoderResult
 from course_utils.encoder_decoder.decoding import (
-    BEAM_RULES,
     Beam,
     Candidate,
     CutOff,
@@ -54,7 +53,6 @@ __all__ = [
     "length_penalty",
     "CutOff",
     "Beam",
-    "BEAM_RULES",
     "beam_search",
     "warn_of_cuts",
     "Translator",

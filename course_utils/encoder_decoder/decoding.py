@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course_utils.options import Rule, check_options, whole
+from course_utils.options import BEAM_RULES, check_options
 from course_utils.training.pair_batches import BEGIN, END, PAD
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "length_penalty",
     "CutOff",
     "Beam",
-    "BEAM_RULES",
     "beam_search",
 ]
 
@@ -106,10 +105,6 @@ class Beam:
         cut = [] if self.done else [Candidate(ids, value, value / length_penalty(len(ids), self.alpha), False)
                                     for value, ids, _ in self.kept]
         return sorted(self.finished + cut, key=lambda one: (not one.ended, -one.score))[: self.size]
-
-
-BEAM_RULES = {"beam": whole(1, 1000), "alpha": Rule(lambda value: isinstance(value, int | float) and 0 <= value <= 2,
-                                                    "a number from 0 to 2"), "max_len": whole(1, 100_000)}
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from course_utils.attention import causal_mask, padding_mask
 from course_utils.encoder_decoder.blocks import Decoder, DecoderResult
 from course_utils.language_model import KeyValueCache
-from course_utils.options import MODEL_RULES, check_model_options, check_options, positive
+from course_utils.options import check_model_options
 from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.shapes import check_token_ids
 from course_utils.training.pair_batches import PAD
@@ -58,7 +58,6 @@ class TransformerConfig:
 
     def __post_init__(self):
         check_model_options(vars(self), positions=POSITIONS, activation=ACTIVATIONS)
-        check_options(vars(self), {"source_vocab_size": MODEL_RULES["vocab_size"], "layer_norm_eps": positive(1)})
 
 
 class Attentions(NamedTuple):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.attention import padding_mask
-from course_utils.options import check_model_options, check_options, one_of, positive, whole, yes_or_no
+from course_utils.options import check_model_options, check_options, one_of
 from course_utils.positional_encoding import LearnedPositions
 from course_utils.pretraining.masking import mask_tokens
 from course_utils.pretraining.word_pieces import WordPieceTokenizer
@@ -60,7 +60,6 @@ class BertConfig:
 
     def __post_init__(self):
         check_model_options(vars(self), activation=ACTIVATIONS)
-        check_options(vars(self), {"layer_norm_eps": positive(1), "num_token_types": whole(1, 1000), "pooler": yes_or_no()})
 
 
 class BertResult(NamedTuple):

@@ -6,6 +6,8 @@ files and the command line (`python -m course_utils train --help`). Does not: de
 
 import argparse
 import contextlib
+import difflib
+import json
 import os
 import sys
 import time
@@ -15,9 +17,10 @@ from typing import NamedTuple
 import torch
 
 from course_utils import files
-from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
+from course_utils.classifier import POOLINGS, ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DataNotAvailable, load_reviews
-from course_utils.options import check_options
+from course_utils.options import BATCH_RULES, FIT_RULES, MODEL_RULES, RUN_RULES, check_options, one_of, whole
+from course_utils.positional_encoding import POSITIONS
 from course_utils.recipes.checks import (
     RESULT,
     STATE,
@@ -39,8 +42,17 @@ from course_utils.training import (
     fit,
     seed_everything,
 )
-from course_utils.training.options import PART_OF, RECIPE_RULES, RUN_RULES, check_recipe_option, parse_setting
 from course_utils.training.plain_tokenizers import PlainWords
+
+DECIDED = ("vocab_size", "num_classes", "pad_id", "unk_id")                  # by the data and the tokenizer
+WORDS = {"positions": one_of(*POSITIONS), "pooling": one_of(*POOLINGS)}
+RECIPE_RULES = {                                                             # what a recipe has, by its parts
+    "model": {name: (MODEL_RULES | WORDS)[name] for name in ClassifierConfig.__dataclass_fields__ if name not in DECIDED},
+    "fit": FIT_RULES,
+    "batches": {name: rule for name, rule in BATCH_RULES.items() if name != "max_len"},  # the model's max_len is theirs too
+    "vocabulary": {"max_size": whole(3, 10_000_000), "min_freq": whole(1, 1_000_000)},
+}
+PART_OF = {option: part for part, rules in RECIPE_RULES.items() for option in rules}
 
 
 class Recipe(NamedTuple):
@@ -153,6 +165,41 @@ def override(recipe: Recipe, settings: list[str]) -> Recipe:
             raise ValueError(f"--set {setting}: {name} is set twice; set it once")
         options[name] = value
     return changed(recipe, **options)
+
+
+def check_recipe_option(name: str, value) -> None:
+    """Raise ValueError for a name that no part of a recipe has, or a value that the option can't have."""
+    if name not in PART_OF:
+        raise ValueError(f"{name!r:.60} isn't an option of a recipe; use {_names_like(name)}")
+    check_options({name: value}, RECIPE_RULES[PART_OF[name]])
+
+
+def parse_setting(setting: str):
+    """(name, value) of NAME=VALUE, as Python values: parse_setting("num_layers=1") -> ("num_layers", 1).
+
+    Raises ValueError for a name that no part of a recipe has, with the names that look like it, and for a value that the
+    option can't have.
+    """
+    shown = setting if len(setting) <= 60 else setting[:57] + "..."
+    name, sign, text = (part.strip() for part in setting.partition("="))
+    if not sign or name not in PART_OF:
+        raise ValueError(f"--set {shown}: expected NAME=VALUE with {_names_like(name)}")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):                # a word without quotation marks, or as Python writes it
+        value = {"True": True, "False": False, "None": None}.get(text, text)
+    try:
+        check_recipe_option(name, value)
+    except ValueError as error:
+        raise ValueError(f"--set {shown}: {error}") from None
+    return name, value
+
+
+def _names_like(name: str) -> str:
+    """The names that there are, and which of them was probably meant."""
+    close = difflib.get_close_matches(name.lower(), PART_OF, n=2) or [known for known in PART_OF if name and name in known]
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"one of the names {', '.join(sorted(PART_OF))}{hint}"
 
 
 def main(arguments=None) -> int:

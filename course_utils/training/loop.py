@@ -21,9 +21,8 @@ from torch.optim import Optimizer
 
 from course_utils import files
 from course_utils.files import bars
-from course_utils.options import check_options
+from course_utils.options import FIT_RULES, RUN_RULES, check_options
 from course_utils.training.devices import say_device, training_device, training_precision
-from course_utils.training.options import FIT_RULES, RUN_RULES
 from course_utils.training.review_batches import (
     BatchOptions,
     EncodedReviews,

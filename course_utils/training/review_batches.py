@@ -15,9 +15,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils import files
-from course_utils.options import check_options
+from course_utils.options import BATCH_RULES, check_options
 from course_utils.tokenization import pad_batch
-from course_utils.training.options import BATCH_RULES
 
 
 class EncodedReviews(NamedTuple):

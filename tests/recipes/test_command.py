@@ -12,7 +12,6 @@ from course_utils import recipes
 from course_utils.classifier import POOLINGS, POSITIONS
 from course_utils.data import normalised, split_reviews
 from course_utils.training import BatchOptions
-from course_utils.training.options import RECIPE_RULES
 
 __all__ = ["in_a_folder_with_reviews"]                  # pytest runs it around each test here
 
@@ -119,11 +118,11 @@ def test_an_option_that_cannot_be_is_refused_before_anything_is_read(arguments, 
 
 def test_the_rules_are_those_of_the_model():
     config = {field.name for field in recipes.ClassifierConfig.__dataclass_fields__.values()}
-    assert set(RECIPE_RULES["model"]) == config - {"vocab_size", "num_classes", "pad_id", "unk_id"}
+    assert set(recipes.RECIPE_RULES["model"]) == config - {"vocab_size", "num_classes", "pad_id", "unk_id"}
     for name, words in (("positions", POSITIONS), ("pooling", POOLINGS)):
-        assert all(RECIPE_RULES["model"][name].allows(word) for word in words)
-        assert ", ".join(words) in RECIPE_RULES["model"][name].words
-    assert set(RECIPE_RULES["batches"]) | {"max_len", "pad_id"} == set(BatchOptions._fields)
+        assert all(recipes.RECIPE_RULES["model"][name].allows(word) for word in words)
+        assert ", ".join(words) in recipes.RECIPE_RULES["model"][name].words
+    assert set(recipes.RECIPE_RULES["batches"]) | {"max_len", "pad_id"} == set(BatchOptions._fields)
 
 
 # the output
