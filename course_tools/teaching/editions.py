@@ -24,8 +24,9 @@ from course_utils.exercises.sealed import write_keys
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 
-HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
-              "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt", "tests"]
+HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py",
+              "course_tools/sheets/cheat_sheet.html", "course_utils", "data", "notebooks", "outputs/README.md",
+              "pyproject.toml", "requirements.txt", "tests"]
 FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md", "slides", "classroom*"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
