@@ -43,6 +43,7 @@ from course_utils.training import (
     seed_everything,
 )
 from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.saved_files import INSIDE
 
 DECIDED = ("vocab_size", "num_classes", "pad_id", "unk_id")                  # by the data and the tokenizer
 WORDS = {"positions": one_of(*POSITIONS), "pooling": one_of(*POOLINGS)}
@@ -304,7 +305,7 @@ def _prepare(chosen, until_done: contextlib.ExitStack):
 
 def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
     """Train, score, save, and print what came out."""
-    for path in (folder / STATE, folder / RESULT):
+    for path in (folder / STATE, folder / RESULT, folder / INSIDE):
         files.remove_partials(path)
     warnings = warnings_for(dataset)
     for warning in warnings:

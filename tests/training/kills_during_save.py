@@ -1,7 +1,7 @@
 """Kill `ReviewClassifier.save`, or fill its disk, while it replaces one model by another; look at what is left.
 
-    python tests/training/kills_during_save.py 20       # a kill, or a full disk, before each operation on a file; 20 kills
-                                                        # at random moments
+    python tests/training/kills_during_save.py 20       # a kill, or a full disk, before each operation on a file, and when
+                                                        # so many bytes are written; 20 kills at random moments
 
 Prints what was left, and how often; the exit status is 1 if that was ever anything but the old model or the new one. The
 savers are forked, so that a kill costs milliseconds; therefore torch has one thread here.
@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -48,13 +49,22 @@ def before_operation(number: int, folder: str, kill: bool) -> None:
     sys.addaudithook(hook)
 
 
-def save(classifier: ReviewClassifier, name: Path, accident=None, kill_after: float | None = None) -> int:
+def at_size(size: int, kill: bool) -> None:
+    """Let this process die, or find the disk full, as soon as a file grows beyond so many bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL if kill else signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def save(classifier: ReviewClassifier, name: Path, accident=None, size=None, kill_after: float | None = None) -> int:
     """Save in a process of its own; its exit status: 0 saved, 1 an error was raised, minus the number of a signal."""
     child = os.fork()
     if child == 0:
         with contextlib.suppress(OSError):
             if accident:
                 before_operation(accident[0], str(name.parent), accident[1])
+            if size:
+                at_size(*size)
             classifier.save(name)
             os._exit(0)
         os._exit(1)
@@ -77,6 +87,7 @@ def main(random_kills: int) -> int:
             save(models[0], name)
             took.append(time.perf_counter() - begun)
         accidents = [{"accident": (number, kill)} for kill in (True, False) for number in range(1, 9)]
+        accidents += [{"size": (size, kill)} for kill in (True, False) for size in (0, 1, 1000, 100_000)]
         while accidents or left["at random"] < random_kills:
             accident = accidents.pop() if accidents else {"kill_after": draw.uniform(0, sorted(took)[2])}
             status, found = save(models[1 - here], name, **accident), ReviewClassifier.load(name)

@@ -2,8 +2,6 @@
 
 import json
 import multiprocessing
-import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -60,16 +58,6 @@ def test_in_a_folder_that_is_there_already_it_is_model_safetensors_and_what_else
         make(seed).save(tmp_path)
         assert ReviewClassifier.load(tmp_path).predict(TEXTS)[1].equal(make(seed).predict(TEXTS)[1])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors", "notes.txt"]
-
-
-@pytest.mark.parametrize("umask, mode", [(0o022, 0o644), (0o027, 0o640)])
-def test_a_saved_model_can_be_read_by_whom_the_umask_lets(tmp_path, umask, mode):
-    before = os.umask(umask)
-    try:
-        make().save(tmp_path / "mine")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "mine.safetensors").stat().st_mode) == mode
 
 
 def test_a_model_is_saved_over_the_file_that_it_was_loaded_from_and_that_someone_reads(tmp_path):

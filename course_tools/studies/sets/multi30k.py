@@ -143,6 +143,7 @@ def scored(translator: SubwordTranslator, lower: bool = False) -> dict:
 def keep(translator: SubwordTranslator, made: dict) -> None:
     """Save the translator, with a note on where it comes from and what may be done with it."""
     folder = output_folder() / "models" / "multi30k"
+    folder.mkdir(parents=True, exist_ok=True)           # the note goes with the model
     translator.save(folder)
     scores = made["test"]["beam"]
     write_text(folder / "README.md", NOTE.format(
@@ -166,7 +167,7 @@ photographs, one sentence at a time. On any other kind of text it isn't worth mu
 
 `translate` names the sentences of which the model is less sure (the mean ln p of the tokens that it writes) than of 97 % of
 the validation captions. `COURSE_DATA=folder python -m course_utils.translation.captions` measures that threshold again, and
-how many captions of the test set and how many other sentences fall below it, and writes both into captions.json here.
+how many captions of the test set and how many other sentences fall below it, and writes both into the file.
 
 ## What it was trained on
 
