@@ -1,13 +1,17 @@
 """Exercises of notebook 16, recurrent attention. The answers are beside it, in `answers`; 16.3 to 16.5 are in `writing`."""
 
-from course_utils.exercises.lessons.common import (
-    HIDDEN_AT_THE_END,
-    hidden_at_the_end,
-)
-
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
-from course_exercises.common import EACH_MAXIMUM, gap, listed, row_sums, spread, worst_row
+from course_exercises.common import (
+    EACH_MAXIMUM,
+    HIDDEN_AT_THE_END,
+    gap,
+    hidden_at_the_end,
+    listed,
+    row_sums,
+    spread,
+    worst_row,
+)
 from course_exercises.n16 import probes, writing
 
 # ---------------------------------------------------------------- 16.1 a Bahdanau step

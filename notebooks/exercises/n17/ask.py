@@ -1,13 +1,15 @@
 """Exercises of notebook 17, the encoder–decoder. The answers are in `answers`; 17.4 to 17.6 are in `writing`."""
 
-from course_utils.exercises.lessons.common import (
-    HIDDEN_AT_THE_END,
-    hidden_at_the_end,
-)
-
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
-from course_exercises.common import EACH_MAXIMUM, gap, row_sums, worst_row
+from course_exercises.common import (
+    EACH_MAXIMUM,
+    HIDDEN_AT_THE_END,
+    gap,
+    hidden_at_the_end,
+    row_sums,
+    worst_row,
+)
 from course_exercises.n17 import probes, writing
 
 # ---------------------------------------------------------------- 17.1 cross-attention
