@@ -5,7 +5,7 @@ of the course without its solutions; that process only turns inputs into outputs
 the course's solutions, on inputs that are drawn anew for each grading.
 
 Does: execute, judge, print one line per notebook, write a table. Does not: change the notebooks or anyone's progress, or
-make it safe to run other people's code (see NOTICE).
+shut hand-ins in (see `contained`).
 """
 
 import argparse
@@ -14,7 +14,6 @@ import os
 import secrets
 import shutil
 import sys
-import sysconfig
 import tempfile
 import time
 from collections import Counter
@@ -31,7 +30,7 @@ from course_tools.grading.hand_ins import (
     steps_of,
 )
 from course_tools.grading.tables import Grade, line_of, shown, table_of
-from course_tools.grading.watching import changes, checksums
+from course_tools.grading.watching import Watched
 from course_tools.teaching.editions import HANDED_OUT, copy_without_solutions
 from course_utils.copies.notebooks import ROOT
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
@@ -43,50 +42,36 @@ from course_utils.files import other_than_a_file, write_text
 STATES = ("right", "other", "wrong", "as given", "open", "not reached", "missing")           # the best first
 SECONDS = 600
 MEMORY, LARGEST_FILE, MOST_TOLD = 6 * 10**9, 500 * 10**6, 50 * 10**6                          # bytes
-SAME_FOR_ALL_INPUTS = ("4.6", "9.4", "13.5", "14.6")    # exercises whose right outputs don't depend on the seed
+REENACT = Path(__file__).resolve().with_name("reenact.py")
 COPIED = ["course_utils", "data", "notebooks/exercises", "pyproject.toml"]
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
              "OMP_NUM_THREADS", "COURSE_DATA")
-SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/dev", "/sys",
-                  "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys")
-OWN_PROCESS = "/proc/self"                              # and no other process, whose environment may hold passwords
+SYSTEM_FOLDERS = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix")
 ENDED = "{}: its answer ended the process, or ran for too long"
-NOTICE = """\
-Grading executes the code in these notebooks under your account.
-{protection}
-What grading can't prevent, on any system:
-- Someone who calls a function of the course or of a library instead of writing it gets the exercise right, unless the
-  exercise forbids that function.
-- A hand-in that tampers with its own process can send any outputs it likes. It doesn't know the right ones, because
-  the inputs are drawn anew, but it can pass where they can be guessed or are the same for all inputs ({constant}).
-- {rest}
-For people you don't trust, grade in a container or a virtual machine without a network."""
-CONFINED = """On this system, a notebook can write only to its own scratch folder, and can't read your files, the solutions
-or other hand-ins{tcp}."""
-OPEN = """Nothing on this system keeps a notebook away from your files or the network (Landlock would, on Linux 5.13 or
-later)."""
-REST_CONFINED = """Until its time is up, a hand-in can slow the computer down, fill the disk, or talk to services on this
-  computer that listen on a socket file, such as Docker."""
-REST_OPEN = """A hand-in can read the solutions on this disk, use the network, and read, change or delete whatever you can.
-  After each notebook, the other hand-ins and the course are checked, and changes are reported. Processes that it
-  leaves behind are killed if they can be found."""
+SHUT_IN = "Each notebook runs in a container (bubblewrap): it sees no network, none of your files, and no solutions."
+OPEN = """These notebooks run with your rights: they can read, change and delete your files, and use the network.
+They can also read the course's solutions on this disk."""
+ASK_FOR_TRUST = f"""{OPEN}
+If you trust whoever wrote them, add --trust (make grade FILES=… TRUST=1). Otherwise install bubblewrap, on Linux:
+then each runs in a container. See notebooks/for_instructors.md."""
 
 
 class Grader:
     """What one grading needs: the course's notebooks and a copy of the course without solutions, in a temporary folder.
 
-    `seed` chooses the inputs; `seconds` is the limit for one hand-in. Use it in a `with` statement.
+    `seed` chooses the inputs; `seconds` is the limit for one hand-in; with `trust`, hand-ins run with your rights, otherwise
+    in a container. `shut_in` says whether they do; it is false where containers don't work. Use it in a `with` statement.
     """
 
-    def __init__(self, seed: int, seconds: float = SECONDS, confine: bool = True):
+    def __init__(self, seed: int, seconds: float = SECONDS, trust: bool = False):
         self.seed, self.seconds, self.lessons = seed, seconds, lessons()
         for exercise in list_exercises():               # read now: no hand-in can change what was read before it ran
             answers_to(exercise.id)
         self._folder = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
         self.edition = Path(self._folder.name).resolve() / "course"
         copy_without_solutions(self.edition, COPIED)
-        self._copied = checksums([self.edition])
-        self.confined = self._confinement() if confine else 0
+        self._copied = Watched([self.edition])
+        self.shut_in = not trust and self._containers_work()
 
     def __enter__(self):
         return self
@@ -124,25 +109,26 @@ class Grader:
             remarks.append(f"stopped after {self.seconds:g} seconds")
         elif how == "too much":
             remarks.append(f"stopped after {MOST_TOLD // 10**6} MB of answers")
-        elif how == "left":
-            remarks.append("it started processes that couldn't be killed; find and end them, or restart the computer")
         elif not any("done" in line for line in lines):
             remarks.append("its process died before the end")
-        if changed := changes(self._copied, checksums([self.edition])):
+        if changed := self._copied.changes():
             files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
             remarks.append(f"it changed its copy of the course ({files}), which was replaced by a fresh one")
             copy_without_solutions(self.edition, COPIED)
+            self._copied = Watched([self.edition])
         shown_of = {number: verdict for number, verdict in verdicts.items()
                     if verdict and verdict.state in ("wrong", "other") and states[number] != "right"}
         return Grade(hand_in, lesson, states, tuple(dict.fromkeys(remarks)),
                      {number: verdict.names for number, verdict in shown_of.items()},
                      {number: verdict.text.partition(": ")[2] for number, verdict in shown_of.items()})
 
-    def _confinement(self) -> int:
-        """How far this system keeps a process to its folders (see `confinement`), if the course works in there; else 0."""
+    def _containers_work(self) -> bool:
+        """Whether bubblewrap is installed, may make containers here, and the course works in one."""
+        if not shutil.which("bwrap"):
+            return False
         tried = Step("import torch, pandas, matplotlib.pyplot, course_utils.training\nopen('tried', 'w').close()", {})
-        lines, _ = self._execute([tried], b"", seconds=120, confine=True)
-        return lines[0].get("confined", 0) if {"cell": 0, "error": ""} in lines else 0
+        lines, _ = self._execute([tried], b"", seconds=120, shut_in=True)
+        return {"cell": 0, "error": ""} in lines
 
     def _told(self, steps: list[Step], content: bytes, until: float, states: dict[str, str],
               remarks: list[str]) -> tuple[list[dict], str]:
@@ -159,7 +145,7 @@ class Grader:
             steps = [step._replace(exercises={number: name for number, name in step.exercises.items() if number != fatal})
                      for step in steps]
 
-    def _execute(self, steps: list[Step], content: bytes, seconds: float, confine=None) -> tuple[list[dict], str]:
+    def _execute(self, steps: list[Step], content: bytes, seconds: float, shut_in=None) -> tuple[list[dict], str]:
         """The lines that a hand-in's process has told, and how it ended (see `contained.Ended`)."""
         with tempfile.TemporaryDirectory(prefix="hand-in-", dir=self._folder.name, ignore_cleanup_errors=True) as name:
             scratch = Path(name).resolve()
@@ -174,12 +160,11 @@ class Grader:
                 "MPLBACKEND": "Agg", "COURSE_PROGRESS": str(scratch / "progress.json"),
                 "COURSE_OUTPUTS": str(scratch / "outputs"), "COURSE_STRICT": "0", "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1",
                 "COURSE_GRADING": "1", "COURSE_WORKER": "0"}
-            confine = self.confined > 0 if confine is None else confine
             cells = [{"source": step.source, "instead": step.instead, "exercises": step.exercises} for step in steps]
-            task = {"steps": cells, "seed": self.seed,
-                    "memory": MEMORY, "file": LARGEST_FILE, "writable": [str(scratch), "/dev"],
-                    "readable": [*_readable_folders(), str(self.edition), OWN_PROCESS] if confine else []}
-            command = [sys.executable, str(Path(__file__).with_name("reenact.py"))]
+            task = {"steps": cells, "seed": self.seed, "memory": MEMORY, "file": LARGEST_FILE}
+            command = [sys.executable, str(REENACT)]
+            if self.shut_in if shut_in is None else shut_in:
+                command = contained.in_container([*_readable(), str(self.edition), str(REENACT)], str(scratch)) + command
             ended = contained.run(command, json.dumps(task).encode(), environment, scratch / "work", seconds, MOST_TOLD)
         lines = []
         for line in ended.output.splitlines():
@@ -189,7 +174,7 @@ class Grader:
                 continue
             if isinstance(found, dict):
                 lines.append(found)
-        return lines or [{}], "left" if ended.left else ended.how
+        return lines or [{}], ended.how
 
     def _take(self, lines: list[dict], steps: list[Step], states: dict[str, str], remarks: list[str],
               errors: dict[str, str], verdicts: dict[str, Verdict | None]) -> None:
@@ -252,13 +237,11 @@ def _lacks_something(line: dict) -> bool:
     return any(name in text for text in told for name in ("NameError", "FileNotFoundError"))
 
 
-def _readable_folders() -> list[str]:
+def _readable() -> list[str]:
     """Where the system, this Python and its packages are, and none that holds the course or somebody's files."""
-    named = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
-    named |= {os.path.dirname(os.path.realpath(sys.executable))}
-    named |= set(filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) + [os.environ.get("COURSE_DATA")]))
-    real = {os.path.realpath(name) for name in named} | set(SYSTEM_FOLDERS)
-    return sorted(name for name in real if not ROOT.is_relative_to(name) and not Path.home().is_relative_to(name))
+    named = {*SYSTEM_FOLDERS, sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix), os.environ.get("COURSE_DATA", ""),
+             *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)} - {""}
+    return sorted(name for name in named if not ROOT.is_relative_to(name) and not Path.home().is_relative_to(name))
 
 
 def _copy_font_list(folder: Path) -> None:
@@ -270,14 +253,15 @@ def _copy_font_list(folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line; print a line a notebook. The exit status is 1 if a hand-in changed others' files."""
+    """Read the command line; print a line a notebook. The exit status is 1 if a hand-in changed others' files, 2 if
+    hand-ins would run with your rights and nobody said that they may."""
     parser = argparse.ArgumentParser(prog="make grade FILES=…", description="Grade handed-in notebooks.")
     parser.add_argument("files", nargs="+", type=Path, help="notebooks, or folders of them")
     parser.add_argument("--seed", type=int, help="random seed for the inputs (default: a new one each time)")
     parser.add_argument("--timeout", type=_seconds, default=SECONDS, metavar="SECONDS",
                         help=f"time limit for one notebook (default: {SECONDS}); what it has done by then counts")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a table for a spreadsheet or a gradebook")
-    parser.add_argument("--unconfined", action="store_true", help="don't use Landlock, even if the system has it")
+    parser.add_argument("--trust", action="store_true", help="run the notebooks with your rights, not in a container")
     chosen = parser.parse_args(arguments)
     if absent := [path for path in chosen.files if not os.path.lexists(path)]:
         sys.exit(f"there is no {', '.join(map(shown, absent))}")
@@ -289,19 +273,20 @@ def main(arguments: list[str] | None = None) -> int:
     if not hand_ins:
         sys.exit(f"no notebooks in {', '.join(map(shown, chosen.files))}; expected files *.ipynb")
     grades, tampered = [], False
-    with Grader(seed, chosen.timeout, confine=not chosen.unconfined) as grader:
-        print(f"{notice(grader)}\n\n{_about_seed(seed)}\n", flush=True)
-        own = [ROOT / name for name in (*HANDED_OUT, "outputs/README.md")]
-        watched = [*chosen.files, *(path.parent for path in chosen.files if not path.is_dir())]
-        before, course = checksums(watched), checksums(own)
+    with Grader(seed, chosen.timeout, chosen.trust) as grader:
+        if not grader.shut_in and not chosen.trust:
+            print(ASK_FOR_TRUST, file=sys.stderr)
+            return 2
+        print(f"{SHUT_IN if grader.shut_in else OPEN}\n\n{_about_seed(seed)}\n", flush=True)
+        around = [*chosen.files, *(path.parent for path in chosen.files if not path.is_dir())]
+        course = [ROOT / name for name in (*HANDED_OUT, "course_tools", "tests")]
+        others = Watched([] if grader.shut_in else [*around, *course])
         for hand_in in hand_ins:
             grade = grader.grade(hand_in)
-            after, course_after = checksums(watched), checksums(own)
-            if done := changes(before, after) + changes(course, course_after):
+            if done := others.changes():
                 tampered = True
                 told = f"while it ran, files changed that aren't its own: {', '.join(done[:5])}"
                 grade = grade._replace(remarks=(*grade.remarks, told + (f" and {len(done) - 5} more" if done[5:] else "")))
-            before, course = after, course_after
             grades.append(grade)
             print(line_of(grade, minutes), flush=True)
             if chosen.csv:
@@ -310,13 +295,6 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nFiles changed while notebooks ran (see above). The grades are for the hand-ins as they were before.\n"
               "Look at those files before you use them again.")
     return int(tampered)
-
-
-def notice(grader: Grader) -> str:
-    """What grading does, what is kept from doing harm here, and what is not."""
-    protection, rest = (CONFINED, REST_CONFINED) if grader.confined else (OPEN, REST_OPEN)
-    protection = protection.format(tcp=", or open TCP connections" if grader.confined >= 4 else "")
-    return NOTICE.format(protection=protection, rest=rest, constant=", ".join(SAME_FOR_ALL_INPUTS))
 
 
 def _about_seed(seed: int) -> str:

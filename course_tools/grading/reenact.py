@@ -1,12 +1,11 @@
 """Executes the cells of one hand-in in this process, and writes what its answers do: a line of JSON at a time.
 
 The task comes on standard input: {"steps": [{"source": …, "instead": …, "exercises": {number: name}}, …], "seed": …,
-"memory": …, "file": …, "readable": [folders], "writable": [folders]}. Where a cell of the course was changed and fails,
+"memory": …, "file": …}, both in bytes. Where a cell of the course was changed and fails,
 `instead` is executed after it, so that a lost import doesn't cost the exercises that follow. After a cell with exercises
 these are looked at: what was last handed to `exercise(number).check` in the cell, and what the cell left under the name
 that the course checks there. Lines:
 
-    {"confined": 7}                                     how far it is kept to its folders (see `confinement`)
     {"cell": 3, "error": "NameError"}                   how a cell ended; "" without an error
     {"looking": "4.2"}                                  what was begun; if nothing follows, it has ended the process
     {"exercise": "4.2", "report": "…"}                  what an answer does (see `wire`)
@@ -31,16 +30,13 @@ LONGEST = 5_000_000                                     # letters in a report; r
 
 def main() -> None:
     """Carry the task out."""
-    from confinement import limit_resources, limit_to_folders  # beside this file, which is executed by its path
-
-    sys.path.pop(0)
+    sys.path.pop(0)                                     # this file's folder: it is executed by its path
     task = json.loads(sys.stdin.buffer.read())
     told = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    limit_resources(task["memory"], task["file"])
-    confined = limit_to_folders(task["readable"], task["writable"]) if task["readable"] else 0
+    _limit(RLIMIT_DATA=task["memory"], RLIMIT_FSIZE=task["file"], RLIMIT_CORE=0)
 
     from course_utils.exercises import exercise
 
@@ -55,7 +51,6 @@ def main() -> None:
         handed[self._exercise.id] = answer
 
     exercise.check, exercise.use = check, lambda self, answer=None: answer
-    tell(confined=confined)
     for i, step in enumerate(task["steps"]):
         handed.clear()
         sys.stdout = sys.stderr = out                   # a cell before may have closed it
@@ -75,6 +70,17 @@ def main() -> None:
                 tell(exercise=number, report=report)
     tell(done=True)
     os._exit(0)
+
+
+def _limit(**most: int) -> None:
+    """Limit what this process may use, where the system can (Windows can't)."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for name, limit in most.items():
+        with contextlib.suppress(AttributeError, OSError, ValueError):         # not known here, or lower already
+            resource.setrlimit(getattr(resource, name), (limit, limit))
 
 
 @contextlib.contextmanager

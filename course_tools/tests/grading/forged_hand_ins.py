@@ -1,7 +1,7 @@
 """Hand-ins that are forged, broken or odd, each with the grade that it deserves.
 
     python course_tools/tests/grading/forged_hand_ins.py                     grade them all and compare; some minutes
-    python course_tools/tests/grading/forged_hand_ins.py --unconfined        the same without Landlock, as on other systems
+    python course_tools/tests/grading/forged_hand_ins.py --trust             the same without containers
 
 Does: make them, and grade them as `make grade` does. Does not: run in the suite (test_grading.py runs a dozen).
 """
@@ -331,7 +331,7 @@ def _inputs(number: str, seed: int):
 
 def main() -> int:
     """Write, grade and compare them all; the number of wrong grades is the exit status."""
-    confined = "--unconfined" not in sys.argv
+    shut_in = "--trust" not in sys.argv
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve() / "handed in"
         folder.mkdir()
@@ -344,7 +344,7 @@ def main() -> int:
         # An answer without an end is given 15 seconds, and then all of it begins anew without that answer.
         limit = max(40, 10 * (time.monotonic() - started))                # a computer that has much to do needs longer
         command = [sys.executable, "-m", "course_tools", "grade", str(folder), "--timeout", f"{limit:.0f}"]
-        command += ["--csv", f"{name}/grades.csv", *([] if confined else ["--unconfined"])]
+        command += ["--csv", f"{name}/grades.csv", *([] if shut_in else ["--trust"])]
         done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape")
         seconds = time.monotonic() - started
         print(done.stdout, done.stderr)
@@ -353,7 +353,7 @@ def main() -> int:
         time.sleep(70)
         daemons = (folder / DAEMON).exists()
     shown = {re.sub(r".*handed in/", "", row["file"]).lstrip("'"): row for row in rows}
-    problems = {one.name: _problem(one, shown.get(_as_shown(one.name)), confined) for one in every}
+    problems = {one.name: _problem(one, shown.get(_as_shown(one.name)), shut_in) for one in every}
     wrong = [f"{name!r}: {problem}" for name, problem in problems.items() if problem]
     if daemons:
         wrong.append("a daemon wrote after its hand-in was graded")
@@ -370,18 +370,18 @@ def _as_shown(name: str) -> str:
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in name)
 
 
-def _problem(one: Forged, row: dict | None, confined: bool) -> str:
+def _problem(one: Forged, row: dict | None, shut_in: bool) -> str:
     """What is wrong with a grade; '' if nothing is."""
     if row is None:
         return "it has no row"
     got = {name.removeprefix("exercise "): state for name, state in row.items() if name.startswith("exercise ") and state}
     if isinstance(one.expected, str):
         return "" if not got and one.expected in row["remarks"] else f"{got}, remarks {row['remarks']!r}"
-    with_landlock, without, *files = one.expected if isinstance(one.expected, tuple) else (one.expected, one.expected)
-    expected = with_landlock if confined else without
+    in_container, without, *files = one.expected if isinstance(one.expected, tuple) else (one.expected, one.expected)
+    expected = in_container if shut_in else without
     if got != expected:
         return f"{got} instead of {expected}, remarks {row['remarks']!r}"
-    return f"remarks {row['remarks']!r}" if ("changed" in row["remarks"]) != (bool(files) and not confined) else ""
+    return f"remarks {row['remarks']!r}" if ("changed" in row["remarks"]) != (bool(files) and not shut_in) else ""
 
 
 if __name__ == "__main__":

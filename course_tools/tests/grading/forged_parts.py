@@ -2,12 +2,12 @@
 
 import json
 import textwrap
-from pathlib import Path
 from typing import NamedTuple
 
 from course_tools.teaching.editions import solved
+from course_utils.files.paths import ROOT
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "04_attention.ipynb"
+NOTEBOOK = ROOT / "notebooks" / "04_attention.ipynb"
 OPEN = {"4.1": "open", "4.2": "open", "4.3": "as given", "4.4": "open", "4.5": "as given", "4.6": "open"}
 RIGHT = dict.fromkeys(OPEN, "right")
 DAEMON = "daemon.txt"
@@ -16,8 +16,8 @@ DAEMON = "daemon.txt"
 class Forged(NamedTuple):
     """A hand-in: its kind, name, bytes (or how to make it at a path), the states or the words that it must get.
 
-    Where the system makes a difference, `expected` is a tuple: the states with Landlock, those without, and "files" if
-    without Landlock changed files must be reported.
+    Where a container makes a difference, `expected` is a tuple: the states in one, those without, and "files" if changed
+    files must be reported without.
     """
 
     kind: str
