@@ -24,13 +24,12 @@ from course_utils.exercises.sealed import write_keys
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 
-HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py",
-              "course_tools/sheets/cheat_sheet.html", "course_utils", "data", "notebooks", "outputs/README.md",
-              "pyproject.toml", "requirements.txt", "tests"]
-FOR_INSTRUCTORS = ["answers.py", "variants", "instructors", "for_instructors.md", "slides", "classroom*"]
+HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
+              "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt",
+              "tests/helpers"]                          # what conftest.py compares saved outputs with; no test
+FOR_INSTRUCTORS = ["answers.py", "for_instructors.md", "classroom*", "slides"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
-ASK_FOR_SOLUTIONS = {f"course_utils.exercises.catalogue.{name}" for name in ("answers_to", "source_of_solution")}
 CHECK = re.compile(r"exercise\(\s*[\"']([\d.]+)[\"']\s*\)\s*\.check\(")
 
 
@@ -94,52 +93,15 @@ def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
             shutil.copyfile(ROOT / name, folder / name)
 
 
-def needs_what_stays_behind(test: Path, folder: Path) -> bool:
-    """Whether a test imports, or starts by its name, a module that isn't in the edition in `folder`, or asks for solutions.
-
-    It may do so by importing another file of its folder that does.
-    """
-    for name in _named_modules(test):
-        if name in ASK_FOR_SOLUTIONS:
-            return True
-        parts = name.replace("course_exercises", "notebooks.exercises").split(".")
-        for place in ("", "tests/exercises"):           # where the package and the tests' variants are
-            if _is_module(ROOT.joinpath(place, *parts)) and not _is_module(folder.joinpath(place, *parts)):
-                return True
-        for near in (test.parent, folder / "tests" / "helpers"):                # where pytest looks for what a test imports
-            beside = near / f"{parts[0]}.py"
-            if beside.exists() and beside != test and needs_what_stays_behind(beside, folder):
-                return True
-    return False
-
-
-def _named_modules(path: Path) -> set[str]:
-    """What a program imports, 'course_utils.files' and 'course_utils.files.write_text', and the modules that it quotes."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Constant) and re.fullmatch(r"course_utils(\.\w+)+", str(node.value)):
-            found.add(node.value)                       # as in python -m course_utils.exercises.worker
-    return found
-
-
-def _is_module(path: Path) -> bool:
-    return path.is_dir() or path.with_name(f"{path.name}.py").exists()
-
-
 def write_handout(folder: Path | None = None) -> Path:
     """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
 
-    What `check` compares with stands in notebooks/exercises: outputs of the solutions, no line of them; numbers
-    and orders as fingerprints. Learners' copies, marks and outputs stay where they are.
+    Left out are course_tools and the tests of the package; `make test NB=04` runs a notebook there as here. What `check`
+    compares with stands in notebooks/exercises: outputs of the solutions, no line of them; numbers and orders as
+    fingerprints. Learners' copies, marks and outputs stay where they are.
     """
     folder = folder or output_folder() / "handout"
     copy_without_solutions(folder)
-    for path in [path for path in (folder / "tests").rglob("*.py") if needs_what_stays_behind(path, folder)]:
-        path.unlink()
     readme = (folder / "README.md").read_text(encoding="utf-8")
     kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
     write_text(folder / "README.md", kept)
