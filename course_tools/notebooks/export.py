@@ -7,9 +7,8 @@ Does: keep the cells in notebook order, say in every public docstring which note
 write `__all__`. A cell may go to a module of a package, `#| export explain.attribution`. Then the cell `#| export explain`
 holds the docstring of the whole and the imports for all its modules; each takes those that it uses, and imports what it
 uses of modules that begin before it; `explain/__init__.py` offers the names of all. An extra exports to the module of
-its own name or not at all. What the notebooks say of their exercises goes to notebooks/exercises (see
-`questions`). Does not: resolve other imports (an exported cell imports what it needs, as any module would), run anything,
-or touch a notebook.
+its own name or not at all. Does not: resolve other imports (an exported cell imports what it needs, as any module would),
+run anything, or touch a notebook.
 """
 
 import argparse
@@ -24,7 +23,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from course_tools.notebooks.questions import read_questions
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT, ROOT
 from course_utils.options import OLD_CLASSES
@@ -281,11 +279,6 @@ def main(arguments: list[str] | None = None) -> int:
                      "choose another name")
         if old != source:
             changed[path] = old, source
-    for lesson, questions in read_questions(ROOT / "notebooks").items():
-        path = ROOT / "notebooks" / "exercises" / lesson / "notebook.json"
-        old = path.read_text(encoding="utf-8") if path.exists() else ""
-        if old != questions:
-            changed[path] = old, questions
     for path, (old, source) in changed.items():
         if check:
             sides = (old.splitlines(), source.splitlines(), _name(path), "what the notebook exports")

@@ -8,62 +8,45 @@ Does not: change what is there, or execute a notebook (`make save` does). CONTRI
 """
 
 import argparse
+import ast
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 
-from course_tools.notebooks import export
 from course_utils.copies.notebooks import find, is_exercise, write_notebook
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 
-ASK = '''
-
-# ---------------------------------------------------------------- {id}
-
-
-def _probes_{tail}(generator: torch.Generator) -> list[tuple]:
-    """Vectors of eight numbers, of five, and of one: small sizes and odd ones break shortcuts."""
-    return [(torch.randn(size, generator=generator) + 3,) for size in (8, 5, 1)]
-
-
-# TODO {id}: this example takes the mean off a vector; write your own exercise over it
-EXERCISE_{tail} = Exercise(
-    # what goes in and what comes out, each with a name and a shape; messages use these names
-    signature="answer_{tail}(x (n,)) -> centred (n,)",
-    probes=_probes_{tail},
-    # each as in answers.py, by the same name: what was seen, with a number of the learner's; then where to look
-    mistakes=(
-        Mistake("nothing-taken-off", lambda case: f"the mean of your numbers is {{case.answer.mean():.3f}}.",
-                "Take the mean of x off each of its numbers; what is left has the mean 0."),
-        Mistake("sum-taken-off", lambda case: f"the mean of your numbers is {{case.answer.mean():.3f}}.",
-                "That is what is left when the sum is taken off. The mean is the sum divided by how many there are."),
-    ),
-    # for answers that fit no mistake: the first that fails is printed
-    properties=(
-        Property(lambda case: case.answer.mean().abs() > 1e-3, lambda case: f"your mean is {{case.answer.mean():.3f}}.",
-                 "The mean of what you return must be 0."),
-    ),
-    # two to four; the last has the key line
-    hints=("What is x.mean() before, and what should it be afterwards?", "return x - x.mean()"),
-)
-'''
-
-ANSWER = '''
-
-# ---------------------------------------------------------------- {id}
-
+RECORD = '''# ---------------------------------------------------------------- {id}
 
 def answer_{tail}(x):
     return x - x.mean()
 
 
-EXERCISE_{tail} = Answers(
-    answer_{tail},
-    # what each known mistake would write; on some input each must differ from the right answer and from the others
-    mutants={{"nothing-taken-off": lambda x: x + 0, "sum-taken-off": lambda x: x - x.sum()}},
+# TODO {id}: this example takes the mean off a vector; write your own exercise over it
+EXERCISE_{tail} = ask(
+    "{id}", answer_{tail},
+    # what goes in and what comes out, each with a name and a shape; messages use these names
+    signature="answer_{tail}(x (n,)) -> centred (n,)",
+    # vectors of eight numbers, of five, and of one: small sizes and odd ones break shortcuts
+    probes=lambda generator: [(torch.randn(size, generator=generator) + 3,) for size in (8, 5, 1)],
+    numbers=dict(mean=lambda case: case.answer.mean()),
+    # an edit of the answer or a function; what was seen, with a number of the learner's; then where to look
+    mistakes={{
+        "nothing-taken-off": M({{"x - x.mean()": "x + 0"}}, "the mean of your numbers is {{mean:.3f}}.", "Take the mean of "
+                               "x off each of its numbers; what is left has the mean 0."),
+        "sum-taken-off": M({{"x.mean()": "x.sum()"}}, "the mean of your numbers is {{mean:.3f}}.", "That is what is left "
+                           "when the sum is taken off. The mean is the sum divided by how many there are."),
+    }},
+    # for answers that fit no mistake: the first that fails is printed
+    rules=(
+        R(lambda case: case.answer.mean().abs() > 1e-3, "your mean is {{mean:.3f}}.", "The mean of what you return must be "
+          "0."),
+    ),
+    # two to four; the last has the key line
+    hints=("What is x.mean() before, and what should it be afterwards?", "return x - x.mean()"),
 )
 '''
 
@@ -72,27 +55,19 @@ VARIANTS = '''    "{id}": {{"by hand": lambda x: x - sum(x.tolist()) / len(x),
             "a list": lambda x: (x - x.mean()).tolist()}},
 '''
 
-HEADS = {
-    "ask.py": '''"""Exercises of notebook {number}. The answers are beside it, in `answers`."""
+IMPORTS = ("import torch", "from course_utils.exercises.records import M, R, ask")
+HEAD = '''"""Exercises and quiz of notebook {number}."""
 
 import torch
 
-from course_utils.exercises.definitions import Exercise, Mistake, Property
-
-EXERCISES = ()
-''',
-    "answers.py": '''"""Solutions of the exercises of notebook {number}, and the answers that known mistakes give."""
-
-from course_utils.exercises.definitions import Answers
-
-ANSWERS = ()
-''',
-    "variants": '''"""Other right answers to the exercises of notebook {number}, which a check must accept."""
+from course_utils.exercises.records import M, R, ask
+'''
+HEAD_OF_VARIANTS = '''"""Other right answers to the exercises of notebook {number}, which a check must accept."""
 
 VARIANTS = {{
 }}
-''',
-}
+'''
+QUIZ = f"# {'-' * 64} quiz; `name` stays for ever: progress is kept by it"
 
 QUESTION = """- name: todo-{place}
   taught: "{taught}"
@@ -106,7 +81,7 @@ OPTION = """    - text: "{text}"
 
 def quiz_of(number: str) -> str:
     """Four questions, the last from the notebook before; the right letters have no pattern, and each comes once at least."""
-    parts = [f"# Notebook {number}. `name` stays for ever: progress is kept by it.\n"]
+    parts = []
     for place, right in enumerate("baca", start=1):
         texts = {"a": "An option.", "b": "Another option.", "c": "One more option, a longer one."}
         texts[right], texts["b"] = texts["b"], texts[right]  # neither the longest nor the shortest is right
@@ -127,7 +102,7 @@ def number_of(name: str) -> str:
 
 
 def add_exercise(path: Path) -> str:
-    """Add the next exercise to a notebook, its lesson and its variants; return its number, such as '4.6'."""
+    """Add the next exercise to a notebook, its records and its variants; return its number, such as '4.6'."""
     number = path.name[:2]
     notebook = nbformat.read(path, as_version=4)
     there = sum(is_exercise(cell) for cell in notebook.cells)
@@ -143,18 +118,14 @@ def add_exercise(path: Path) -> str:
                              nbformat.v4.new_code_cell(stub, id=f"{name}-code", metadata={"tags": ["exercise"]})]
     write_notebook(notebook, path)
 
-    lesson = ROOT / "notebooks" / "exercises" / f"n{number}"
+    record = ROOT / "notebooks" / "exercises" / f"n{number}.py"
+    older = record.with_suffix("") / "ask.py"            # a notebook whose exercises have the older form gets this one there
+    record = older if older.exists() else record
+    before, quiz, after = _with_imports(_read(record, HEAD, number)).partition(f"\n{QUIZ}")
+    write_text(record, f"{before.rstrip()}\n\n{RECORD.format(id=new, tail=tail)}{quiz}{after}")
     variants = ROOT / "tests" / "exercises" / "variants" / f"n{number}.py"
-    for file, block, listed in ((lesson / "ask.py", ASK, "EXERCISES"), (lesson / "answers.py", ANSWER, "ANSWERS")):
-        before, _, names = _read(file, HEADS[file.name], number).rpartition(f"\n{listed} = (")
-        if "torch." in block and "\nimport torch\n" not in before:
-            before = before.replace("\nfrom course_utils", "\nimport torch\n\nfrom course_utils", 1)
-        names = ", ".join([*re.findall(r"\w+", names), f"EXERCISE_{tail}"])
-        end = ",)" if ", " not in names else ")"
-        write_text(file, before.rstrip("\n") + "\n" + block.format(id=new, tail=tail) + f"\n{listed} = ({names}{end}\n")
-    before, _, _ = _read(variants, HEADS["variants"], number).rpartition("}\n")
+    before, _, _ = _read(variants, HEAD_OF_VARIANTS, number).rpartition("}\n")
     write_text(variants, before + VARIANTS.format(id=new) + "}\n")
-    export.main([])                                      # the question goes to exercises/n04/notebook.json
     return new
 
 
@@ -162,8 +133,17 @@ def _read(path: Path, head: str, number: str) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else head.format(number=number)
 
 
+def _with_imports(source: str) -> str:
+    """A file of records with the imports that a new one needs, after those that it has."""
+    lines = source.splitlines()
+    imports = [node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    last = imports[-1].end_lineno if imports else 1
+    missing = [line for line in IMPORTS if line not in lines]
+    return "\n".join([*lines[:last], *missing, *lines[last:]]) + "\n"
+
+
 def new_notebook(name: str) -> list[str]:
-    """Write notebook `name`, its lesson with a quiz and three exercises, and its row of the README; return its exercises."""
+    """Write notebook `name`, its quiz and three exercises, and its row of the README; return the exercises."""
     number = number_of(name)
     title = name[3:].replace("_", " ").capitalize()
     text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
@@ -195,10 +175,8 @@ def new_notebook(name: str) -> list[str]:
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     write_notebook(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
-    lesson = ROOT / "notebooks" / "exercises" / f"n{number}"
-    lesson.mkdir(parents=True, exist_ok=True)
-    write_text(lesson / "__init__.py", "")
-    write_text(lesson / "quiz.yaml", quiz_of(number))
+    write_text(ROOT / "notebooks" / "exercises" / f"n{number}.py",
+               HEAD.format(number=number) + f'\n{QUIZ}\n\nQUIZ = """\n{quiz_of(number)}"""\n')
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     last = re.findall(r"^\| \[\d\d .+\]\(notebooks/\d\d_\w+\.ipynb\).*\n", readme, re.M)[-1]
     row = f"| [{number} {title}](notebooks/{name}.ipynb) | TODO what is built | TODO a moment to remember |\n"
@@ -208,7 +186,8 @@ def new_notebook(name: str) -> list[str]:
 
 def todo() -> list[str]:
     """Where something is still to be written: 'README.md: 2', a line a file."""
-    kinds = [ROOT.glob("*.md"), ROOT.glob("notebooks/[0-9]*.ipynb"), ROOT.glob("notebooks/exercises/n*/*")]
+    kinds = [ROOT.glob("*.md"), ROOT.glob("notebooks/[0-9]*.ipynb"), ROOT.glob("notebooks/exercises/n*.py"),
+             ROOT.glob("notebooks/exercises/n*/*")]
     files = sorted(path for kind in kinds for path in kind if path.suffix in (".md", ".ipynb", ".py", ".yaml"))
     counts = {path.relative_to(ROOT).as_posix(): len(re.findall(r"\bTODO\b", path.read_text(encoding="utf-8")))
               for path in files if path.name != "CONTRIBUTING.md"}
@@ -230,7 +209,7 @@ def exercise_command(arguments: list[str] | None = None) -> int:
     number = path.name[:2]
     print(f"exercise {new} is in {path.relative_to(ROOT).as_posix()}, before 'Check yourself'. Move its two cells to where "
           "they belong, after the exercises with smaller numbers.")
-    print(f"Also replace the example in answers.py and tests/exercises/variants/n{number}.py, and rename what you like.")
+    print(f"Also replace the example in tests/exercises/variants/n{number}.py, and rename what you like.")
     _say(f"make save NB={number}, python -m course_tools timetable, python -m pytest tests/exercises tests/tools -q "
          f"-k '{new} or {new.replace('.', '-')} or {number} or scaffold or instructors'")
     return 0

@@ -1,34 +1,37 @@
-"""All exercises by number. Does: find an exercise and its answers. Does not: define them.
+"""All exercises by number. Does: find an exercise, its answers and its quiz. Does not: define them.
 
-Those of notebook 04 are in notebooks/exercises/n04 (that folder's __init__ says how they are written). Number, title,
-minutes and words come from the notebook's cells, by way of notebook.json; `EXERCISES` in `ask` and `ANSWERS` in `answers`
-follow in the same order. An edition that is handed out has no `answers`; it has sealed keys in their place (see `sealed`).
+Those of notebook 04 are in notebooks/exercises/n04.py: its records (see `records`), whose numbers they name themselves, and
+`QUIZ`. Title, minutes and words come from the notebook's cell of that number. A notebook whose exercises have the older form
+has a folder instead, n05 with `ask` and `answers`; they are made into records here.
 """
 
 import difflib
 import inspect
 import json
+import re
 import textwrap
 from functools import lru_cache
 
-from course_utils.exercises.definitions import Answers, Exercise, right_order
-from course_utils.exercises.folder import has_part, lesson_of, part_of
+from course_utils.exercises.definitions import Answers, Exercise, Record, right_order
+from course_utils.exercises.folder import is_sealed, lesson_of, list_lessons, part_of, read
 from course_utils.exercises.sealed import Key, read_key
-from course_utils.files.paths import EXERCISES
+from course_utils.files.paths import EXERCISES, NOTEBOOKS
+
+HEADING = re.compile(r"### Exercise (?P<id>\d+\.\d+) (?P<title>.+) \((optional, )?(?P<low>\d+)–(?P<high>\d+) minutes\)\s*")
 
 
 @lru_cache
 def list_exercises() -> tuple[Exercise, ...]:
     """Every exercise of the course, in the order of the notebooks."""
-    return tuple(exercise for name in _lessons() for exercise in _exercises_of(name))
+    return tuple(record.exercise for name in _lessons() for record in _records_of(name).values())
 
 
 def find_exercise(number: str) -> Exercise:
     """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
     name = lesson_of(number)
-    for exercise in _exercises_of(name) if name in _lessons() else ():   # the other lessons are not imported
-        if exercise.id == number:
-            return exercise
+    records = _records_of(name) if name in _lessons() else {}             # the other lessons are not imported
+    if number in records:
+        return records[number].exercise
     known = [exercise.id for exercise in list_exercises()]
     if not known:
         raise ValueError(f"there are no exercises: expected their records in {EXERCISES}. The course is used from its own "
@@ -37,18 +40,23 @@ def find_exercise(number: str) -> Exercise:
     raise ValueError(f"there is no exercise {number!r}; did you mean {', '.join(near)}?")
 
 
-@lru_cache
 def has_solutions() -> bool:
     """Whether this edition of the course holds the solutions."""
-    return all(has_part(name, "answers") for name in _lessons())
+    return not is_sealed()
 
 
 def answers_to(number: str) -> Answers | Key:
-    """The course's answer to an exercise and what each known mistake would write; else the key."""
-    exercise, name = find_exercise(number), lesson_of(number)
-    if not has_solutions():
+    """The course's answer to an exercise and what each known mistake would write; of a sealed number or order the key.
+
+    Raises FileNotFoundError where there is neither.
+    """
+    exercise = find_exercise(number)
+    if is_sealed() and exercise.kind != "function":
         return read_key(exercise)
-    return part_of(name, "answers").ANSWERS[[other.id for other in _exercises_of(name)].index(number)]
+    answers = _records_of(lesson_of(number))[number].answers
+    if answers is None or answers.reference is None:
+        raise FileNotFoundError(f"this copy of the course has no answer to exercise {number}; unpack it again")
+    return answers
 
 
 def source_of_solution(number: str) -> str:
@@ -61,18 +69,45 @@ def source_of_solution(number: str) -> str:
 
 
 @lru_cache
-def _exercises_of(lesson: str) -> tuple[Exercise, ...]:
-    """The exercises of a lesson, with what the notebook says of them. ValueError unless there is one for each cell."""
-    told = json.loads((EXERCISES / lesson / "notebook.json").read_text(encoding="utf-8"))
+def _records_of(lesson: str) -> dict[str, Record]:
+    """The records of a lesson by their numbers, with what the notebook says of each."""
+    module, records = part_of(lesson), []
+    if hasattr(module, "__path__"):
+        module, records = part_of(lesson, "ask"), _in_older_form(lesson)
+    records += [one for one in vars(module).values() if isinstance(one, Record)]
+    told, found = _told(int(lesson[1:])), {}
+    for exercise, answers in records:
+        if exercise.id in found:
+            raise ValueError(f"two records of notebook {lesson[1:]} have the number {exercise.id}")
+        found[exercise.id] = Record(exercise._replace(**told.get(exercise.id, {})), answers)
+    return found
+
+
+def _in_older_form(lesson: str) -> list[Record]:
+    """The records of a folder: EXERCISES in `ask` are numbered as they stand, and ANSWERS in `answers` stand likewise."""
     asked = part_of(lesson, "ask").EXERCISES
-    if len(asked) != len(told):
-        raise ValueError(f"notebook {lesson[1:]} has cells for {', '.join(told)}, and EXERCISES in n{lesson[1:]}/ask.py "
-                         f"has {len(asked)}: write one for each, in the same order, then python -m course_tools export")
-    return tuple(one._replace(id=number, title=cell["title"], minutes=tuple(cell["minutes"]), question=cell["question"])
-                 for one, (number, cell) in zip(asked, told.items()))
+    there = read(f"{lesson}/answers.py") is not None
+    answers = part_of(lesson, "answers").ANSWERS if there else [None] * len(asked)
+    if len(answers) != len(asked):
+        raise ValueError(f"{lesson}/ask.py has {len(asked)} EXERCISES, and answers.py {len(answers)} ANSWERS: write one for "
+                         "each, in the same order")
+    return [Record(one._replace(id=f"{int(lesson[1:])}.{i}"), found)
+            for i, (one, found) in enumerate(zip(asked, answers), start=1)]
+
+
+def _told(notebook: int) -> dict[str, dict]:
+    """What a notebook's cells say of its exercises, by their numbers: title, minutes, question."""
+    told = {}
+    for path in NOTEBOOKS.glob(f"{notebook:02}_*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            heading, _, words = "".join(cell["source"]).partition("\n")
+            if cell["cell_type"] == "markdown" and (found := HEADING.fullmatch(heading)):
+                told[found["id"]] = {"title": found["title"], "minutes": (int(found["low"]), int(found["high"])),
+                                     "question": words.strip()}
+    return told
 
 
 @lru_cache
 def _lessons() -> tuple[str, ...]:
     """The lessons with exercises, such as n04."""
-    return tuple(sorted(path.parent.name for path in EXERCISES.glob("n[0-9][0-9]/ask.py")))
+    return tuple(list_lessons())

@@ -40,10 +40,13 @@ class Case:
 
 
 class Mistake(NamedTuple):
-    """A known mistake: `seen(case)` says what was seen, with a number of the learner's; `why` it matters, where to look."""
+    """A known mistake: `seen(case)` says what was seen, with a number of the learner's; `why` it matters, where to look.
+
+    Where `seen` is None, `diagnoses` says both.
+    """
 
     name: str
-    seen: Callable[[Case], str]
+    seen: Callable[[Case], str] | None
     why: str
     convention: bool = False  # no error, but another convention than the one that is asked for
 
@@ -75,6 +78,7 @@ class Exercise(NamedTuple):
     lines: tuple[str, ...] = ()
     given: str = ""  # of a repair: the known mistake that the code to be repaired makes
     not_finite: dict = {}  # what gives "NaN", "inf" or "-inf" here, and the way round it; "risk NaN" for one part alone
+    follows: dict = {}  # parts made of the others: {"context": lambda case: case.weights @ case.inputs[2].double()}
     forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
     id: str = ""  # this and what follows come from the exercise's cell in the notebook (see `catalogue`)
     title: str = ""
@@ -87,6 +91,13 @@ class Answers(NamedTuple):
 
     reference: Callable
     mutants: dict
+
+
+class Record(NamedTuple):
+    """Everything about an exercise (see `records`)."""
+
+    exercise: Exercise
+    answers: Answers
 
 
 class Verdict(NamedTuple):

@@ -1,15 +1,27 @@
 """Where the exercises' records are: notebooks/exercises, which Python imports as `course_exercises`.
 
-Does: find them. Does not: put a folder on the path, where a learner's own file of the same name would hide it.
+In an edition without solutions that folder holds one encoded file a notebook in place of the records, n04.sealed for
+n04.py (see `sealed`); they are read and imported from there just the same.
+
+Does: list, read and import them. Does not: put a folder on the path, where a learner's own file of the same name would hide
+it.
 """
 
+import ast
+import base64
 import importlib
+import importlib.abc
 import importlib.util
+import json
 import sys
+import zlib
+from functools import lru_cache
+from pathlib import Path
 
 from course_utils.files.paths import EXERCISES
 
 NAME = "course_exercises"
+ENDING = ".sealed"
 
 
 def lesson_of(number: str) -> str:
@@ -17,23 +29,76 @@ def lesson_of(number: str) -> str:
     return f"n{number.partition('.')[0].zfill(2)}"
 
 
-def part_of(lesson: str, part: str):
-    """A module of a lesson, such as part_of("n04", "ask"). Raises ModuleNotFoundError where there is none."""
-    return importlib.import_module(f"{NAME}.{lesson}.{part}")
+def list_lessons() -> list[str]:
+    """The lessons with records, such as n04."""
+    return sorted(name for name in {path.name[:3] for path in EXERCISES.glob("n[0-9][0-9]*")}
+                  if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
 
 
-def has_part(lesson: str, part: str) -> bool:
-    """Whether a lesson has a module of that name."""
-    return importlib.util.find_spec(f"{NAME}.{lesson}.{part}") is not None
+def is_sealed() -> bool:
+    """Whether this edition of the course comes without solutions."""
+    return not (EXERCISES / "__init__.py").is_file()
 
 
-def _make_importable() -> None:
-    spec = importlib.util.spec_from_file_location(NAME, EXERCISES / "__init__.py",
-                                                  submodule_search_locations=[str(EXERCISES)])
-    package = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(package)
-    sys.modules[NAME] = package
+def read(name: str) -> str | None:
+    """What a file of the folder holds, such as "n04.py" or "n05/quiz.yaml", sealed or not; None if there is no such file."""
+    path = EXERCISES / name
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    return unsealed(EXERCISES, name.partition("/")[0].partition(".")[0])["files"].get(name)
 
 
-if NAME not in sys.modules and (EXERCISES / "__init__.py").is_file():
-    _make_importable()
+def quiz_of(lesson: str) -> str | None:
+    """The quiz of a lesson, as YAML; None if it has none."""
+    record = read(f"{lesson}.py")
+    if record is None:
+        return read(f"{lesson}/quiz.yaml")
+    found = [node.value.value for node in ast.parse(record).body
+             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "QUIZ"]
+    return found[0] if found else None
+
+
+def part_of(lesson: str, part: str = ""):
+    """A lesson's module, or a part of it: part_of("n05", "ask"). Raises ModuleNotFoundError where there is none."""
+    return importlib.import_module(f"{NAME}.{lesson}.{part}".rstrip("."))
+
+
+@lru_cache
+def unsealed(folder: Path, name: str) -> dict:
+    """What was sealed under a name: the `files`, and the `keys` of numbers and orders; none of either if nothing was."""
+    path = folder / f"{name}{ENDING}"
+    if not path.is_file():
+        return {"files": {}, "keys": {}}
+    return json.loads(zlib.decompress(base64.b85decode(path.read_bytes().replace(b"\n", b""))))
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
+    """Finds the records for `import`."""
+
+    def find_spec(self, name: str, path=None, target=None):
+        """The records' folder itself, and, in it, what is sealed."""
+        if name != NAME and not (is_sealed() and name.startswith(f"{NAME}.")):
+            return None
+        for file in self._files(name):
+            if read(file) is not None:
+                inside = [str((EXERCISES / file).parent)] if file.endswith("__init__.py") else None
+                loader = self if is_sealed() else None
+                return importlib.util.spec_from_file_location(name, EXERCISES / file, loader=loader,
+                                                              submodule_search_locations=inside)
+        return None
+
+    def _files(self, name: str) -> list[str]:
+        place = name.replace(".", "/").removeprefix(NAME).lstrip("/")
+        return [f"{place}/__init__.py".lstrip("/"), f"{place}.py"]
+
+    def get_filename(self, name: str) -> str:
+        """Where the module would be in the whole course."""
+        return str(EXERCISES / next(file for file in self._files(name) if read(file) is not None))
+
+    def get_source(self, name: str) -> str:
+        """Its source."""
+        return next(source for file in self._files(name) if (source := read(file)) is not None)
+
+
+if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+    sys.meta_path.append(Finder())

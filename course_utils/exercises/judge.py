@@ -6,7 +6,8 @@ and say one thing about it. Does not: contain exercises or their solutions (see 
 
 The questions, in order: did it run, did it leave its inputs alone, is it the right kind of thing, is it right, is it one
 of the known mistakes on *every* input, which property fails first. A known mistake is named only if it agrees on every
-input. If no property fails either, the message shows the largest difference and doesn't guess.
+input. For any other answer `diagnoses` may have a word; if no property fails either, the message shows the largest
+difference and doesn't guess.
 """
 
 import re
@@ -26,12 +27,14 @@ from course_utils.exercises.compare import (
     readings,
 )
 from course_utils.exercises.definitions import Answers, Case, Exercise, Mistake, Verdict
+from course_utils.exercises.diagnoses import explained
 from course_utils.exercises.running import Handed, Run, Side, usual_settings
 from course_utils.exercises.sealed import RIGHT, Key, Solved
 from course_utils.files.switches import is_on
 
 SEED = 0  # of the inputs; grading takes another
 AS_GIVEN = "The code you were given does the same, and that's what you have to fix."     # if its mistake is still there
+NOT_RIGHT = "your answer isn't right."
 FAILED = "not judged, because the check itself failed"
 
 
@@ -89,7 +92,7 @@ def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], se
                and _fits(exercise, known, mistake.name, cases)]
     if fitting:
         return _named(exercise, fitting, cases)
-    return _wrong(exercise, _by_property(exercise, cases, [run.output for run in runs]))
+    return _wrong(exercise, explained(exercise, cases) or _by_property(exercise, cases, [run.output for run in runs]))
 
 
 def _not_written(result: Run) -> bool:
@@ -115,7 +118,8 @@ def _with_nan_marked(named: dict) -> dict:
 def _named(exercise: Exercise, fitting: Sequence[Mistake], cases: Sequence[Case]) -> Verdict:
     """The verdict for one known mistake, or for several that behaviour cannot tell apart."""
     wrong = _wrong_cases(exercise, cases)
-    texts = [f"{_seen(mistake, wrong)} {mistake.why}" for mistake in fitting]
+    texts = [f"{_seen(mistake, wrong) if mistake.seen else explained(exercise, cases) or NOT_RIGHT} {mistake.why}".strip()
+             for mistake in fitting]
     text = texts[0] if len(texts) == 1 else "one of these, which give the same results: " + " — or: ".join(texts)
     names = tuple(mistake.name for mistake in fitting)
     if exercise.given in names:
@@ -133,7 +137,7 @@ def _seen(mistake: Mistake, wrong: Sequence[Case]) -> str:
             return mistake.seen(case)
         except Exception:
             continue
-    return "your answer isn't right."
+    return NOT_RIGHT
 
 
 def _by_property(exercise: Exercise, cases: Sequence[Case], outputs: Sequence) -> str:

@@ -1,6 +1,7 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read notebooks/exercises/n04/quiz.yaml, show questions, save answers. Does not: judge functions (see `judge`).
+Does: read QUIZ in notebooks/exercises/n04.py (or the older n05/quiz.yaml), show questions, save answers. Does not: judge
+functions (see `judge`).
 """
 
 import html
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from course_utils.exercises import record
-from course_utils.files.paths import EXERCISES
+from course_utils.exercises.folder import list_lessons, quiz_of
 
 LETTERS = "abcdefgh"
 
@@ -34,17 +35,17 @@ class Question(NamedTuple):
 
 def list_quizzes() -> list[str]:
     """The numbers of the notebooks that have a quiz, such as "04"."""
-    return sorted(found.parent.name.removeprefix("n") for found in EXERCISES.glob("n*/quiz.yaml"))
+    return [lesson[1:] for lesson in list_lessons() if quiz_of(lesson)]
 
 
 def load_quiz(number: str) -> tuple[Question, ...]:
     """The questions of a notebook, such as "04". Raises ValueError for a number without a quiz or a damaged file."""
-    path = EXERCISES / f"n{number}" / "quiz.yaml"
-    if not path.is_file():
+    text = quiz_of(f"n{number}") if re.fullmatch(r"\d\d", number) else None
+    if text is None:
         known = ", ".join(list_quizzes())
         raise ValueError(f"there is no quiz {number!r}; there are {known}")
     questions = []
-    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+    for entry in yaml.safe_load(text):
         options = [Option(given.get("text"), bool(given.get("right")), given.get("remark")) for given in entry["options"]]
         whole = set(entry) == {"name", "taught", "question", "options"} and all(o.text and o.remark for o in options)
         if not whole or sum(option.right for option in options) != 1:

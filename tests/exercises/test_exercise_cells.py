@@ -13,11 +13,10 @@ import yaml
 from course_tools.teaching.editions import solved, write_solutions
 from course_tools.teaching.timetable import read_lesson, with_timetable
 from course_utils.copies.notebooks import everything, find, front
-from course_utils.exercises import quizzes
+from course_utils.exercises import folder
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.definitions import right_order
-from course_utils.exercises.quizzes import load_quiz
-from course_utils.files.paths import EXERCISES
+from course_utils.exercises.quizzes import list_quizzes, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
 
 NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
@@ -172,7 +171,7 @@ def test_with_a_known_mistake_it_says_which_and_goes_on(number, cell):
     assert [line for line in printed.splitlines() if line[:1] in set("✓○✗≈")][-1][0] in "✗≈"
 
 
-@pytest.mark.parametrize("number", sorted(path.parent.name[1:] for path in EXERCISES.glob("n*/quiz.yaml")))
+@pytest.mark.parametrize("number", list_quizzes())
 def test_a_quiz_explains_every_option_and_asks_again_what_was_taught_before(number):
     questions = load_quiz(number)
     assert 4 <= len(questions) <= 6 and len({asked.name for asked in questions}) == len(questions)
@@ -191,11 +190,10 @@ def test_a_quiz_explains_every_option_and_asks_again_what_was_taught_before(numb
     lambda options: options[0].pop("remark"),
 ])
 def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
-    entries = yaml.safe_load((EXERCISES / "n04" / "quiz.yaml").read_text(encoding="utf-8"))
+    entries = yaml.safe_load(folder.quiz_of("n04"))
     change(entries[0]["options"])
-    (tmp_path / "n04").mkdir()
-    (tmp_path / "n04" / "quiz.yaml").write_text(yaml.safe_dump(entries), encoding="utf-8")
-    monkeypatch.setattr(quizzes, "EXERCISES", tmp_path)
+    (tmp_path / "n04.py").write_text(f"QUIZ = {yaml.safe_dump(entries)!r}", encoding="utf-8")
+    monkeypatch.setattr(folder, "EXERCISES", tmp_path)
     with pytest.raises(ValueError, match="the quiz of 04, question"):
         load_quiz("04")
 

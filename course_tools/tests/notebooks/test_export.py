@@ -124,26 +124,6 @@ def test_a_changed_module_is_found_and_printed_and_not_overwritten(course, tmp_p
     assert export.main([]) == 0 and export.main(["--check"]) == 0
 
 
-def test_what_a_notebook_says_of_its_exercises_is_exported(course, tmp_path):
-    course("04_areas.ipynb", cell("### Exercise 4.1 A square (5–10 minutes)\n\nHow large?\n", "markdown"), cell("1"),
-           cell("### Exercise 4.2 A cube (optional, 10–15 minutes)\n\nAnd this?", "markdown"))
-    assert export.main([]) == 0
-    told = json.loads((tmp_path / "notebooks" / "exercises" / "n04" / "notebook.json").read_text("utf-8"))
-    assert told == {"4.1": {"title": "A square", "minutes": [5, 10], "question": "How large?"},
-                    "4.2": {"title": "A cube", "minutes": [10, 15], "question": "And this?"}}
-    assert export.main(["--check"]) == 0
-    course("04_areas.ipynb", cell("### Exercise 4.1 A square (5–10 minutes)\n\nHow long?\n", "markdown"))
-    assert export.main(["--check"]) == 1
-
-
-@pytest.mark.parametrize("heading", ["4.2 A square (5–10 minutes)", "4.1 A square", "4.1 A square (5-10 minutes)",
-                                     "4.1 (5–10 minutes)"])
-def test_a_heading_of_an_exercise_that_cannot_be_read_is_named(course, heading):
-    course("04_areas.ipynb", cell(f"### Exercise {heading}", "markdown"))
-    with pytest.raises(SystemExit, match=r"expected '### Exercise 4\.1 Title"):
-        export.main([])
-
-
 def test_a_missing_module_is_found(course, tmp_path):
     assert export.main(["--check"]) == 1
     assert not (tmp_path / "course_utils" / "shapes.py").exists()

@@ -1,14 +1,15 @@
 """A new exercise and a new notebook begin as whole examples, and nothing is left to write in the course as it is."""
 
-import json
+import importlib.util
 
 import nbformat
 import pytest
 
-from course_tools.notebooks import export, scaffold
+from course_tools.notebooks import scaffold
 from course_tools.teaching.timetable import with_rows
 from course_utils.copies import notebooks
-from course_utils.exercises import quizzes
+from course_utils.exercises import catalogue, folder, quizzes
+from course_utils.exercises.definitions import Record
 from course_utils.exercises.judge import judge
 
 README = """| | you build | a moment |
@@ -25,10 +26,11 @@ def test_nothing_in_the_course_is_still_to_be_written():
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A course of one notebook without exercises, in a folder of its own."""
-    for module in (export, notebooks, scaffold):
+    for module in (notebooks, scaffold):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setattr(quizzes, "EXERCISES", tmp_path / "notebooks" / "exercises")
+    monkeypatch.setattr(folder, "EXERCISES", tmp_path / "notebooks" / "exercises")
+    monkeypatch.setattr(catalogue, "NOTEBOOKS", tmp_path / "notebooks")
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "README.md").write_text(README, encoding="utf-8")
     cells = [nbformat.v4.new_markdown_cell("# 00 Tensors", id="title"),
@@ -54,30 +56,35 @@ def test_a_second_exercise_comes_after_the_first_and_each_is_whole(course):
     nbformat.validate(nbformat.read(path, as_version=4))
     assert [cell.id for cell in cells] == ["title", "exercise-0-1", "exercise-0-1-code", "exercise-0-2", "exercise-0-2-code",
                                            "quiz"]
-    lesson = course / "notebooks" / "exercises" / "n00"
-    assert files(course) - before == {f"notebooks/exercises/n00/{name}" for name in
-                                      ("ask.py", "answers.py", "notebook.json")} | {"tests/exercises/variants/n00.py"}
-    told = json.loads((lesson / "notebook.json").read_text(encoding="utf-8"))
+    assert files(course) - before == {"notebooks/exercises/n00.py", "tests/exercises/variants/n00.py"}
     variants = names_in(course / "tests" / "exercises" / "variants" / "n00.py")["VARIANTS"]
-    asked, answers = names_in(lesson / "ask.py")["EXERCISES"], names_in(lesson / "answers.py")["ANSWERS"]
-    assert len(asked) == len(answers) == len(told) == len(variants) == 2
-    for exercise, answer, number in zip(asked, answers, told):
-        exercise = exercise._replace(id=number, title="Centred")
-        for right in (answer.reference, *variants[number].values()):
+    records = records_in(course / "notebooks" / "exercises" / "n00.py")
+    assert [record.exercise.id for record in records] == list(variants) == ["0.1", "0.2"]
+    assert catalogue._told(0)["0.2"]["title"] == "TODO a title"
+    for exercise, answer in records:
+        for right in (answer.reference, *variants[exercise.id].values()):
             assert judge(exercise, answer, right).state == "right"
-        assert {mistake.name for mistake in exercise.mistakes} == set(answer.mutants)
         for name, wrong in answer.mutants.items():
             assert judge(exercise, answer, wrong).names == (name,)
         assert judge(exercise, answer, lambda x: x * 0 + 1).state == "wrong"
 
 
-def test_a_lesson_that_never_needed_torch_gets_it(course):
-    lesson = course / "notebooks" / "exercises" / "n00"
-    lesson.mkdir(parents=True)
-    text = scaffold.HEADS["ask.py"].format(number="00").replace("import torch\n\n", "")
-    (lesson / "ask.py").write_text(text, encoding="utf-8")
+def records_in(path) -> list:
+    """The records of a file, imported as any module: an edit needs the source of the answer."""
+    spec = importlib.util.spec_from_file_location("begun", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [one for one in vars(module).values() if isinstance(one, Record)]
+
+
+def test_a_notebook_whose_exercises_have_the_older_form_gets_a_record_beside_them(course):
+    older = course / "notebooks" / "exercises" / "n00" / "ask.py"
+    older.parent.mkdir(parents=True)
+    older.write_text('"""Exercises."""\n\nimport math\n\nEXERCISES = (math.pi,)\n', encoding="utf-8")
     scaffold.add_exercise(course / "notebooks" / "00_tensors.ipynb")
-    assert len(names_in(lesson / "ask.py")["EXERCISES"]) == 1
+    assert len(records_in(older)) == 1 and not older.with_name("n00.py").exists()
+    text = older.read_text(encoding="utf-8")
+    assert text.index("import M, R, ask") < text.index("math.pi") < text.index("ask(")
 
 
 def test_a_new_notebook_has_all_its_parts_and_says_what_is_to_be_written(course, capsys):
@@ -94,7 +101,7 @@ def test_a_new_notebook_has_all_its_parts_and_says_what_is_to_be_written(course,
     assert readme.startswith(README) and "[01 Language model](notebooks/01_language_model.ipynb)" in readme
     places = {name.split("/n01")[0] for name in files(course) - before}
     assert places == {"notebooks/01_language_model.ipynb", "notebooks/exercises", "tests/exercises/variants"}
-    for place in ("README.md", "notebooks/01_language_model.ipynb", "exercises/n01/quiz.yaml", "exercises/n01/ask.py"):
+    for place in ("README.md", "notebooks/01_language_model.ipynb", "notebooks/exercises/n01.py"):
         assert f"{place}: " in said
     with pytest.raises(AssertionError, match="still|write"):
         test_nothing_in_the_course_is_still_to_be_written()
