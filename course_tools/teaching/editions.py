@@ -17,10 +17,9 @@ import nbformat
 import torch
 
 from course_utils.copies.notebooks import NOTEBOOKS, ROOT, everything, write_notebook
-from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, source_of_solution
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, record_of, source_of_solution
 from course_utils.exercises.definitions import right_order
-from course_utils.exercises.judge import SEED
-from course_utils.exercises.sealed import write_keys
+from course_utils.exercises.sealed import seal, without_answers
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 
@@ -91,23 +90,22 @@ def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*FOR_INSTRUCTORS, *LEFT_BEHIND))
         else:
             shutil.copyfile(ROOT / name, folder / name)
+    for path in (folder / "notebooks" / "exercises").rglob("*.py"):
+        write_text(path, without_answers(path.read_text(encoding="utf-8")))
 
 
 def write_handout(folder: Path | None = None) -> Path:
     """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
 
-    Left out are course_tools and the tests of the package; `make test NB=04` runs a notebook there as here. What `check`
-    compares with stands in notebooks/exercises: outputs of the solutions, no line of them; numbers and orders as
-    fingerprints. Learners' copies, marks and outputs stay where they are.
+    What `check` compares with stands in notebooks/exercises, encoded; numbers and orders as fingerprints. Learners' copies,
+    marks and outputs stay where they are.
     """
     folder = folder or output_folder() / "handout"
     copy_without_solutions(folder)
     readme = (folder / "README.md").read_text(encoding="utf-8")
     kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
     write_text(folder / "README.md", kept)
-    every = [(exercise, answers_to(exercise.id)) for exercise in list_exercises()]
-    write_keys(every, lambda exercise: exercise.probes(torch.Generator().manual_seed(SEED)) if exercise.probes else [],
-               folder / "notebooks" / "exercises")
+    seal(folder / "notebooks" / "exercises", [record_of(exercise.id) for exercise in list_exercises()])
     packed = folder.with_name(f"{folder.name}.zip")
     with replacing(packed) as partial:                  # nobody unpacks half of one
         os.replace(shutil.make_archive(str(partial), "zip", folder.parent, folder.name), partial)

@@ -39,7 +39,7 @@ FAILED = "not judged, because the check itself failed"
 
 
 def judge(exercise: Exercise, answers: Answers | Key, answer, seed: int = SEED) -> Verdict:
-    """The verdict on an answer; never raises, whatever the answer or the check does. A Key judges only the usual `seed`.
+    """The verdict on an answer; never raises, whatever the answer or the check does.
 
     `answer` is a function, which runs in the worker process (see `workers`), a value, or a `running.Side`.
     """
@@ -57,9 +57,6 @@ def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) ->
     known = answers if isinstance(answers, Key) else Solved(exercise, answers, seed)
     if exercise.kind != "function":
         return _judge_value(exercise, known, handed)
-    if seed != SEED and isinstance(known, Key):
-        return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. This edition has no solutions, so it can "
-                       f"judge only the usual inputs (seed={SEED}), not those of seed={seed}.")
     a_class = exercise.signature[:1].isupper()
     if handed.kind in ("nothing", "value") or (handed.kind == "instance" and a_class):
         return _wrong(exercise, say.of_handed(exercise, handed.kind, handed.type))
@@ -68,7 +65,7 @@ def _judge(exercise: Exercise, answers: Answers | Key, side: Side, seed: int) ->
     return _judge_runs(exercise, known, side.runs(seed), seed)
 
 
-def _judge_runs(exercise: Exercise, known: Solved | Key, runs: Sequence[Run], seed: int) -> Verdict:
+def _judge_runs(exercise: Exercise, known: Solved, runs: Sequence[Run], seed: int) -> Verdict:
     """The verdict on what a function did on each set of inputs."""
     cases = []
     for index, inputs in enumerate(exercise.probes(torch.Generator().manual_seed(seed))):
@@ -101,7 +98,7 @@ def _not_written(result: Run) -> bool:
             and result.error.line.startswith("raise NotImplementedError"))
 
 
-def _fits(exercise: Exercise, known: Solved | Key, name: str, cases: Sequence[Case]) -> bool:
+def _fits(exercise: Exercise, known: Solved, name: str, cases: Sequence[Case]) -> bool:
     """Whether a known mistake gives the same results as the learner's answer, on every input."""
     for index, case in enumerate(cases):
         output = known.gives(name, index, case.inputs)

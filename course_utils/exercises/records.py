@@ -55,7 +55,7 @@ def ask(id: str, answer: Callable, *, signature: str, mistakes: dict[str, M], ru
     made = {}
     for name, one in mistakes.items():
         try:
-            made[name] = one.how if callable(one.how) else edited(answer, one.how)
+            made[name] = edited(answer, one.how) if isinstance(one.how, dict) else one.how
         except ValueError as error:
             raise ValueError(f"exercise {id}, mistake {name!r}: {error}") from None
     return Record(Exercise(signature, known, properties, hints, id=id, **more), Answers(answer, made))

@@ -1,14 +1,18 @@
-"""What an answer is compared with: the course's solutions, or, in an edition without them, a key made from them.
+"""What an answer is compared with: the course's answers, or, of a number or an order in an edition without solutions, a key.
 
-A key holds what the solutions and the known mistakes gave on the usual inputs. Of a number or an order it holds only
-fingerprints: it can say whether an answer is right, as `check` does, and shows it to nobody who happens to look into the
-file. It doesn't keep it secret: whoever tries all numbers there are has each of them in seconds.
+In such an edition each file of records is one encoded file (n04.sealed for n04.py), from which `folder` reads and imports
+it: any seed can be judged, and no line of an answer stands in it as text. That doesn't keep it secret: whoever decodes it
+has the functions. Of numbers and orders not even that is in it, only fingerprints, which say whether an answer is right.
 
-Does: compare, make keys, write and read them. Does not: judge (see `judge`) or know a solution.
+Does: compare, seal records, take answers out of them. Does not: judge (see `judge`), or find records (see `folder`).
 """
 
+import ast
+import base64
 import json
 import math
+import shutil
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +20,10 @@ from typing import NamedTuple
 import torch
 
 from course_utils.exercises.compare import NotNumbers, close, named_tensors
-from course_utils.exercises.definitions import Answers, Exercise
-from course_utils.exercises.folder import lesson_of
+from course_utils.exercises.definitions import Answers, Exercise, Record
+from course_utils.exercises.folder import ENDING, lesson_of, unsealed
 from course_utils.exercises.running import run_once
-from course_utils.files import sha256, write_json
+from course_utils.files import sha256
 from course_utils.files.paths import EXERCISES
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
@@ -82,7 +86,7 @@ class Solved:
 
 
 class Key(NamedTuple):
-    """The same for an edition without solutions: `entry` is one exercise's part of a lesson's sealed.json."""
+    """The same for a number or an order in an edition without solutions: `entry` holds its fingerprints."""
 
     exercise: Exercise
     entry: dict
@@ -91,11 +95,6 @@ class Key(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """The known mistakes."""
         return tuple(name for name in self.entry.get("gives", {}) if name != RIGHT)
-
-    def gives(self, name: str, index: int, inputs: tuple) -> dict | None:
-        """As `Solved.gives`, of the usual inputs only: what was given then."""
-        found = self.entry["gives"][name][index]
-        return None if found is None else {part: _tensor(value) for part, value in found.items()}
 
     def form(self) -> dict:
         """As `Solved.form`."""
@@ -109,8 +108,8 @@ class Key(NamedTuple):
         return self._has_fingerprints(self.entry["gives"][name], name, got)
 
     def is_near(self, got: dict) -> bool:
-        """As `Solved.is_near`; never, by a key from an earlier edition."""
-        return self._has_fingerprints(self.entry.get("near", {}), "near", got)
+        """As `Solved.is_near`."""
+        return self._has_fingerprints(self.entry["near"], "near", got)
 
     def _has_fingerprints(self, sealed: dict, name: str, got: dict) -> bool:
         if sealed.keys() != got.keys():
@@ -135,49 +134,82 @@ class Key(NamedTuple):
         return None
 
 
-def make_key(exercise: Exercise, answers: Answers, inputs: Iterable[tuple]) -> dict:
-    """The entry of an exercise: what solution and mistakes give on `inputs`, or fingerprints of values and rules."""
+def make_key(exercise: Exercise, answers: Answers) -> dict:
+    """The entry of a number or an order: fingerprints of its values, or of its rules."""
     solved = Solved(exercise, answers)
     if exercise.kind == "order":
         return {"rules": [[name, _fingerprint(exercise.id, before, after)] for before, after, name in answers.reference()]}
-    if exercise.kind == "number":
-        near = exercise._replace(tolerance=NEAR * exercise.tolerance)
-        return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
-                "near": {part: _fingerprints(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
-                "gives": {name: {part: _fingerprints(exercise, name, part, tensor)
-                                 for part, tensor in solved._value(name).items()} for name in (RIGHT, *solved.names)}}
-    gives: dict = {}
-    for name in (RIGHT, *solved.names):
-        outcomes = [solved.gives(name, index, given) for index, given in enumerate(inputs)]
-        gives[name] = [found and {part: _plain(value) for part, value in found.items()} for found in outcomes]
-    return {"gives": gives}
-
-
-def write_keys(exercises: Iterable[tuple[Exercise, Answers]], inputs_of, folder: Path) -> list[Path]:
-    """Write sealed.json into each lesson's folder, n04 in `folder`; `inputs_of(exercise)` gives the usual inputs."""
-    lessons: dict = {}
-    for exercise, answers in exercises:
-        lessons.setdefault(lesson_of(exercise.id), {})[exercise.id] = make_key(exercise, answers, inputs_of(exercise))
-    for name, entries in lessons.items():
-        write_json(folder / name / "sealed.json", entries, indent=None)
-    return [folder / name / "sealed.json" for name in lessons]
+    near = exercise._replace(tolerance=NEAR * exercise.tolerance)
+    return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
+            "near": {part: _fingerprints(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
+            "gives": {name: {part: _fingerprints(exercise, name, part, tensor)
+                             for part, tensor in solved._value(name).items()} for name in (RIGHT, *solved.names)}}
 
 
 def read_key(exercise: Exercise, folder: Path = EXERCISES) -> Key:
     """The key of an exercise. Raises FileNotFoundError where the edition has neither solutions nor keys."""
-    path = folder / lesson_of(exercise.id) / "sealed.json"
-    if not path.is_file():
-        raise FileNotFoundError(f"this copy of the course has neither solutions nor a sealed.json for exercise "
-                                f"{exercise.id}; unpack it again")
-    return Key(exercise, json.loads(path.read_text(encoding="utf-8"))[exercise.id])
+    entry = unsealed(folder, lesson_of(exercise.id))["keys"].get(exercise.id)
+    if entry is None:
+        raise FileNotFoundError(f"this copy of the course has neither the solution nor a key for exercise {exercise.id}; "
+                                "unpack it again")
+    return Key(exercise, entry)
 
 
-def _plain(value):
-    return value if isinstance(value, str) else [list(value.shape), value.flatten().tolist()]
+def seal(folder: Path, records: Iterable[Record]) -> None:
+    """Put encoded files in the place of all that's in a copy of the records' folder; `records` are all of the course's."""
+    fixed = [record for record in records if record.exercise.kind != "function"]
+    hidden = {record.answers.reference.__name__ for record in fixed}
+    whole: dict[str, dict] = {}
+    for path in sorted(path for path in EXERCISES.rglob("*") if path.suffix in (".py", ".yaml")):
+        name, text = path.relative_to(EXERCISES).as_posix(), path.read_text(encoding="utf-8")
+        one = whole.setdefault(name.partition("/")[0].partition(".")[0], {"files": {}, "keys": {}})
+        one["files"][name] = without_answers(text, hidden) if path.suffix == ".py" else text
+    for exercise, answers in fixed:
+        whole[lesson_of(exercise.id)]["keys"][exercise.id] = make_key(exercise, answers)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, one in whole.items():
+        packed = zlib.compress(json.dumps(one, ensure_ascii=False).encode(), 9)
+        (folder / f"{name}{ENDING}").write_bytes(base64.b85encode(packed) + b"\n")
 
 
-def _tensor(value):
-    return value if isinstance(value, str) else torch.tensor(value[1], dtype=torch.float64).reshape(value[0])
+def without_answers(source: str, hidden: set[str] | None = None) -> str:
+    """A file of records without some answers, by their functions' names (all if None), and without their known mistakes.
+
+    What only these used goes as well. Comments go with them, but a file that has no such answer stays as it is.
+    """
+    tree, found = ast.parse(source), False
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        place = {"ask": 1, "Answers": 0}.get(call.func.id)
+        if place is None or hidden is not None and ast.unparse(call.args[place]) not in hidden:
+            continue
+        found, call.args[place] = True, ast.Constant(None)
+        for given in (one.value for one in call.keywords if one.arg in ("mistakes", "mutants")):
+            for i, made in enumerate(given.values):
+                if call.func.id == "ask":
+                    made.args[0] = ast.Constant(None)
+                else:
+                    given.values[i] = ast.Constant(None)
+    if not found:
+        return source
+    while unused := _unused(tree):
+        tree.body = [node for node in tree.body if node not in unused]
+    return ast.unparse(tree) + "\n"
+
+
+def _unused(tree: ast.Module) -> list[ast.stmt]:
+    """Functions and constants that nothing in a file names any more; not records, or what the catalogue looks for."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    edits = [call.args[0] for call in ast.walk(tree) if isinstance(call, ast.Call) and ast.unparse(call.func) == "M"]
+    quoted = " ".join(str(node.value) for edit in edits for node in ast.walk(edit) if isinstance(node, ast.Constant))
+    unused = []
+    for node in tree.body:
+        names = {node.name} if isinstance(node, ast.FunctionDef) else set()
+        if isinstance(node, ast.Assign) and not any(name in ast.unparse(node.value) for name in ("ask(", "Answers(")):
+            names = {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+        if names and not names & (used | {"ANSWERS", "EXERCISES", "QUIZ"}) and not any(name in quoted for name in names):
+            unused.append(node)
+    return unused
 
 
 def _fingerprints(exercise: Exercise, name: str, part: str, tensor: torch.Tensor) -> list:

@@ -53,8 +53,9 @@ def said(answer, exercise=PAIR, reference=attend) -> str:
      "You return a dictionary with the keys 'a' and 'b'. The exercise asks for two results: context and weights."),
     (lambda q, k: (attend(q, k)[0], None), "Your second result, the weights, is None."),
     (lambda q, k: (object(), attend(q, k)[1]), "Your first result, the context, is an object."),
-    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT),
-     "The shape of your weights is (2, 5, 4), expected (2, 4, 5) here. The inputs had the shapes query (2, 4, 6), key"),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT), "your weights are right, but transposed"),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].repeat(1, 1, 2)),
+     "The shape of your weights is (2, 4, 10), expected (2, 4, 5) here. The inputs had the shapes query (2, 4, 6), key"),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] * math.inf), "40 of the 40 numbers in your weights are infinite."),
     (lambda q, k: (attend(q, k)[0] * math.nan, attend(q, k)[1]), "48 of the 48 numbers in your context are NaN."),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] + torch.eye(4, 5) / 2),
@@ -168,7 +169,7 @@ def test_an_object_in_place_of_its_class_and_a_value_in_place_of_a_function_are_
 def number(answer, value=1.094, properties=()):
     exercise, answers = NUMBER._replace(properties=properties), Answers(lambda: value, {})
     return [judge(exercise, known, answer).text.partition(": ")[2]
-            for known in (answers, Key(exercise, make_key(exercise, answers, [])))]
+            for known in (answers, Key(exercise, make_key(exercise, answers)))]
 
 
 def test_a_number_that_fits_nothing_is_said_to_be_too_small_or_too_large():

@@ -14,15 +14,15 @@ import pytest
 import torch
 from variants import variants_of
 
-from course_tools.teaching.editions import called_numbers, write_handout
+from course_tools.teaching.editions import called_numbers, copy_without_solutions, write_handout
 from course_utils.copies.notebooks import everything
-from course_utils.exercises.catalogue import answers_to, list_exercises
+from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.folder import lesson_of, unsealed
 from course_utils.exercises.judge import judge
 from course_utils.exercises.sealed import read_key
 from course_utils.files.paths import ROOT
 
 EVERY = list_exercises()
-IDS = [exercise.id for exercise in EVERY]
 IMPORT = re.compile(r"^(?:from course_utils[\w.]* import (?:\([^)]*\)|.*)|import course_utils.*)$", re.M)
 
 
@@ -43,45 +43,110 @@ def run_there(folder, code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("exercise", EVERY, ids=IDS)
-def test_without_solutions_every_answer_gets_the_same_verdict(exercise, handout):
-    answers, key = answers_to(exercise.id), read_key(exercise, handout / "notebooks" / "exercises")
-    tried = {**variants_of(exercise.id), **answers.mutants, "nothing like it": lambda *inputs: torch.full((2, 3), 0.1)}
-    if exercise.kind != "order":
-        tried["reference"] = answers.reference
-    for name, answer in tried.items():
-        given = answer if exercise.kind == "function" else answer()
-        assert judge(exercise, key, given) == judge(exercise, answers, given), name
+TRIED = """
+import math
+
+import torch
+
+def unscaled(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    return weights @ value, weights
+
+def scaled(query, key, value):
+    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+    return weights @ value, weights
+
+def twice(query, key, value):
+    weights = (2 * query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+    return weights @ value, weights
+
+def in_heads(x, num_heads):
+    return x.view(len(x), x.shape[1], num_heads, -1).transpose(1, 2)
+
+def no_transpose(x, num_heads):
+    return x.view(len(x), num_heads, x.shape[1], -1)
+
+TRIED = {"4.2": [scaled, unscaled, twice], "5.1": [in_heads, no_transpose, lambda x, num_heads: x],
+         "4.1": [[0.105, 0.776, 0.105, 0.014], [1, 7.389, 1, 0.135], [0, 2, 0, -2], [0.1, 0.7, 0.1, 0.1], 3],
+         "3.3": ["H D B G E A C F", "H B D G E A C F", "A B"], "0.3": [lambda scores, true_class: scores.mean()]}
+
+def verdicts():
+    from course_utils.exercises import verdict
+
+    return [[number, seed, *verdict(number, answer, seed)] for number, answers in TRIED.items() for answer in answers
+            for seed in (0, 7)]
+"""
 
 
-def test_no_solution_is_handed_out(handout):
-    """Not even two lines of one; a single line may stand in a hint."""
-    folders = handout / "course_utils" / "exercises", handout / "notebooks" / "exercises"
-    texts = {path.relative_to(handout).as_posix(): path.read_text(encoding="utf-8").split()
-             for folder in folders for path in folder.rglob("*") if path.is_file()}
-    assert not list(handout.rglob("answers.py")) and not list(handout.rglob("variants")) and len(texts) > 20
-    joined = {name: " ".join(words) for name, words in texts.items()}
-    compared = 0
+def test_without_solutions_every_answer_gets_the_same_verdict_on_any_inputs(handout):
+    ours: dict = {}
+    exec(TRIED, ours)
+    expected = [[number, seed, state, list(names), text] for number, seed, state, names, text in ours["verdicts"]()]
+    assert {state for _, _, state, *_ in expected} == {"right", "wrong"}
+    assert {name for *_, names, _ in expected for name in names} >= {"no-scaling", "not-divided", "loss-before-forward"}
+    theirs = json.loads(run_there(handout, f"{TRIED}\nimport json\nprint(json.dumps(verdicts()))"))
+    for mine, other in zip(expected, theirs, strict=True):
+        known = mine[2] == "wrong" and not mine[3] and mine[0] == "4.1"     # nobody there knows the right number
+        assert mine[:4 if known else 5] == other[:4 if known else 5]
+
+
+def lines_of_answers() -> dict[str, list[str]]:
+    """The lines of the course's answers that say something."""
+    found = {}
     for exercise in EVERY:
-        if exercise.kind == "function":
-            lines = inspect.getsource(answers_to(exercise.id).reference).splitlines()[1:]
-            lines = [" ".join(line.partition("#")[0].split()) for line in lines if line.partition("#")[0].strip()]
-            for one, two in zip(lines, lines[1:]):
-                if len(one) + len(two) > 40:
-                    compared += 1
-                    assert not [name for name, text in joined.items() if f"{one} {two}" in text], (exercise.id, one, two)
-    assert compared > 50
+        lines = inspect.getsource(answers_to(exercise.id).reference).splitlines()[1:]
+        lines = [" ".join(line.partition("#")[0].split()) for line in lines]
+        found[exercise.id] = [line for line in lines if len(line) > 24]
+    assert sum(map(len, found.values())) > 200
+    return found
+
+
+def test_no_line_of_an_answer_stands_in_what_is_handed_out(handout):
+    folder = handout / "notebooks" / "exercises"
+    assert not list(handout.rglob("answers.py")) and not list(handout.rglob("variants"))
+    assert {path.suffix for path in folder.iterdir()} == {".sealed"} and len(list(folder.iterdir())) > 18
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    for number, lines in lines_of_answers().items():
+        for line in lines:
+            assert not [name for name, text in texts.items() if line in text], (number, line)
+
+
+def test_where_hand_ins_run_there_are_no_answers_at_all(tmp_path):
+    """Not even encoded: the questions alone."""
+    copy_without_solutions(tmp_path, ["notebooks/exercises"])
+    texts = {path: " ".join(path.read_text(encoding="utf-8").split()) for path in tmp_path.rglob("*.py")}
+    assert {path.name for path in texts} >= {"n04.py", "ask.py", "common.py"} and not list(tmp_path.rglob("*.sealed"))
+    for number, lines in lines_of_answers().items():
+        given = find_exercise(number).question + "".join(find_exercise(number).hints)
+        for one, two in zip(lines, lines[1:]):
+            there = [path for path, text in texts.items() if f"{one} {two}" in text]
+            assert f"{one} {two}" in given or not there, (number, one)
+    assert all("def scaled_attention" not in text and "def masked_attention" not in text for text in texts.values())
 
 
 @pytest.mark.parametrize("exercise", [exercise for exercise in EVERY if exercise.kind != "function"], ids=lambda e: e.id)
 def test_numbers_and_orders_are_handed_out_as_fingerprints(exercise, handout):
-    entry = read_key(exercise, handout / "notebooks" / "exercises").entry
+    folder = handout / "notebooks" / "exercises"
+    everything_there = unsealed(folder, lesson_of(exercise.id))
+    reference = answers_to(exercise.id).reference.__name__
+    assert not [name for name, text in everything_there["files"].items() if f"def {reference}(" in text]
+    entry = read_key(exercise, folder).entry
     if exercise.kind == "order":
         assert all(re.fullmatch("[0-9a-f]{10}", sealed) for _, sealed in entry["rules"])
         return
     for _, steps, prints in entry["gives"]["right"].values():
         assert all(step == 2.0 ** round(torch.tensor(step).log2().item()) for step in steps)  # gives only a magnitude away
         assert all(re.fullmatch("[0-9a-f]{10}", sealed) for row in prints for sealed in row)
+
+
+@pytest.mark.parametrize("exercise", [exercise for exercise in EVERY if exercise.kind != "function"], ids=lambda e: e.id)
+def test_fingerprints_judge_as_the_answers_do(exercise, handout):
+    answers, key = answers_to(exercise.id), read_key(exercise, handout / "notebooks" / "exercises")
+    tried = {**variants_of(exercise.id), **answers.mutants, "nothing like it": lambda *inputs: torch.full((2, 3), 0.1)}
+    if exercise.kind != "order":
+        tried["reference"] = answers.reference
+    for name, answer in tried.items():
+        assert judge(exercise, key, answer()) == judge(exercise, answers, answer()), name
 
 
 def test_the_handed_out_course_checks_and_has_no_answer_of_its_own(handout):
@@ -100,10 +165,12 @@ def test_the_handed_out_course_checks_and_has_no_answer_of_its_own(handout):
         exercise("4.2").solution()
         exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
         exercise("4.2").check(mine, seed=7)
+        exercise("4.2").hint(3)
         """).splitlines()
     assert said[0] == "True" and said[3] == "True"
     assert "not divided by √d_k" in said[1] and "not tried yet" in said[2]
-    assert "without solutions" in said[4] and said[5].startswith("✓ 4.1") and "not judged" in said[6]
+    assert "without solutions" in said[4] and said[5].startswith("✓ 4.1")
+    assert "not divided by √d_k" in said[6] and "weights @ value" in said[7]
 
 
 def test_the_handed_out_course_is_whole_and_holds_nothing_for_instructors(handout):
