@@ -122,9 +122,8 @@ def _fetched(others: Path):
         exercise("4.1").check(sealed.read_key(catalogue.find_exercise("4.1")).entry)"""}), OPEN | {"4.1": "not reached"}
     solutions = inspect.getsourcefile(answers_to("4.2").reference)
     yield "course_on_disk", with_4_2(f"""
-        names = {{}}
-        exec(open({solutions!r}).read(), names)
-        scaled_attention = names["scaled_attention"]""", CHECK), (GONE, GOOD)
+        import runpy
+        scaled_attention = runpy.run_path({solutions!r})["scaled_attention"]""", CHECK), (GONE, GOOD)
 
 
 def _recited(others: Path):

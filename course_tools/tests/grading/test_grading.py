@@ -266,8 +266,7 @@ def attack(folder: Path) -> bytes:
     solutions = inspect.getsourcefile(answers_to("4.2").reference)
     return make.edited({
         "4.1": "open(f'/proc/{os.getppid()}/environ').close()\nexercise('4.1').check(None)",
-        "4.2": f"names = {{}}\nexec(open({solutions!r}).read(), names)\n"
-               "exercise('4.2').check(names['scaled_attention'])",
+        "4.2": f"import runpy\nexercise('4.2').check(runpy.run_path({solutions!r})['scaled_attention'])",
         "4.3": f"open({str(folder / 'neighbour.ipynb')!r}, 'w').write('gone')",
         "4.4": "import course_utils.claims as claims\nopen(claims.__file__, 'w').write('gone')",
         "4.5": "import os\nos._exit(0)"}, first="import os\nif hasattr(os, 'fork'): os.fork()")
