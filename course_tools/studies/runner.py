@@ -11,9 +11,10 @@ import functools
 import multiprocessing
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -35,23 +36,41 @@ from course_utils.training import evaluate, fastest_device, fit
 
 @dataclasses.dataclass(frozen=True)
 class ResultSet:
-    """What data/results/`name`.json holds, and how it is made; all are functions of a module, so that they can travel.
+    """What data/results/`name`.json holds, and how it is made.
 
+    rows: the rows of its table, in order; {row: what it changes}, a dict or a NamedTuple, or with `change` their names.
     settings() -> str: a fingerprint of all that every run depends on (recipe, reviews).
-    wanted(seeds) -> [(model, seed)]: the rows of its table, in order.
-    describe(model) -> dict: what this row changes, written into its run; a run made otherwise is made again.
-    run(model, seed, state) -> dict: one run; `state` is a file for an unfinished training, to resume from.
+    run(row, seed, state) -> dict: one run; `state` is a file for an unfinished training, to resume from. A function of a
+        module, so that it can travel to another process.
+    seeds(row, asked) -> the seeds of a row, where they aren't simply those that are asked for.
+    change(row) -> dict: what a row changes, where `rows` doesn't say it.
     finish(): called when all runs are made; by default nothing.
     line(runs) -> str: what the command prints of a row's runs; by default their test accuracy.
     """
 
     name: str
+    rows: Mapping[str, Any] | Iterable[str]
     settings: Callable[[], str]
-    wanted: Callable[[list[int]], list[tuple[str, int]]]
-    describe: Callable[[str], dict]
     run: Callable[[str, int, Path], dict]
+    seeds: Callable[[str, list[int]], Iterable[int]] | None = None
+    change: Callable[[str], dict] | None = None
     finish: Callable[[], None] | None = None
     line: Callable[[list[dict]], str] | None = None
+
+    def wanted(self, asked: list[int]) -> list[tuple[str, int]]:
+        """(row, seed) of every run, row by row."""
+        return [(row, seed) for row in self.rows for seed in (self.seeds(row, asked) if self.seeds else asked)]
+
+    def describe(self, row: str) -> dict:
+        """What a row changes, as a JSON file gives it back: it's written into its runs; one made otherwise is made again."""
+        change = self.change(row) if self.change else self.rows[row]
+        change = change._asdict() if hasattr(change, "_asdict") else change
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in change.items()}
+
+
+def once(row: str, asked: list[int]) -> list[int]:
+    """The `seeds` of a set whose runs draw nothing: seed 0, whatever is asked for."""
+    return [0]
 
 
 def missing_runs(made: ResultSet, seeds: list[int], folder: Path = FOLDER, only: str = "") -> list[tuple[str, int]]:
@@ -109,13 +128,13 @@ def _each(todo: list, jobs: int, threads: int, states: Path) -> Iterator[tuple[t
         torch.set_num_threads(threads)
         try:
             for run in todo:
-                yield run, functools.partial(_make, *run, states)
+                yield run, functools.partial(_make, *_parts(*run), states)
         finally:
             torch.set_num_threads(before)
         return
     spawn = multiprocessing.get_context("spawn")        # jobs that each took all cores would slow each other
     with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=torch.set_num_threads, initargs=(threads,)) as pool:
-        waiting = {pool.submit(_make, *run, states): run for run in todo}
+        waiting = {pool.submit(_make, *_parts(*run), states): run for run in todo}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result
@@ -133,14 +152,19 @@ def _state_file(states: Path, name: str, model: str, seed: int) -> Path:
     return states / f"{name}-{re.sub(r'[^A-Za-z0-9]+', '-', model)}-{seed}.safetensors"
 
 
-def _make(one: ResultSet, model: str, seed: int, states: Path) -> dict:
+def _parts(one: ResultSet, model: str, seed: int) -> tuple[str, Callable, dict, str, int]:
+    """What `_make` needs of a set; the rest of it needn't be able to travel."""
+    return one.name, one.run, one.describe(model), model, seed
+
+
+def _make(name: str, run: Callable, change: dict, model: str, seed: int, states: Path) -> dict:
     """One run in a process of its own, with what every run must say of itself."""
     states.mkdir(parents=True, exist_ok=True)
-    state = _state_file(states, one.name, model, seed)
+    state = _state_file(states, name, model, seed)
     with locked(state, f"training {model}, seed {seed}"):  # raises where another process is making this run
         return {
-            "model": model, "order": 0, "seed": seed, "change": one.describe(model), **environment(),
-            **one.run(model, seed, state),
+            "model": model, "order": 0, "seed": seed, "change": change, **environment(),
+            **run(model, seed, state),
         }
 
 

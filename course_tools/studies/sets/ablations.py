@@ -106,12 +106,6 @@ def settings() -> str:
     return fingerprint(RECIPE, split_fingerprints(scored_reviews()))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed; two rows on more of them, if these are the standard ones."""
-    more = MORE_SEEDS if list(seeds) == [0, 1, 2] else {}
-    return [(model, seed) for model in CHANGES for seed in more.get(model, seeds)]
-
-
 def describe(model: str) -> dict:
     """What the row changes, and in which group it stands."""
     change = CHANGES[model]
@@ -163,4 +157,7 @@ class UnscaledAttention(MultiHeadAttention):
         return query * math.sqrt(self.d_head), key, value
 
 
-SET = ResultSet("ablations", settings, wanted, describe, run)
+SET = ResultSet(
+    "ablations", CHANGES, settings, run,
+    seeds=lambda row, asked: MORE_SEEDS.get(row, asked) if list(asked) == [0, 1, 2] else asked, change=describe,
+)

@@ -37,16 +37,6 @@ def settings() -> str:
     return fingerprint(code_settings(), REPOSITORY, PLACES, SHORTEST, list(TYPED))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed, which draws the names."""
-    return [(row, seed) for row in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row is."""
-    return ROWS[model]
-
-
 def run(model: str, seed: int, state) -> dict:
     """Make one row."""
     began, row, made = time.perf_counter(), ROWS[model], {"library": library_fingerprint()}
@@ -103,4 +93,4 @@ def line(runs: list[dict]) -> str:
                      for split in SCORED for typed in TYPED)
 
 
-SET = ResultSet("code_baselines", settings, wanted, describe, run, line=line)
+SET = ResultSet("code_baselines", ROWS, settings, run, line=line)

@@ -32,7 +32,6 @@ from course_utils.data.standard_library import library_fingerprint
 from course_utils.files import sha256
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.results import fingerprint
-from course_utils.training.saved_models import holds_model
 
 PARTS = ("the language model", "the model and the words of the file")
 LISTED = 10                                             # words of each list that are combined
@@ -54,16 +53,6 @@ def settings() -> str:
     """What every run depends on: modules, names, how the models were trained."""
     return fingerprint(code_settings(), PLACES, SHORTEST, list(code_baselines.TYPED), language_model.settings(), LISTED,
                        WINDOWS)
-
-
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The models that there are."""
-    return [("attention", seed) for seed in seeds if holds_model(folder_of(seed))]
-
-
-def describe(model: str) -> dict:
-    """Nothing is changed."""
-    return {}
 
 
 def run(model: str, seed: int, state) -> dict:
@@ -123,4 +112,7 @@ def names_line(found: dict) -> str:
                      for part in PARTS for typed in code_baselines.TYPED)
 
 
-SET = ResultSet("code_completion", settings, wanted, describe, run, line=line)
+SET = ResultSet(
+    "code_completion", {"attention": {}}, settings, run,
+    seeds=lambda row, asked: [seed for seed in asked if folder_of(seed).is_dir()], line=line,
+)

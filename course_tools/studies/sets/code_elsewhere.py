@@ -40,4 +40,4 @@ def line(runs: list[dict]) -> str:
     return f"{bits} bits per byte  {code_completion.names_line(runs[0]['repository']['names'])}"
 
 
-SET = ResultSet("code_elsewhere", settings, code_completion.wanted, code_completion.describe, run, line=line)
+SET = ResultSet("code_elsewhere", code_completion.SET.rows, settings, run, seeds=code_completion.SET.seeds, line=line)

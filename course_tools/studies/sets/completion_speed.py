@@ -17,7 +17,7 @@ import time
 
 import torch
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.sets import language_model
 from course_tools.studies.timing import interleaved, machine
 from course_tools.studies.timing import row as compared
@@ -33,16 +33,6 @@ LENGTHS, REPEATED = (64, 128, 256, 511), 15
 def settings() -> str:
     """What the figures depend on, the machine aside."""
     return fingerprint(CONTEXT, PLACES, TURNS)
-
-
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """One run; it draws no numbers but places in a text."""
-    return [(row, 0) for row in ROWS]
-
-
-def describe(model: str) -> dict:
-    """Nothing is changed."""
-    return {}
 
 
 def writing() -> dict:
@@ -145,4 +135,4 @@ def line(runs: list[dict]) -> str:
     return str(runs[0]["measured"])
 
 
-SET = ResultSet("completion_speed", settings, wanted, describe, run, line=line)
+SET = ResultSet("completion_speed", dict.fromkeys(ROWS, {}), settings, run, seeds=once, line=line)

@@ -83,12 +83,6 @@ def settings() -> str:
     return fingerprint(RECIPE, split_fingerprints(reviews()))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Single networks with every seed; TF-IDF once, and averages once if all their members are wanted."""
-    averages = AVERAGES if set(MEMBERS) <= set(seeds) else ()
-    return [(TFIDF, 0), *((model, seed) for model in ATTEMPTS for seed in seeds), *((model, 0) for model in averages)]
-
-
 def describe(model: str) -> dict:
     """What the row is made of."""
     if model in ATTEMPTS:
@@ -247,4 +241,11 @@ def cut(ids: np.ndarray) -> np.ndarray:
     return np.asarray(truncate(ids, RECIPE.batches["max_len"], "head_tail"), dtype=ids.dtype)
 
 
-SET = ResultSet("imdb_better", settings, wanted, describe, run)
+def seeds_of(row: str, asked: list[int]) -> list[int]:
+    """Single networks have every seed; TF-IDF has one, and so have averages if all their members are asked for."""
+    if row in ATTEMPTS:
+        return asked
+    return [0] if row == TFIDF or set(MEMBERS) <= set(asked) else []
+
+
+SET = ResultSet("imdb_better", [TFIDF, *ATTEMPTS, *AVERAGES], settings, run, seeds=seeds_of, change=describe)

@@ -44,16 +44,6 @@ def settings() -> str:
     return fingerprint(RECIPES["imdb"], STEPS, split_fingerprints(scored_reviews()))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row with every seed."""
-    return [(model, seed) for model in CHANGES for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return CHANGES[model]
-
-
 def run(model: str, seed: int, state) -> dict:
     """Train and score one seed of a row."""
     data, recipe = scored_reviews(), recipe_of(model)
@@ -74,4 +64,4 @@ def shuffled(encoded: EncodedReviews) -> EncodedReviews:
     return EncodedReviews([sample(ids, len(ids)) for ids in encoded.ids], encoded.labels)
 
 
-SET = ResultSet("imdb_settings", settings, wanted, describe, run)
+SET = ResultSet("imdb_settings", CHANGES, settings, run)

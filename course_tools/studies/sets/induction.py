@@ -97,16 +97,6 @@ def settings() -> str:
     return fingerprint(WORDS, LONGEST, LENGTH, STEPS_EACH, BATCH_SIZE, MODEL, FIT, EMBEDDING_STD, 2)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(row, seed) for row in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]
-
-
 def new_model(seed: int, num_layers: int, local: bool, **changes: int) -> LanguageModel:
     """An untrained model; `changes` replace numbers of MODEL."""
     seed_everything(seed)
@@ -138,4 +128,4 @@ def make_induction_model(seed: int) -> None:
     run(KEPT, seed, None)
 
 
-SET = ResultSet("induction", settings, wanted, describe, run)
+SET = ResultSet("induction", ROWS, settings, run)

@@ -50,16 +50,6 @@ def settings() -> str:
     return fingerprint(code_settings(), LENGTH, BATCH_SIZE, STRIDE, MODEL, FIT)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(row, seed) for row in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]
-
-
 def run(model: str, seed: int, state) -> dict:
     """Train one model, keep it, and score it on validation and test."""
     seed_everything(seed)
@@ -128,4 +118,4 @@ def line(runs: list[dict]) -> str:
     return "test " + "  ".join(f"{run['test']['overall']:.3f}" for run in runs) + " bits per byte"
 
 
-SET = ResultSet("language_model", settings, wanted, describe, run, line=line)
+SET = ResultSet("language_model", ROWS, settings, run, line=line)

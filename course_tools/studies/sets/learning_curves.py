@@ -68,11 +68,6 @@ ROWS = {row(model, amount): (model, AMOUNTS[amount]) for amount in AMOUNTS for m
 ROWS[row("BiLSTM", "22,500")] = ("BiLSTM", EVERYTHING)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every model with either number of reviews, on every seed; the BiLSTM on all of them with the first seed alone."""
-    return [(name, seed) for name in ROWS for seed in (seeds[:1] if ROWS[name][1] is EVERYTHING else seeds)]
-
-
 def describe(model: str) -> dict:
     """The network, and how much it reads."""
     network, amount = ROWS[model]
@@ -136,4 +131,7 @@ def untrained(network: str, vocab_size: int) -> nn.Module:
     return SelfAttentionClassifier(ClassifierConfig(vocab_size, **RECIPE.model))
 
 
-SET = ResultSet("learning_curves", settings, wanted, describe, run)
+SET = ResultSet(
+    "learning_curves", ROWS, settings, run,
+    seeds=lambda row, asked: asked[:1] if ROWS[row][1] is EVERYTHING else asked, change=describe,
+)

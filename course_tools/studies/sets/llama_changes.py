@@ -99,11 +99,6 @@ def settings() -> str:
     return fingerprint(SHAPE, CONTEXT, BATCH, FIT, STEPS, WIDTH, tokens)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(model, seed) for model in ROWS for seed in seeds]
-
-
 def describe(model: str) -> dict:
     """What makes this row's model."""
     return ROWS[model] | {"d_ff": config_of(model).d_ff}
@@ -133,4 +128,4 @@ def line(runs: list[dict]) -> str:
     return f"{sum(bits) / len(bits):.3f} bits per byte, {min(bits):.3f} to {max(bits):.3f}"
 
 
-SET = ResultSet("llama_changes", settings, wanted, describe, run, line=line)
+SET = ResultSet("llama_changes", ROWS, settings, run, change=describe, line=line)

@@ -29,16 +29,6 @@ def settings() -> str:
     return fingerprint(recurrent.settings(), ROWS)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(row, seed) for row in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]
-
-
 def new_translator(model: str, seed: int) -> LuongTranslator:
     """An untrained translator of a row."""
     corpus = translation_corpus()
@@ -52,4 +42,4 @@ def run(model: str, seed: int, state) -> dict:
     return recurrent.train_and_score(new_translator(model, seed), seed, state)
 
 
-SET = ResultSet("luong_variants", settings, wanted, describe, run, line=recurrent.line)
+SET = ResultSet("luong_variants", ROWS, settings, run, line=recurrent.line)

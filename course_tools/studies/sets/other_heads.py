@@ -69,16 +69,6 @@ def settings() -> str:
     return fingerprint(str(encoder.config), weights, tokenizer.vocabulary, texts, FIT, BATCH)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Both rows on every seed."""
-    return [(name, seed) for name in (REAL, RANDOM) for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return {"weights": model}
-
-
 def both_ways(reviews: list, found: list[list[str]]) -> dict[str, float]:
     """How many of the words that can be names are labelled rightly: the fraction of the names, and of the words."""
     right = {"names": [], "words": []}
@@ -122,4 +112,4 @@ def line(runs: list[dict]) -> str:
     return "F1 " + " ".join(f"{sum(run['f1'][name] for run in runs) / len(runs):.2f}" for name in runs[0]["f1"])
 
 
-SET = ResultSet("other_heads", settings, wanted, describe, run, line=line)
+SET = ResultSet("other_heads", {name: {"weights": name} for name in (REAL, RANDOM)}, settings, run, line=line)

@@ -129,11 +129,6 @@ def settings() -> str:
     return fingerprint(str(encoder.config), weights, tokenizer.vocabulary, list(OPTIONS), FIT, split_fingerprints(reviews()))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed; what goes wrong, once."""
-    return [(name, seed) for name in ROWS for seed in (seeds[:1] if name.startswith(FAILURE) else seeds)]
-
-
 def describe(model: str) -> dict:
     """What the row changes; `max_len` and `adapted` where they aren't the usual ones."""
     row, usual = ROWS[model]._asdict(), {"max_len": MAX_LEN, "adapted": ADAPTED}
@@ -186,4 +181,7 @@ def run(model: str, seed: int, state) -> dict:
     }
 
 
-SET = ResultSet("pretrained", settings, wanted, describe, run)
+SET = ResultSet(
+    "pretrained", ROWS, settings, run,
+    seeds=lambda row, asked: asked[:1] if row.startswith(FAILURE) else asked, change=describe,
+)

@@ -70,16 +70,6 @@ def settings() -> str:
     return fingerprint(str(encoder.config), weights_of(encoder), tokenizer.vocabulary, *sentences)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The real encoder once; both controls on every seed."""
-    return [(REAL, seeds[0]), *((name, seed) for name in (RANDOM, SHUFFLED) for seed in seeds)]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return {"weights": model}
-
-
 def encoder_of(model: str, seed: int) -> BertEncoder:
     """The encoder of a row."""
     encoder = base()[0]
@@ -252,4 +242,7 @@ def line(runs: list[dict]) -> str:
     return "same sense " + " ".join(f"{score:.2f}" for score in by_word.mean(axis=0))
 
 
-SET = ResultSet("pretrained_vectors", settings, wanted, describe, run, line=line)
+SET = ResultSet(
+    "pretrained_vectors", {name: {"weights": name} for name in (REAL, RANDOM, SHUFFLED)}, settings, run,
+    seeds=lambda row, asked: asked[:1] if row == REAL else asked, line=line,
+)

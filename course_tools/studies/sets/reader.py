@@ -112,11 +112,6 @@ def settings() -> str:
                        TEACHERS)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Both trios of teachers, and every student on every seed."""
-    return [(name, seed) for name in (*TEACHER, *ROWS) for seed in seeds]
-
-
 def describe(model: str) -> dict:
     """What the row changes."""
     if model in TEACHER:
@@ -341,4 +336,4 @@ def line(runs: list[dict]) -> str:
     return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
 
 
-SET = ResultSet("reader", settings, wanted, describe, run, line=line)
+SET = ResultSet("reader", [*TEACHER, *ROWS], settings, run, change=describe, line=line)

@@ -53,12 +53,6 @@ def settings() -> str:
     return fingerprint(split_fingerprints(corpora()), evidence, METHODS, STEPS)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every seed that a classifier has; the earlier reader's where it has been made."""
-    made = [model for model in ROWS if model != "earlier reader" or reader.kept("reader-1").exists()]
-    return [(model, seed) for model in made for seed in seeds if seed < ROWS[model]]
-
-
 def describe(model: str) -> dict:
     """The classifier's weights, as a fingerprint."""
     return {"weights": reader_more.weights_of(classifier_of(model, 0).model)}
@@ -97,4 +91,10 @@ def line(runs: list[dict]) -> str:
     return f"ordinary {100 * means[0]:.1f}, pooling weights' comprehensiveness {means[1]:.2f}"
 
 
-SET = ResultSet("reader_maps", settings, wanted, describe, run, line=line)
+def seeds_of(row: str, asked: list[int]) -> list[int]:
+    """Those that a classifier has; the earlier reader's where it has been made."""
+    made = row != "earlier reader" or reader.kept("reader-1").exists()
+    return [seed for seed in asked if made and seed < ROWS[row]]
+
+
+SET = ResultSet("reader_maps", ROWS, settings, run, seeds=seeds_of, change=describe, line=line)

@@ -42,16 +42,6 @@ def settings() -> str:
     return fingerprint(reader.settings(), corpora, STEPS, PARTS, FIT, list(reader.OPTIONS))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed that a reader has."""
-    return [(name, seed) for name in READS for seed in seeds if seed in reader.TEACHERS]
-
-
-def describe(model: str) -> dict:
-    """What the row reads."""
-    return {"reads": READS[model]}
-
-
 def begun(seed: int) -> ReviewClassifier:
     """The reader of this seed, as the set `reader` left it. Raises FileNotFoundError where it isn't there."""
     folder = reader.kept(f"reader-{seed}")
@@ -103,4 +93,8 @@ def line(runs: list[dict]) -> str:
     return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
 
 
-SET = ResultSet("reader_more", settings, wanted, describe, run, line=line)
+SET = ResultSet(
+    "reader_more", READS, settings, run,
+    seeds=lambda row, asked: [seed for seed in asked if seed in reader.TEACHERS],
+    change=lambda row: {"reads": READS[row]}, line=line,
+)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.timing import inference_pass, interleaved, machine
 from course_tools.studies.timing import row as compared
 from course_utils.classifier import ReviewClassifier
@@ -31,16 +31,6 @@ MINILM = dict(vocab_size=30522, pad_id=0, d_model=384, num_heads=12, d_ff=1536, 
 def settings() -> str:
     """What the figures depend on, the machine aside."""
     return fingerprint(READER, TOKENS, TURNS, BATCH, LONG, MINILM)
-
-
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """One run of each row; nothing is drawn."""
-    return [(row, 0) for row in ROWS]
-
-
-def describe(model: str) -> dict:
-    """Nothing is changed."""
-    return {}
 
 
 def sentences() -> list[str]:
@@ -116,4 +106,4 @@ def line(runs: list[dict]) -> str:
     return str(runs[0]["measured"])
 
 
-SET = ResultSet("reader_speed", settings, wanted, describe, run, line=line)
+SET = ResultSet("reader_speed", dict.fromkeys(ROWS, {}), settings, run, seeds=once, line=line)

@@ -54,17 +54,6 @@ def settings() -> str:
                        [PairBatches(pairs).fingerprint for pairs in corpus.pairs.values()], 1)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every network on every seed; what counts or knows nothing once."""
-    networks = [(row, seed) for row in ROWS for seed in seeds]
-    return networks + [(row, 0) for row in ALIGNERS if 0 in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return (ROWS | ALIGNERS)[model]
-
-
 def new_translator(model: str, seed: int) -> Seq2Seq:
     """An untrained translator of a row."""
     corpus = translation_corpus()
@@ -134,4 +123,7 @@ def line(runs: list[dict]) -> str:
     return "  ".join(said)
 
 
-SET = ResultSet("recurrent_attention", settings, wanted, describe, run, line=line)
+SET = ResultSet(
+    "recurrent_attention", ROWS | ALIGNERS, settings, run,
+    seeds=lambda row, asked: asked if row in ROWS else [0] if 0 in asked else [], line=line,
+)

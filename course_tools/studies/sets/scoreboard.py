@@ -58,16 +58,6 @@ def settings() -> str:
     return fingerprint(RECIPE, split_fingerprints(scored_reviews()))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Models that take texts have no seed: one run each."""
-    return [(model, 0) for model in TEXT_MODELS] + [(model, seed) for model in NETWORKS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """The name of a row says it all."""
-    return {}
-
-
 def run(model: str, seed: int, state) -> dict:
     """Fit or train, and score, one model; keep its weights if they are the best so far."""
     if model in TEXT_MODELS:
@@ -121,4 +111,7 @@ def finish() -> None:
             read_plain_texts(CHECKPOINTS / name)        # the reviews are plain
 
 
-SET = ResultSet("scoreboard", settings, wanted, describe, run, finish)
+SET = ResultSet(
+    "scoreboard", dict.fromkeys([*TEXT_MODELS, *NETWORKS], {}), settings, run,
+    seeds=lambda row, asked: [0] if row in TEXT_MODELS else asked, finish=finish,
+)

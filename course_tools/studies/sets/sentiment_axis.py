@@ -64,16 +64,6 @@ def settings() -> str:
     return fingerprint(DIMENSIONS, FREQUENT, DELETIONS, list(OPTIONS), FIT, LEAD, texts)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every case on every seed."""
-    return [(case, seed) for case in CASES for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """The reviews and the start."""
-    return CASES[model]._asdict()
-
-
 class Drawn(NamedTuple):
     """Training reviews that were drawn: their vocabulary, all splits encoded with it, how often each word occurs."""
 
@@ -300,4 +290,4 @@ def rank_correlation(bag: Trained, other: Trained) -> dict:
     return {"spearman": round(float(spearmanr(one, two).statistic), 4), "words": len(shared)}
 
 
-SET = ResultSet("sentiment_axis", settings, wanted, describe, run)
+SET = ResultSet("sentiment_axis", CASES, settings, run)

@@ -120,11 +120,6 @@ def settings() -> str:
                        split_fingerprints(reviews(unsupervised=True)))
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """All pretrainings and the frequencies once; every classifier on every seed."""
-    return [*((name, seeds[0]) for name in (*PRETRAININGS, COUNTED)), *((name, seed) for name in ROWS for seed in seeds)]
-
-
 def describe(model: str) -> dict:
     """What the row changes; the windows where they aren't the usual ones."""
     if model == COUNTED:
@@ -244,4 +239,7 @@ def line(runs: list[dict]) -> str:
     return f"loss {last['validation_loss']:.3f}"
 
 
-SET = ResultSet("small_encoder", settings, wanted, describe, run, line=line)
+SET = ResultSet(
+    "small_encoder", [*PRETRAININGS, COUNTED, *ROWS], settings, run,
+    seeds=lambda row, asked: asked if row in ROWS else asked[:1], change=describe, line=line,
+)

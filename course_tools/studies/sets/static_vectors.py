@@ -44,16 +44,6 @@ def settings() -> str:
     return fingerprint(pretrained.settings(), STEPS, CHECKS, RATES)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(name, seed) for name in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]._asdict()
-
-
 def bag(start: str) -> BagOfEmbeddings:
     """An untrained bag of MiniLM's word pieces, its vectors as the row says."""
     encoder, tokenizer = pretrained.base()
@@ -93,4 +83,4 @@ def run(model: str, seed: int, state) -> dict:
     }
 
 
-SET = ResultSet("static_vectors", settings, wanted, describe, run)
+SET = ResultSet("static_vectors", ROWS, settings, run)

@@ -120,11 +120,6 @@ def settings() -> str:
                        TEMPERATURE, ALPHA)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The teacher and every student on every seed; all students learn from the teacher of seed 0."""
-    return [(name, seed) for name in (TEACHER, *ROWS) for seed in seeds]
-
-
 def describe(model: str) -> dict:
     """What the row changes."""
     if model == TEACHER:
@@ -369,4 +364,4 @@ def line(runs: list[dict]) -> str:
     return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
 
 
-SET = ResultSet("student", settings, wanted, describe, run, line=line)
+SET = ResultSet("student", [TEACHER, *ROWS], settings, run, change=describe, line=line)

@@ -49,16 +49,6 @@ def settings() -> str:
     return fingerprint(rows, MIN_FREQ, BATCH_SIZE, MODEL, FIT, NEW_NAMES, 1)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Both rows on every seed."""
-    return [(row, seed) for row in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]
-
-
 def names_scored(model: nn.Module) -> dict:
     """The reviews of `name_twins` with their own names and with new ones: exact matches, and which names are written."""
     about = {}
@@ -130,4 +120,4 @@ def line(runs: list[dict]) -> str:
     return "  ".join(f"{name} {100 * mean(values):.1f}" for name, values in said.items())
 
 
-SET = ResultSet("summaries_by_copying", settings, wanted, describe, run, line=line)
+SET = ResultSet("summaries_by_copying", ROWS, settings, run, line=line)

@@ -197,11 +197,6 @@ def layers(network: nn.Module) -> str:
     return str(network).replace("(positions): RotaryPositions()", "(positions): Identity()\n  (rotary): RotaryPositions()")
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every model under every rule, on every seed."""
-    return [(f"{rule}: {network}", seed) for rule in RULES for network in [*COUNTED, *NETWORKS] for seed in seeds]
-
-
 def describe(model: str) -> dict:
     """The rule, what it draws, and the network."""
     rule, network = parts(model)
@@ -257,4 +252,7 @@ def train(network: str, data: dict[str, EncodedReviews], epochs: int, seed: int)
     }
 
 
-SET = ResultSet("token_range", settings, wanted, describe, run)
+SET = ResultSet(
+    "token_range", [f"{rule}: {network}" for rule in RULES for network in [*COUNTED, *NETWORKS]], settings, run,
+    change=describe,
+)

@@ -45,16 +45,6 @@ def settings() -> str:
     return fingerprint(texts, BATCH_SIZE, MODEL, FIT, 1)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """The kept row on every seed, the other on the first three."""
-    return [(row, seed) for row in ROWS for seed in (seeds if row == KEPT else seeds[:3])]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    return ROWS[model]
-
-
 def run(model: str, seed: int, state) -> dict:
     """Train one model with `fit`, score it; those of the row KEPT are kept."""
     translator, result = train_translator(seed, **ROWS[model], checkpoint=state)
@@ -114,4 +104,4 @@ def rounded(table: torch.Tensor) -> list[list[float]]:
     return [[round(value, 4) for value in row] for row in table.tolist()]
 
 
-SET = ResultSet("translation", settings, wanted, describe, run)
+SET = ResultSet("translation", ROWS, settings, run, seeds=lambda row, asked: asked if row == KEPT else asked[:3])

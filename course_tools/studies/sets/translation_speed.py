@@ -16,7 +16,7 @@ import time
 import torch
 from torch import nn
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.timing import interleaved, machine
 from course_tools.studies.timing import row as compared
 from course_utils.encoder_decoder import Transformer, TransformerConfig, beam_search, smoothed_cross_entropy
@@ -32,16 +32,6 @@ LENGTH, SENTENCES, TURNS, STEPS = 40, 64, 5, 20
 def settings() -> str:
     """What the figures depend on, the machine aside."""
     return fingerprint(LENGTH, SENTENCES, TURNS, STEPS, 2, translation.MODEL, translation.BATCH_SIZE)
-
-
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """One run of each."""
-    return [(row, 0) for row in ROWS]
-
-
-def describe(model: str) -> dict:
-    """Nothing is changed."""
-    return {}
 
 
 class NeverEnds(Transformer):
@@ -159,4 +149,4 @@ def line(runs: list[dict]) -> str:
     return "; ".join(f"{row['what']}: {row['ratio']:.2f}" for one in runs for row in one["rows"])
 
 
-SET = ResultSet("translation_speed", settings, wanted, describe, run, line=line)
+SET = ResultSet("translation_speed", dict.fromkeys(ROWS, {}), settings, run, seeds=once, line=line)

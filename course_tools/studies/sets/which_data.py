@@ -67,17 +67,6 @@ def settings() -> str:
     return fingerprint(pretrained.settings(), corpora, READ, PARTS, RATES)
 
 
-def wanted(seeds: list[int]) -> list[tuple[str, int]]:
-    """Every row on every seed."""
-    return [(name, seed) for name in ROWS for seed in seeds]
-
-
-def describe(model: str) -> dict:
-    """What the row changes."""
-    row = ROWS[model]._asdict()
-    return {**row, "sources": list(row["sources"])}     # as a JSON file gives it back
-
-
 def mixed(sources: tuple[str, ...], split: str, number: int, seed: int) -> EncodedReviews:
     """So many texts of each source, or all where there are fewer."""
     parts = [first_of(split_of(source, split), number, seed) for source in sources]
@@ -128,4 +117,4 @@ def line(runs: list[dict]) -> str:
                      for name in ("imdb", *TESTED))
 
 
-SET = ResultSet("which_data", settings, wanted, describe, run, line=line)
+SET = ResultSet("which_data", ROWS, settings, run, line=line)

@@ -38,9 +38,6 @@ def made(monkeypatch, tmp_path):
     module = types.SimpleNamespace()
     module.calls, module.fails, module.version = [], set(), "a"
     module.changes = {"first": {}, "second": {"heads": 2}}
-    module.settings = lambda: module.version
-    module.wanted = lambda seeds: [(model, seed) for model in ("first", "second") for seed in seeds]
-    module.describe = lambda model: module.changes[model]
 
     def run(model, seed, state):
         module.calls.append((model, seed))
@@ -56,8 +53,7 @@ def made(monkeypatch, tmp_path):
 
 def set_of(name, module):
     """A set that does what the module's functions do when they are called, also where a test changes them later."""
-    parts = ("settings", "wanted", "describe", "run")
-    return ResultSet(name, **{part: lambda *given, part=part: getattr(module, part)(*given) for part in parts})
+    return ResultSet(name, module.changes, lambda: module.version, lambda *given: module.run(*given))
 
 
 def go(made, tmp_path, **options):
@@ -94,7 +90,7 @@ def test_other_settings_or_another_change_make_a_run_again(made, tmp_path):
 
 
 def test_each_set_keeps_the_settings_of_its_own(made, tmp_path):
-    other = types.SimpleNamespace(**{**vars(made), "settings": lambda: "of the other"})
+    other = types.SimpleNamespace(**{**vars(made), "version": "of the other"})
     assert run_missing([made.set, set_of("other_set", other)], [0], jobs=1, folder=tmp_path, progress=False) == 0
     for name, settings in (("small_set", "a"), ("other_set", "of the other")):
         assert [run["settings"] for run in read_runs(name, tmp_path)] == [settings] * 2

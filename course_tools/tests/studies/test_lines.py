@@ -6,7 +6,7 @@ from course_tools.studies import command, runner
 from course_utils.results import add_run
 
 RUN = {"model": "m", "order": 0, "seed": 0, "seconds": 3.0, "test": {"accuracy": 0.5, "reviews": 100}, "loss": 1.5}
-SET = runner.ResultSet("x", lambda: "", lambda seeds: [], lambda model: {}, lambda model, seed, state: {})
+SET = runner.ResultSet("x", {}, lambda: "", lambda model, seed, state: {})
 
 
 def said_of(one, folder, monkeypatch, capsys) -> str:

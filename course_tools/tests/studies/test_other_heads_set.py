@@ -38,11 +38,11 @@ def small(tmp_path_factory):
 
 
 def test_every_row_can_be_made(small):
-    rows = small.wanted([0, 1, 2])
+    rows = small.SET.wanted([0, 1, 2])
     assert len(set(rows)) == len(rows) == 6 and find_set("other_heads") is small.SET
     runs = {model: small.run(model, 0, None) for model in (small.REAL, small.RANDOM)}
     for model, run in runs.items():
-        json.dumps([run, small.describe(model)])
+        json.dumps([run, small.SET.describe(model)])
         assert (run["reviews"], run["steps"]) == (64, 2) and len(run["f1"]) == 4 and small.line([run]).startswith("F1 0.")
     real, random = runs.values()
     assert real["parameters"] == random["parameters"] and real["validation_loss"] != random["validation_loss"]

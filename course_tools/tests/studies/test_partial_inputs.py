@@ -55,7 +55,7 @@ def test_every_row_scores_every_corpus_but_its_plain_texts(monkeypatch):
     monkeypatch.setattr(made, "corpora", lambda: {
         "imdb": real, **{name: load_reviews(name) for name in ("handwritten", "ordinary", "ordinary_second")}})
     run = made.run("first word", 1, None)
-    json.dumps([run, made.describe("first word")])
+    json.dumps([run, made.SET.describe("first word")])
     assert run["imdb"]["reviews"] == 60 and "by_kind" not in run["imdb"]
     for corpus, number in (("handwritten", 252), ("ordinary", 240), ("ordinary_second", 240)):
         assert run[corpus]["reviews"] == number and "plain" not in run[corpus]["by_kind"]

@@ -74,7 +74,7 @@ def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
         assert all(float(model.split("rate ")[1].split(",")[0]) == rate for model, rate in same.items() if "rate" in model)
     assert rates == everything == trained["all layers"] == runs["all layers"]["parameters"] - 16 * 17
     assert trained["head only"] == 2 * 17
-    assert pretrained.settings() == pretrained.settings() and len(pretrained.wanted([0, 1, 2])) == 3 * 18 + 2
+    assert pretrained.settings() == pretrained.settings() and len(pretrained.SET.wanted([0, 1, 2])) == 3 * 18 + 2
 
 
 def test_a_row_may_cut_reviews_at_another_length_and_its_batches_keep_it(small, monkeypatch):
@@ -82,8 +82,8 @@ def test_a_row_may_cut_reviews_at_another_length_and_its_batches_keep_it(small, 
     short, long = (pretrained.encoded(length)["train"].ids for length in (5, 8))
     assert {len(ids) for ids in short} == {5} and {len(ids) for ids in long} == {8}
     assert pretrained.ROWS["all layers, 320 word pieces"]._replace(max_len=192) == pretrained.ROWS["all layers"]
-    assert "max_len" not in pretrained.describe("all layers")
-    assert pretrained.describe("all layers, 320 word pieces")["max_len"] == 320
+    assert "max_len" not in pretrained.SET.describe("all layers")
+    assert pretrained.SET.describe("all layers, 320 word pieces")["max_len"] == 320
     seen = []
     monkeypatch.setattr(pretrained, "evaluate", lambda net, split, options: seen.append(
         (options.max_len, {len(ids) for ids in split.ids})) or evaluate(net, split, options))
@@ -103,8 +103,8 @@ def test_the_failure_row_reads_padding_like_words(small):
     for way, number in (("adapters", 12), ("adapters on every matrix", 36)):
         adapted = pretrained.classifier(pretrained.ROWS[f"{way}, 5,000 reviews"])
         assert sum(isinstance(part, LowRankAdapter) for part in adapted.modules()) == number
-    assert "adapted" not in pretrained.describe("adapters, 5,000 reviews")
-    assert len(pretrained.describe("adapters on every matrix, 5,000 reviews")["adapted"]) == 6
+    assert "adapted" not in pretrained.SET.describe("adapters, 5,000 reviews")
+    assert len(pretrained.SET.describe("adapters on every matrix, 5,000 reviews")["adapted"]) == 6
 
 
 def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
@@ -140,9 +140,9 @@ def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
         if before:
             lowest = min(epoch["validation_loss"] for epoch in before["history"])
             assert run["hidden_words"]["before"] == pytest.approx(lowest, abs=1e-5) != run["hidden_words"]["after"]
-    assert "loss" in small_encoder.line([first]) and len(small_encoder.wanted([0, 1])) == 4 + 2 * 15
-    assert small_encoder.describe("pretraining") == {"passes": 6, **small_encoder.PRETRAINING}
-    assert small_encoder.describe("pretraining, windows of 192") == {
+    assert "loss" in small_encoder.line([first]) and len(small_encoder.SET.wanted([0, 1])) == 4 + 2 * 15
+    assert small_encoder.SET.describe("pretraining") == {"passes": 6, **small_encoder.PRETRAINING}
+    assert small_encoder.SET.describe("pretraining, windows of 192") == {
         "passes": 6, "length": 29, "batch_size": 3, **small_encoder.PRETRAINING}
     rates = {row: each.learning_rate for row, each in small_encoder.ROWS.items() if "1,000" in row}
     assert rates["random at 0.0003, 1,000 reviews"] == rates["pretrained, 1,000 reviews"]

@@ -55,7 +55,7 @@ def small(monkeypatch, tmp_path):
 def made_run(small, model, seed):
     run = reader.run(model, seed, small / "state")
     (small / "state").unlink()
-    row = {"model": model, "change": reader.describe(model), **run}
+    row = {"model": model, "change": reader.SET.describe(model), **run}
     assert json.loads(json.dumps(row)) == row           # so that a committed row isn't made again
     return run
 
@@ -94,7 +94,7 @@ def goes_on(small):
     for name in reader_more.READS:
         run = reader_more.run(name, 0, small / "state")
         (small / "state").unlink()
-        row = {"model": name, "change": reader_more.describe(name), **run}
+        row = {"model": name, "change": reader_more.SET.describe(name), **run}
         kept = CautiousClassifier.load(small / "outputs" / "reader" / f"{name.replace(' ', '-')}-0")
         assert json.loads(json.dumps(row)) == row and run["begun"] == weights_of(begun) != run["ended"]
         assert run["ended"] == weights_of(kept.classifier.model.state_dict())
@@ -104,7 +104,7 @@ def goes_on(small):
         sizes.add((run["texts"], run["steps"]))
         assert {"ordinary_third", "written_more"} <= run.keys() and len(run["history"]) == reader_more.PARTS
     assert sizes == {(576, reader_more.STEPS)} and "ordinary_third" in reader_more.line([run])
-    assert "ordinary_third" not in reader_more.LABELLED and reader_more.wanted([0, 7]) == [(name, 0) for name in
+    assert "ordinary_third" not in reader_more.LABELLED and reader_more.SET.wanted([0, 7]) == [(name, 0) for name in
                                                                                            reader_more.READS]
     with pytest.raises(FileNotFoundError, match="make it first: python -m course_tools results reader --only reader"):
         reader_more.run("more sentences", 1, small / "state")

@@ -56,14 +56,14 @@ def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
 
 
 def test_each_classifier_is_known_by_its_weights(monkeypatch, tmp_path):
-    assert reader_maps.describe("reviews") != reader_maps.describe("imdb")
+    assert reader_maps.SET.describe("reviews") != reader_maps.SET.describe("imdb")
     monkeypatch.setattr(reader_maps.reader, "kept", lambda name: tmp_path / name)
-    assert ("earlier reader", 0) not in reader_maps.wanted([0])
+    assert ("earlier reader", 0) not in reader_maps.SET.wanted([0])
     with pytest.raises(FileNotFoundError, match="results reader --only reader"):
         reader_maps.classifier_of("earlier reader", 0)
     (tmp_path / "reader-1").mkdir()
-    assert ("earlier reader", 0) in reader_maps.wanted([0])
-    assert ("reviews", 4) in reader_maps.wanted([0, 1, 2, 3, 4]) and ("imdb", 1) not in reader_maps.wanted([0, 1])
+    assert ("earlier reader", 0) in reader_maps.SET.wanted([0])
+    assert ("reviews", 4) in reader_maps.SET.wanted([0, 1, 2, 3, 4]) and ("imdb", 1) not in reader_maps.SET.wanted([0, 1])
 
 
 def test_texts_too_long_for_the_reader_are_cut_as_it_cuts_them():

@@ -116,9 +116,9 @@ def test_the_networks_have_about_equal_parameters_and_learn_one_half(monkeypatch
 
 
 def test_a_row_names_its_rule_and_its_network():
-    rows = toy.wanted([0, 1])
+    rows = toy.SET.wanted([0, 1])
     assert len(set(rows)) == len(rows) == len(toy.RULES) * (len(toy.COUNTED) + len(toy.NETWORKS)) * 2
-    assert {"rule": "after a marker", "network": "LSTM"}.items() <= toy.describe("after a marker: LSTM").items()
+    assert {"rule": "after a marker", "network": "LSTM"}.items() <= toy.SET.describe("after a marker: LSTM").items()
     json.dumps(toy.run("noisy half: majority vote", 0, None))
 
 
@@ -179,7 +179,7 @@ def test_every_row_of_the_learning_curves_can_be_made(reviews, network, monkeypa
     result = learning.run(name, 0, tmp_path / "state.safetensors")
     assert result["data"] == {"train": 120, "validation": 60, "test": 80} and result["test"]["reviews"] == 80
     assert len(result.get("history", [])) == (0 if network in learning.TFIDF else 2)
-    json.dumps([result, learning.describe(name)])
+    json.dumps([result, learning.SET.describe(name)])
 
 
 def test_curves_join_only_what_was_made_alike(tmp_path):
@@ -208,8 +208,8 @@ def test_curves_join_only_what_was_made_alike(tmp_path):
 
 
 def test_the_rows_of_the_learning_curves_are_the_models_with_either_number_of_reviews():
-    rows = learning.wanted([0, 1, 2])
+    rows = learning.SET.wanted([0, 1, 2])
     assert len(rows) == len(set(rows)) == 2 * 5 * 3 + 1
-    assert learning.describe("bag of embeddings, 5,000 reviews")["reviews"] == 5000
-    everything = learning.describe("BiLSTM, 22,500 reviews")
+    assert learning.SET.describe("bag of embeddings, 5,000 reviews")["reviews"] == 5000
+    everything = learning.SET.describe("BiLSTM, 22,500 reviews")
     assert everything["reviews"] == learning.ALL and everything["batch_size"] == learning.RECIPE.batches["batch_size"]

@@ -64,7 +64,7 @@ def test_the_teacher_answers_every_text_and_each_student_learns_from_it(small):
         for source in (*student.TESTED, student.KEPT_BACK):
             right = f"{int(run[source]['right'], 16):b}"[1:]
             assert right.count("1") / len(right) == run[source]["accuracy"] and len(right) == run[source]["reviews"]
-        row = {"model": name, "change": student.describe(name), **run}
+        row = {"model": name, "change": student.SET.describe(name), **run}
         assert json.loads(json.dumps(row)) == row       # so that a committed row isn't made again
     assert "ordinary" in student.line([run])
     reader = ReviewClassifier.load(small / "outputs" / "student" / "student-1")

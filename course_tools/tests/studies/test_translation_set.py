@@ -197,11 +197,11 @@ def test_a_run_in_small(monkeypatch, tmp_path, test_split):
     monkeypatch.setattr(made, "output_folder", lambda: tmp_path)
     monkeypatch.setitem(made.FIT, "epochs", 1)
     run = made.run(made.KEPT, 3, None)
-    json.dumps([run, made.describe(made.KEPT)])
+    json.dumps([run, made.SET.describe(made.KEPT)])
     assert run["steps"] == 1 and run["test"]["reviews"] == 10 and run["test"]["pronouns"]["texts"] == 4
     kept = Translator.load(made.folders(3)[1])
     assert kept.source_words.words == words[0].words
-    assert find_set("translation") is made.SET and len(made.wanted([0, 1, 2, 3, 4])) == 5 + 3
+    assert find_set("translation") is made.SET and len(made.SET.wanted([0, 1, 2, 3, 4])) == 5 + 3
 
 
 def test_settings_change_with_the_recipe(monkeypatch):

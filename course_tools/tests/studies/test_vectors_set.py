@@ -49,7 +49,7 @@ def runs(encoder):
 def test_every_row_can_be_made(runs):
     pairs, themes = load_pronouns(), 34
     for model, run in runs.items():
-        json.dumps([run, made.describe(model)])
+        json.dumps([run, made.SET.describe(model)])
         assert len(run["senses"]) == 12 and "same sense 0." in made.line([run])
         for word in run["senses"].values():
             assert [len(word[name]["ordinary"]) for name in ("word", "neighbours", "bag", "static")] == [3, 3, 1, 1]
@@ -60,7 +60,7 @@ def test_every_row_can_be_made(runs):
     assert len({run["encoder"] for run in runs.values()}) == 3
     real = runs[made.REAL]["pronouns"]
     assert len(real["shut"]["lean"]) == len(real["sentence"]) == themes and "examples" not in runs[made.RANDOM]
-    rows = made.wanted([0, 1, 2])
+    rows = made.SET.wanted([0, 1, 2])
     assert len(set(rows)) == len(rows) == 1 + 2 * 3 and find_set("pretrained_vectors") is made.SET
 
 

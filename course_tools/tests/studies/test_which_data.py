@@ -44,8 +44,9 @@ def test_every_row_reads_equally_many_texts_and_is_scored_on_all(small):
             right = f"{int(run[source]['right'], 16):b}"[1:]
             assert right.count("1") / len(right) == run[source]["accuracy"] and len(right) == run[source]["reviews"]
         assert set(row.sources) <= {"imdb", *which_data.TESTED}
-        assert json.loads(json.dumps(which_data.describe(name))) == which_data.describe(name)     # or it's made again
-    assert len(which_data.wanted([0, 1, 2])) == 3 * 8 and which_data.settings() == which_data.settings()
+        change = which_data.SET.describe(name)
+        assert json.loads(json.dumps(change)) == change        # or it's made again
+    assert len(which_data.SET.wanted([0, 1, 2])) == 3 * 8 and which_data.settings() == which_data.settings()
     assert "ordinary" in which_data.line([run])
 
 

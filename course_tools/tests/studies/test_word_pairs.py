@@ -117,7 +117,7 @@ def test_every_row_can_be_made_and_counts_the_cost_of_what_it_needs(imdb_better,
     clock = types.SimpleNamespace(perf_counter=lambda: next(ticks), process_time=lambda: next(ticks))
     monkeypatch.setattr(imdb_better, "time", clock)
     runs = {}
-    wanted = imdb_better.wanted([0, 1, 2])
+    wanted = imdb_better.SET.wanted([0, 1, 2])
     for model, seed in [run for run in wanted if run[1] == 0]:
         runs[model] = imdb_better.run(model, seed)
         assert runs[model]["test"]["reviews"] == 80 and 0 <= runs[model]["validation_accuracy"] <= 1
