@@ -29,6 +29,7 @@ def small(monkeypatch):
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", baselines.ROWS)
 def test_every_row_can_be_made_and_says_what_it_scored(small, model):
     run = baselines.run(model, 0, None)

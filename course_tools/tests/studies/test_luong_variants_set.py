@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import luong_variants as made
 from course_tools.studies.sets import recurrent_attention as recurrent
@@ -24,6 +26,7 @@ def test_each_row_is_what_its_name_says():
         "input feeding": (True, "global"), "local-m": (False, "monotonic"), "local-p": (False, "predicted")}
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made(monkeypatch):
     whole = translation_corpus()
     few = whole._replace(splits={name: split.select(range(40)) for name, split in whole.splits.items()},

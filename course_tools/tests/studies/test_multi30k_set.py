@@ -63,6 +63,7 @@ def test_rows_that_are_compared_differ_in_the_network_alone():
     assert made.ROWS[made.HOUR] | {"epochs": attention["epochs"]} == attention
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made_and_the_first_is_kept_with_its_licence(small):
     assert find_set("multi30k") is made.SET
     wanted = made.SET.wanted([0, 1, 2])

@@ -37,6 +37,7 @@ def small(tmp_path_factory):
         function.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made(small):
     rows = small.SET.wanted([0, 1, 2])
     assert len(set(rows)) == len(rows) == 6 and find_set("other_heads") is small.SET

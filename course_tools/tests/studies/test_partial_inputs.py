@@ -48,6 +48,7 @@ def test_longer_texts_reach_more_steps():
     assert short < long and "from1" in short and "from400" not in short
 
 
+@pytest.mark.slow
 def test_every_row_scores_every_corpus_but_its_plain_texts(monkeypatch):
     few = load_reviews("reviews")
     real = DatasetDict({split: Dataset.from_dict({"text": few[split]["text"][:60], "label": few[split]["label"][:60]})

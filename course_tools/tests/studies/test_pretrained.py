@@ -54,6 +54,7 @@ def small(monkeypatch, tmp_path):
         function.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_way_to_fine_tune_can_be_made(small, monkeypatch):
     rows = {name: row._replace(number=min(row.number, 64)) for name, row in pretrained.ROWS.items()}
     monkeypatch.setattr(pretrained, "ROWS", rows)
@@ -107,6 +108,7 @@ def test_the_failure_row_reads_padding_like_words(small):
     assert len(pretrained.SET.describe("adapters on every matrix, 5,000 reviews")["adapted"]) == 6
 
 
+@pytest.mark.slow
 def test_the_small_encoder_is_pretrained_and_then_used(small, monkeypatch):
     monkeypatch.setattr(small_encoder, "VOCAB_SIZE", 60)
     kinds = dict(zip(small_encoder.PRETRAININGS, ((6, 19, 4), (2, 19, 4), (6, 29, 3)), strict=True))
@@ -197,6 +199,7 @@ def test_reviews_are_encoded_once_without_line_breaks(small):
         REVIEWS.labels[ids[0]] == label for ids, label in zip(few.ids, few.labels))
 
 
+@pytest.mark.slow
 def test_vectors_learned_frozen_and_trained_on(small, monkeypatch):
     monkeypatch.setattr(static_vectors, "STEPS", 4)
     monkeypatch.setattr(static_vectors, "CHECKS", 2)

@@ -43,6 +43,7 @@ def test_all_networks_have_equally_many_parameters():
     assert max(sizes.values()) < 1.01 * min(sizes.values()), sizes
 
 
+@pytest.mark.slow
 def test_every_kind_of_row_can_be_made(small, tmp_path):
     assert find_set("recurrent_attention") is made.SET
     wanted = made.SET.wanted([0, 1, 2, 3, 4])

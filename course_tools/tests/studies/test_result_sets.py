@@ -170,6 +170,7 @@ def test_a_bag_agrees_with_itself(reviews):
 # The learning curves.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [*learning.TFIDF, *learning.NETWORKS])
 def test_every_row_of_the_learning_curves_can_be_made(reviews, network, monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "imdb", lambda: reviews)

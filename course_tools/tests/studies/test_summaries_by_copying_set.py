@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import summaries_by_copying as made
 from course_utils.results import read_runs
@@ -41,6 +43,7 @@ def test_written_words_are_sorted_into_known_unknown_and_made_up():
     assert score["by_kind"] == {"distant": 0.0, "plain": 1.0} and score["rouge_1"] == round((1 + 4 / 7) / 2, 4)
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made(monkeypatch):
     small, twins = {name: some(split, 40) for name, split in made.corpus().items()}, made.name_twins()
     made.words()                                                           # of the whole corpus, before it shrinks

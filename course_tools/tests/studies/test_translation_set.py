@@ -184,6 +184,7 @@ def test_a_split_without_pronouns_is_refused(test_split):
 
 # the set
 
+@pytest.mark.slow
 def test_a_run_in_small(monkeypatch, tmp_path, test_split):
     names = list(test_split["id"])
     pronouns = [i for i, kind in enumerate(test_split["kind"]) if kind == "pronoun"][:2]

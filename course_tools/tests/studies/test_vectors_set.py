@@ -46,6 +46,7 @@ def runs(encoder):
     return {model: made.run(model, 0, None) for model in (made.REAL, made.RANDOM, made.SHUFFLED)}
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made(runs):
     pairs, themes = load_pronouns(), 34
     for model, run in runs.items():

@@ -34,6 +34,7 @@ def small(monkeypatch, tmp_path):
         function.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_row_reads_equally_many_texts_and_is_scored_on_all(small):
     for name, row in which_data.ROWS.items():
         run = which_data.run(name, 1, small / "state")

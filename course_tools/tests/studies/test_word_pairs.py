@@ -112,6 +112,7 @@ def imdb_better(monkeypatch, tmp_path):
         function.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_row_can_be_made_and_counts_the_cost_of_what_it_needs(imdb_better, tmp_path, monkeypatch):
     ticks = itertools.count()                                               # each look at a clock is a second later
     clock = types.SimpleNamespace(perf_counter=lambda: next(ticks), process_time=lambda: next(ticks))
