@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from course_utils.exercises.compare import NotNumbers, close, in_form_of, named_tensors, plain_data
+from course_utils.exercises.compare import DEEPEST, NotNumbers, close, in_form_of, named_tensors, plain_data
 from course_utils.exercises.definitions import Case, Property
 
 EACH_MAXIMUM = ("If you write the softmax yourself: exp of a large score is infinite, and of a very low one 0. Subtract "
@@ -41,8 +41,11 @@ def gap(case: Case, part: str = "") -> float:
 
 
 def largest_weight(case: Case) -> str:
-    """What a mistake in the scores says first."""
-    return f"your largest weight is {case.weights.max():.3f}, expected {case.right['weights'].max():.3f}."
+    """What a mistake in the scores says first; ValueError for a case that doesn't show it."""
+    yours, right = f"{case.weights.max():.3f}", f"{case.right['weights'].max():.3f}"
+    if yours == right:
+        raise ValueError(f"both are {right}")
+    return f"your largest weight is {yours}, expected {right}."
 
 
 def row_sums(case: Case) -> str:
@@ -79,7 +82,8 @@ def one_tensor(part, name: str):
     if isinstance(part, (list, tuple)) and part and isinstance(_innermost(part), torch.Tensor):
         rows = [one_tensor(row, name) for row in part]
         if len({row.shape for row in rows}) > 1:
-            raise TypeError(f"expected one tensor as {name}, got {what(part)}")
+            shapes = " and ".join(str(tuple(row.shape)) for row in rows[:2])    # what() would print them all, and takes long
+            raise TypeError(f"expected one tensor as {name}, got {len(rows)} results, of the shapes {shapes}")
         return torch.stack(rows)
     try:
         found = in_form_of(named_tensors(part), {"": torch.zeros(1)})
@@ -151,7 +155,10 @@ def worst_row(case: Case, *parts: str) -> int:
 
 
 def _innermost(part):
-    while isinstance(part, (list, tuple)) and part:
+    """The first thing in a list of lists; of a list that holds itself, the list."""
+    for _ in range(DEEPEST):
+        if not isinstance(part, (list, tuple)) or not part:
+            break
         part = part[0]
     return part
 
