@@ -9,11 +9,9 @@ import torch
 from variants import variants_of
 
 from course_utils.exercises import compare, wire
-from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.exercises.compare import Unreadable, plain_data
 from course_utils.exercises.judge import judge
-
-EVERY = list_exercises()
 
 
 def there_and_back(value):
@@ -21,9 +19,9 @@ def there_and_back(value):
     return wire.decode(json.loads(json.dumps(wire.encode(plain_data(value)), allow_nan=False)))
 
 
-@pytest.mark.parametrize("exercise", EVERY, ids=[exercise.id for exercise in EVERY])
-def test_an_answer_that_was_run_elsewhere_gets_the_same_verdict(exercise):
-    answers = answers_to(exercise.id)
+@pytest.mark.parametrize("number", ["4.2", "2.3", "15.1"])
+def test_an_answer_that_was_run_elsewhere_gets_the_same_verdict(number):
+    exercise, answers = find_exercise(number), answers_to(number)
     tried = [*variants_of(exercise.id).values(), *answers.mutants.values(), lambda *inputs: torch.full((2, 3), 0.1)]
     for answer in tried:
         given = answer if exercise.kind == "function" else answer()

@@ -159,7 +159,7 @@ def test_a_process_that_ended_by_itself_leaves_no_pipe_open():
     assert before.stdin.closed and before.stdout.closed
 
 
-@pytest.mark.parametrize("number", ["4.2", "4.5", "6.3", "7.5", "8.5", "3.4", "2.3"])
+@pytest.mark.parametrize("number", ["7.5", "3.4", "2.3"])
 def test_there_and_here_give_the_same_verdicts(number):
     exercise, answers = find_exercise(number), answers_to(number)
     for answer in [answers.reference, *variants_of(number).values(), *answers.mutants.values()]:

@@ -25,6 +25,7 @@ def alike(exercise, solved: Solved, seed: int) -> set[tuple[str, str]]:
     return pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=[exercise.id for exercise in FUNCTIONS])
 def test_no_two_mistakes_give_the_same_on_every_input_of_any_seed(exercise):
     solved = Solved(exercise, answers_to(exercise.id))
