@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import time
 import warnings
@@ -321,6 +322,31 @@ def test_without_a_container_somebody_must_say_that_hand_ins_may_run_with_their_
     assert grade.main() == 2 and not (tmp_path / "run").exists()
     printed = capsys.readouterr()
     assert "your rights" in printed.err and "--trust" in printed.err and not printed.out
+
+
+def test_in_a_container_there_is_no_network_and_no_other_process(grader, tmp_path):
+    if not grader.shut_in:
+        pytest.skip("bubblewrap is not installed, or may not make containers here")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code = f"""
+import os, socket
+print(len([name for name in os.listdir("/proc") if name.isdigit()]) < 4)
+print(socket.socket().connect_ex({server.getsockname()!r}) != 0)"""
+        command = contained.in_container(grade._readable(), str(tmp_path)) + [sys.executable, "-c", code]
+        ended = contained.run(command, b"", dict(os.environ), tmp_path, seconds=60, most=1000)
+    assert ended.output.split() == [b"True", b"True"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere what has left its session is not found")
+def test_without_a_container_what_has_left_its_session_is_killed(tmp_path):
+    token = f"on-its-own-{os.getpid()}"
+    code = f"""
+import subprocess, sys
+quiet = ["sh", "-c", 'setsid env -i "$0" -c "$1" & exit', sys.executable, "import time; '{token}'; time.sleep(999)"]
+subprocess.Popen(quiet, start_new_session=True, env={{}}).wait()
+print("done")"""
+    ended = contained.run([sys.executable, "-c", code], b"", dict(os.environ), tmp_path, seconds=60, most=1000)
+    assert ended.output == b"done\n" and not processes_with(token)
 
 
 @pytest.mark.parametrize("code", ["print(1)", "print('x' * 10**5)", "import time; time.sleep(60)"])
