@@ -6,13 +6,13 @@ import pytest
 import torch
 from earlier_models import write as write_earlier
 
+from course_tools.studies.kept_models import CLASSIFIERS as COMMITTED
+from course_tools.studies.kept_models import LANGUAGE_MODELS
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.recipes import trained_models
 from course_utils.recipes.trained_models import (
     CHECKPOINTS,
-    COMMITTED,
-    LANGUAGE_MODELS,
     NOTE,
     fingerprint_of,
     name_of,
