@@ -1,6 +1,7 @@
 # make lab     open the course in JupyterLab, on your own copies of the notebooks
-# make test    run the unit tests and every notebook, two files at a time (make test NB=04: one notebook;
-#                NB=vocabulary_size: an extra; NB=START; NB=hour; here and below)
+# make test    run the main notebooks, comparing their outputs, and the tests of what they teach, two files at a time
+#                (make test NB=04: one notebook; NB=vocabulary_size: an extra; NB=START; NB=hour; here and below)
+# make test-all   everything: also the extras, how the course is made, and what takes longer
 # make course  execute every notebook without a browser; results in outputs/
 # make imdb    train the classifier on the real IMDb reviews and score it
 # make sheets  write the quizzes as cards for Anki to outputs/sheets
@@ -9,16 +10,20 @@
 #
 # Those for whoever teaches or maintains the course are in course_tools/targets.mk.
 
-.PHONY: lab test course imdb fresh update sheets setup
+.PHONY: lab test test-all course imdb fresh update sheets setup
 PY := .venv/bin/python
+TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 lab: setup
 	@$(PY) -m course_utils copy
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ContentsManager.hide_globs=__pycache__ --ContentsManager.hide_globs=exercises --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
 
 test: setup
-	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' -n 2 --dist loadfile --max-worker-restart 0)) || exit 1; \
+	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' $(TWO_AT_A_TIME))) || exit 1; \
 	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $$paths
+
+test-all: setup
+	@TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(PY) -m pytest $(TWO_AT_A_TIME) -m "" $(wildcard tests course_tools/tests) notebooks
 
 course: setup
 	@$(PY) -m course_utils run $(NB)

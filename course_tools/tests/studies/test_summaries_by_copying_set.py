@@ -6,6 +6,7 @@ import pytest
 
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import summaries_by_copying as made
+from course_utils.recipes import copied_summaries as shared
 from course_utils.results import read_runs
 from course_utils.summaries_by_copying import PointerTransformer
 
@@ -25,7 +26,7 @@ def test_twins_differ_in_one_name_that_nobody_has_read():
     own, new = made.name_twins()
     everything = {word for split in made.corpus().values() for tokens in split["source_tokens"] for word in tokens}
     assert not everything & set(made.NEW_NAMES) and len(own["kind"]) == len(new["source_tokens"]) > 100
-    for key in made.BOTH:
+    for key in shared.BOTH:
         for before, after in zip(own[key], new[key], strict=True):
             changed = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
             assert len(changed) == 1
@@ -49,7 +50,7 @@ def test_every_row_can_be_made(monkeypatch):
     made.words()                                                           # of the whole corpus, before it shrinks
     monkeypatch.setattr(made, "corpus", lambda: small)
     monkeypatch.setattr(made, "name_twins", lambda: tuple(some(rows, 5) for rows in twins))
-    monkeypatch.setattr(made, "LONGEST", 3)
+    monkeypatch.setattr(shared, "LONGEST", 3)
     monkeypatch.setitem(made.FIT, "epochs", 1)
     assert find_set("summaries_by_copying") is made.SET
     assert made.SET.wanted([0, 1]) == [(row, seed) for row in made.ROWS for seed in (0, 1)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_tools.studies import program_models
+from course_tools.studies import kept_models, program_models
 from course_tools.studies.program_models import (
     Phase,
     ProgramBatches,
@@ -221,17 +221,18 @@ def test_a_5_gram_of_a_programs_own_text_finds_its_answer():
     assert said == {"right": [True], "among": [True]}
 
 
-def test_a_kept_model_is_read_and_one_that_is_missing_is_made(tmp_path, monkeypatch):
+def keep_tiny(seed: int) -> None:
+    keep_model("tiny", seed, LanguageModel(LanguageModelConfig(66, d_model=8, num_heads=2, d_ff=8, num_layers=1)),
+               induction.word_tokenizer())
+
+
+def test_a_kept_model_is_read_and_one_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path))
-    made = []
-
-    def make(seed: int) -> None:
-        made.append(seed)
-        keep_model("tiny", seed, LanguageModel(LanguageModelConfig(66, d_model=8, num_heads=2, d_ff=8, num_layers=1)),
-                   induction.word_tokenizer())
-
-    first, second = kept_model("tiny", 3, make)[0], kept_model("tiny", 3, make)[0]
-    assert made == [3] and first.embedding.weight.equal(second.embedding.weight)
+    with pytest.raises(FileNotFoundError, match=r"no model 'tiny' of seed 3.*python -m course_tools models"):
+        kept_model("tiny", 3)
+    keep_tiny(3)
+    first, second = kept_model("tiny", 3)[0], kept_model("tiny", 3)[0]
+    assert first.embedding.weight.equal(second.embedding.weight)
 
 
 def test_a_model_is_brought_along_once_and_whole(tmp_path, monkeypatch):
@@ -242,14 +243,13 @@ def test_a_model_is_brought_along_once_and_whole(tmp_path, monkeypatch):
 
     def make(seed: int) -> None:
         made.append(seed)
-        keep_model("tiny", seed, LanguageModel(LanguageModelConfig(66, d_model=8, num_heads=2, d_ff=8, num_layers=1)),
-                   induction.word_tokenizer())
+        keep_tiny(seed)
 
     for _ in range(2):
-        folder = small_language_models.bring_along("tiny", 1, make)
-    assert made == [1] and folder == tmp_path / "checkpoints" / "tiny-seed-1"
+        path = kept_models.bring_along("tiny", 1, make)
+    assert made == [1] and path == tmp_path / "checkpoints" / "tiny-seed-1"
     shutil.rmtree(tmp_path / "outputs")
-    assert kept_model("tiny", 1, make)[1].vocab_size == 66 and made == [1]
+    assert kept_model("tiny", 1)[1].vocab_size == 66
 
 
 def test_the_committed_models_are_those_of_the_runs():
