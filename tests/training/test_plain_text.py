@@ -11,14 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from saved_classifiers import make, rewrite
 
-from course_tools.studies import read_plain
 from course_tools.studies.kept_models import CLASSIFIERS as COMMITTED
 from course_utils.classifier import ReviewClassifier
 from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.recipes import RECIPES, changed, train_classifier
+from course_utils.recipes import RECIPES, changed, read_plain, train_classifier
 from course_utils.recipes.trained_models import name_of
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
