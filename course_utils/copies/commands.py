@@ -25,6 +25,7 @@ import nbformat
 from course_utils.copies import notebooks
 from course_utils.copies.notebooks import is_exercise, names_on_the_line, notebook_json, write_notebook
 from course_utils.files import sha256, write_bytes
+from course_utils.moved import MODULES
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ASKS = re.compile(r"""\b(exercise)\s*\(\s*["']([\d.]+)["']\s*\)\s*\.\s*check\s*\(
@@ -369,7 +370,7 @@ def calls_what_has_moved(notebook) -> bool:
         source = cell.source if cell.cell_type == "code" else ""
         for name in re.findall(r"^\s*from (course_utils(?:\.\w+)+) import", source, re.M):
             place = PACKAGE.joinpath(*name.split(".")[1:])
-            if not place.is_dir() and not place.with_name(f"{place.name}.py").exists():
+            if name not in MODULES and not place.is_dir() and not place.with_name(f"{place.name}.py").exists():
                 return True
     return False
 

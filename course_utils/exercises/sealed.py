@@ -23,7 +23,7 @@ from course_utils.exercises.compare import NotNumbers, close, named_tensors
 from course_utils.exercises.definitions import Answers, Exercise, Record
 from course_utils.exercises.folder import ENDING, lesson_of, unsealed
 from course_utils.exercises.running import run_once
-from course_utils.files import sha256
+from course_utils.files import sha256, write_bytes
 from course_utils.files.paths import EXERCISES
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
@@ -170,7 +170,7 @@ def seal(folder: Path, records: Iterable[Record]) -> None:
     folder.mkdir(parents=True)
     for name, one in whole.items():
         packed = zlib.compress(json.dumps(one, ensure_ascii=False).encode(), 9)
-        (folder / f"{name}{ENDING}").write_bytes(base64.b85encode(packed) + b"\n")
+        write_bytes(folder / f"{name}{ENDING}", base64.b85encode(packed) + b"\n")
 
 
 def without_answers(source: str, hidden: set[str] | None = None) -> str:

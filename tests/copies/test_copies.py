@@ -69,8 +69,8 @@ def test_a_newer_course_notebook_is_announced_and_the_copy_untouched(course, cap
 
 
 @pytest.mark.parametrize(("source", "stops"), [
-    ("from course_utils.recipes import RECIPES", True), ("x = 1\nfrom course_utils.data.gone import x", True),
-    ("from course_utils.attention import causal_mask\nfrom course_tools.studies.sets import SETS", False),
+    ("from course_utils.analysis import RECIPES", True), ("x = 1\nfrom course_utils.data.gone import x", True),
+    ("from course_utils.attention import causal_mask\nfrom course_utils.experiments.recipes import RECIPES", False),
 ])
 def test_a_copy_that_imports_what_has_moved_is_told_that_an_update_mends_it(course, capsys, source, stops):
     nbformat.write(small_notebook(source), notebooks.NOTEBOOKS / "01_second.ipynb")

@@ -103,14 +103,14 @@ def git(folder, *words) -> str:
 def published(tmp_path):
     """A repository with two versions of a package that says which it is; returns its address and the older commit."""
     folder = tmp_path / "published"
-    tools = folder / "course_utils" / "tools"
-    tools.mkdir(parents=True)
+    copies = folder / "course_utils" / "copies"
+    copies.mkdir(parents=True)
     git(folder, "init", "--quiet")
-    for file in (folder / "course_utils" / "__init__.py", tools / "__init__.py"):
+    for file in (folder / "course_utils" / "__init__.py", copies / "__init__.py"):
         file.write_text("", encoding="utf-8")
     commits = []
     for name in ("one", "three"):                       # of two lengths, since Python keeps what it compiled
-        (tools / "hosted.py").write_text(f"def prepare(address): print('version {name}')\n", encoding="utf-8")
+        (copies / "hosted.py").write_text(f"def prepare(address): print('version {name}')\n", encoding="utf-8")
         git(folder, "add", ".")
         git(folder, "commit", "--quiet", "-m", "a version")
         commits.append(git(folder, "rev-parse", "HEAD"))

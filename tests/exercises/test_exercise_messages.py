@@ -48,7 +48,7 @@ def said(answer, exercise=PAIR, reference=attend) -> str:
     (lambda q, k: attend(q, k)[0], ["(2, 4, 6)", "context and weights"]), (lambda q, k: (*attend(q, k), q), ["three"]),
     (lambda q, k: {"a": 1, "b": 2}, ["'a'", "'b'"]), (lambda q, k: (attend(q, k)[0], None), ["None", "weights"]),
     (lambda q, k: (object(), attend(q, k)[1]), ["object", "context"]),
-    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT), ["(2, 5, 4)", "(2, 4, 5)", "weights"]),
+    (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT), ["weights", "transposed"]),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] * math.inf), ["40 of the 40", "infinite", "weights"]),
     (lambda q, k: (attend(q, k)[0] * math.nan, attend(q, k)[1]), ["48 of the 48", "NaN", "context"]),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] + torch.eye(4, 5) / 2), ["8 of the 40", "weights"]),

@@ -18,7 +18,6 @@ from course_utils.encoder_decoder import Translator
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.tokenization import BPETokenizer, WordTokenizer
-from course_utils.training import saved_models as models
 from course_utils.training.model_kinds import CLASSIFIER, CODE, PIECES, RECURRENT, SMALL, kind_in
 from course_utils.training.model_kinds import WORDS as WORD_LISTS
 from course_utils.training.saved_models import holds_model, read_model, read_note, write_note
@@ -140,7 +139,7 @@ def test_two_processes_that_save_at_once_leave_one_of_the_two_and_a_reader_alway
     both = [context.Process(target=save_again_and_again, args=(tmp_path / "mine", seed, queue)) for seed in (1, 2)]
     for process in both:
         process.start()
-    said = [queue.get(timeout=120) for _ in both], {seed: make(seed, d_ff=16 + seed) for seed in (1, 2)}
+    said, models = [queue.get(timeout=120) for _ in both], {seed: make(seed, d_ff=16 + seed) for seed in (1, 2)}
     while said.count("done") < 2:
         found = ReviewClassifier.load(tmp_path / "mine")
         seed = int(found.label_names[0][-1])
