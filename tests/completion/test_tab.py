@@ -12,6 +12,8 @@ from traitlets.config import Config
 from course_utils.completion import CodeCompleter, activate, deactivate, tab
 from course_utils.completion.names import last_word
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

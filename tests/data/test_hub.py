@@ -16,6 +16,8 @@ from review_makers import NAMES, run_python, write_parquet
 from course_utils.data import DataNotAvailable, load_reviews
 from course_utils.data.hub import HUB_TIMEOUT, IMDB, SST2, _fetch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def imdb_folder(tmp_path):

@@ -19,6 +19,8 @@ from course_utils.baselines.partial_inputs import VIEWS, is_negator, right_by_fo
 from course_utils.data import by_kind, load_reviews, pairs
 from course_utils.files.paths import DATA
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"ordinary": "ordinary", "ordinary_second": "second", "ordinary_third": "third"}   # of the ids
 KINDS = {"plain": 60, "negation": 50, "contrast": 50, "expectation": 40, "irony": 20, "others": 40, "comparison": 40}
 PAIRS = {"plain": 10, "negation": 12, "contrast": 12, "expectation": 8, "irony": 2, "others": 8, "comparison": 8}

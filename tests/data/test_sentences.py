@@ -21,6 +21,8 @@ from sklearn.pipeline import make_pipeline
 from course_utils.data import load_reviews, pairs
 from course_utils.files.paths import DATA
 
+pytestmark = pytest.mark.slow
+
 FIELDS = ["id", "text", "label", "kind", "evidence", "pair", "construction", "unseen"]
 SMALL_WORDS = set(
     "not no never nobody nothing none neither nor without hardly cannot i me my we us our you your he his him she her it "

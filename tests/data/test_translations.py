@@ -21,6 +21,8 @@ from course_utils.data.translations import (
 )
 from course_utils.files.paths import DATA
 
+pytestmark = pytest.mark.slow
+
 SPLITS = load_translations()
 EVERYTHING = [row for split in SPLITS.values() for row in split]
 KINDS = ("agreement", "adjective", "negation", "numbers", "relative", "object", "question", "long", "pronoun")

@@ -9,6 +9,8 @@ from sentence_corpus import KEPT_APART, RUN, changes, runs, words
 from course_utils.data import load_reviews, pairs
 from course_utils.files.paths import DATA
 
+pytestmark = pytest.mark.slow
+
 SPLITS = ("train", "validation", "test")
 CORPORA = ("written", "written_more")
 KINDS = {"plain", "negation", "contrast", "expectation", "irony", "others", "comparison"}

@@ -88,6 +88,7 @@ def ignoring_signals(*inputs):
     return sum(range(10**12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function, said", [
     (summing, "didn't finish within a few seconds"), (backtracking, "didn't finish within a few seconds"),
     (counting, "didn't finish within a few seconds"), (ignoring_signals, "didn't finish within a few seconds"),
@@ -101,6 +102,7 @@ def test_what_never_ends_is_stopped_in_time_and_the_next_check_works(function, s
     assert verdict_on(right).state == "right"
 
 
+@pytest.mark.slow
 def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
     share = 2.0 / calls_of_a_check()                    # each call alone takes less than the limit, all together more
 
@@ -166,6 +168,7 @@ def test_there_and_here_give_the_same_verdicts(number):
         assert verdict_on(answer, 60.0, exercise) == judge(exercise, answers, run_here(exercise, answer))
 
 
+@pytest.mark.slow
 def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never_ends(capsys):
     def talking(*inputs):
         print("one", end=" ")
@@ -338,6 +341,7 @@ def test_a_loop_that_never_ends_ends_with_a_kernel_that_was_killed():
     assert not alive(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of processor time")
 def test_what_keeps_all_threads_waiting_has_a_limit_that_the_system_enforces():
     code = ("from course_utils.exercises.worker import limit_processor_time\n"
@@ -451,6 +455,7 @@ def test_the_global_that_holds_a_function_up_is_named(capsys):
     assert "it uses `lock`, a lock (by way of `helper`), which can't be sent there" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body, said", [
     ("while True: pass", "didn't finish within a few seconds"), ("time.sleep(1000)", "It waits in line"),
     ("held.acquire()", "It waits in line"),

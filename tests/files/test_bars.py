@@ -10,6 +10,8 @@ from course_utils.copies import notebooks
 from course_utils.files import bars
 from course_utils.files.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 TRAIN = """
 from torch import nn
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier

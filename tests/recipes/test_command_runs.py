@@ -21,6 +21,8 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.recipes import main
 from course_utils.training import BatchOptions, EncodedReviews, fit
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["in_a_folder_with_reviews"]                  # pytest runs it around each test here
 
 

@@ -20,6 +20,8 @@ from course_utils.recipes.trained_models import (
 )
 from course_utils.training.saved_models import read_note, write_note
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 8, "num_layers": 1, "epochs": 1, "word_dropout": 0.0}
 
 

@@ -12,6 +12,8 @@ from fake_hub import ModelHub
 from course_utils.data.fetching import HUB_TIMEOUT
 from course_utils.training.hugging_face import ModelNotAvailable, find_checkpoint, find_if_allowed
 
+pytestmark = pytest.mark.slow
+
 FILES = {"config.json": b"{}", "model.safetensors": b"12345678", "vocab.json": b"{}", "README.md": b"words"}
 
 

@@ -12,6 +12,8 @@ from course_utils.translation import command as translate
 from course_utils.translation.captions import BEAMS, TITLE, Watched, other_sentences, threshold_for
 from course_utils.translation.subwords import SubwordTranslator
 
+pytestmark = pytest.mark.slow
+
 FOLDER = CHECKPOINTS / "multi30k"
 CAPTION, FILM = "A little girl is playing with a red ball.", "The film was too long."
 CAPTIONS = [

@@ -18,6 +18,8 @@ from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.translation import command as translate
 from course_utils.translation.subwords import SubwordTranslator
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["The film was too long.", "The box was empty."]
 
 
