@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -165,20 +165,21 @@ class SelfAttentionClassifier(nn.Module):
 
 
 # A trained model of the course
-def load(folder: str | Path) -> tuple[SelfAttentionClassifier, list[str], list[str]]:
+def load(path: str | Path) -> tuple[SelfAttentionClassifier, list[str], list[str]]:
     """(model, its words in the order of their ids, its label names). Raises ValueError for a model with other options."""
-    folder = Path(folder)
-    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    words = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))["vocabulary"]
+    path = Path(path).with_suffix(".safetensors")
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["course_model"])
+        weights = {name: file.get_tensor(name) for name in file.keys()}
+    settings = about["config"]
     for name, only in (("positions", "rotary"), ("pooling", "attention"), ("norm_first", True)):
         if settings[name] != only:
-            raise ValueError(f"{folder} has {name}={settings[name]!r}; this file is the model with {name}={only!r}")
+            raise ValueError(f"{path} has {name}={settings[name]!r}; this file is the model with {name}={only!r}")
     names = {field.name for field in dataclasses.fields(ClassifierConfig)}
     model = SelfAttentionClassifier(ClassifierConfig(**{name: settings[name] for name in names}))
-    weights = load_file(folder / "model.safetensors")
     weights.pop("rotary.frequency", None)                                  # of earlier versions; it's computed above
     model.load_state_dict(weights)
-    return model.eval(), words, settings["label_names"]
+    return model.eval(), about["vocabulary"]["vocabulary"].split("\n"), about["label_names"]
 
 
 def encode(text: str, words: list[str]) -> Tensor:
