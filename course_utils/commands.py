@@ -5,10 +5,10 @@ Does: list commands by group, find one and hand it the rest of the line. Does no
 
 import difflib
 import importlib
-import importlib.util
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from course_utils.files.text import print_on_any_console
 
@@ -53,7 +53,7 @@ def run_command(program: str, groups: dict[str, tuple[Load, ...]], arguments: li
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in commands and name in MOVED and program == "course_utils":
-        if importlib.util.find_spec("course_tools") is None:
+        if not (Path(__file__).resolve().parents[1] / "course_tools").is_dir():
             print(f"{name} is a command of course_tools, with which the course is made; this edition comes without it",
                   file=sys.stderr)
             return 2

@@ -1,6 +1,5 @@
 """The commands of `course_utils` and `course_tools`: each explains itself, and a line that is wrong is told what is."""
 
-import importlib.util
 import io
 import signal
 import subprocess
@@ -84,9 +83,8 @@ def test_a_command_that_has_moved_is_run_where_it_is_now(capsys):
     assert said.out.startswith("usage: python -m course_tools timetable")
 
 
-def test_an_edition_without_course_tools_says_so(monkeypatch, capsys):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "course_tools" else find(name))
+def test_an_edition_without_course_tools_says_so(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(commands, "__file__", str(tmp_path / "course_utils" / "commands.py"))
     assert learners.main(["handout"]) == 2
     assert "this edition comes without it" in capsys.readouterr().err
 

@@ -32,6 +32,7 @@ from course_utils.data.standard_library import library_fingerprint
 from course_utils.files import sha256
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.results import fingerprint
+from course_utils.training.saved_models import holds_model
 
 PARTS = ("the language model", "the model and the words of the file")
 LISTED = 10                                             # words of each list that are combined
@@ -114,5 +115,5 @@ def names_line(found: dict) -> str:
 
 SET = ResultSet(
     "code_completion", {"attention": {}}, settings, run,
-    seeds=lambda row, asked: [seed for seed in asked if folder_of(seed).is_dir()], line=line,
+    seeds=lambda row, asked: [seed for seed in asked if holds_model(folder_of(seed))], line=line,
 )

@@ -410,4 +410,4 @@ def test_the_line_has_a_mistakes_name_and_the_table_its_words(grader, tmp_path, 
     found = grader.grade(handed_in(make.edited(), tmp_path))
     assert "4.2 wrong (no-scaling)" in line_of(found, MINUTES)
     row = next(csv.DictReader(table_of([found], MINUTES).splitlines()))
-    assert row["exercise 4.2"] == "wrong" and row["remarks"].startswith("4.2: ") and "scal" in row["remarks"]
+    assert row["exercise 4.2"] == "wrong" and row["remarks"].startswith("4.2: ") and "√d_k" in row["remarks"]

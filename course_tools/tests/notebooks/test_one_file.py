@@ -52,7 +52,8 @@ def test_it_reads_words_as_the_trained_model_does(file, ours):
 
 
 def test_it_refuses_a_model_with_other_options(file):
-    with pytest.raises(ValueError, match="imdb has positions='sinusoidal'; this file is the model with positions='rotary'"):
+    said = "imdb.safetensors has positions='sinusoidal'; this file is the model with positions='rotary'"
+    with pytest.raises(ValueError, match=said):
         file.load(CHECKPOINTS / "imdb")
 
 

@@ -24,6 +24,6 @@ def test_a_package_without_a_licence_is_named(monkeypatch):
 
 
 def test_every_part_is_a_package_that_make_site_installs():
-    wanted = (ROOT / "course_utils" / "tools" / "site" / "requirements.txt").read_text(encoding="utf-8")
+    wanted = (ROOT / "course_tools" / "site" / "requirements.txt").read_text(encoding="utf-8")
     assert {name for name in licences.PARTS if name != "pydata-sphinx-theme"} <= {
         line.partition(">")[0] for line in wanted.splitlines()}     # that one comes with the theme

@@ -13,6 +13,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from course_tools.studies.sets import learning_curves as learning
 from course_tools.studies.sets import sentiment_axis as axis
 from course_tools.studies.sets import token_range as toy
+from course_utils.recipes import learning_curves as curves
 from course_utils.results import add_run
 
 GOOD, BAD, NEITHER = ["fine", "warm", "deft"], ["dull", "cold", "slow"], [f"word{i}" for i in range(20)]
@@ -174,7 +175,7 @@ def test_a_bag_agrees_with_itself(reviews):
 @pytest.mark.parametrize("network", [*learning.TFIDF, *learning.NETWORKS])
 def test_every_row_of_the_learning_curves_can_be_made(reviews, network, monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "imdb", lambda: reviews)
-    monkeypatch.setitem(learning.AMOUNTS, "1,000", learning.Amount(120, 2, 2))
+    monkeypatch.setitem(learning.AMOUNTS, "1,000", curves.Amount(120, 2, 2))
     name = learning.row(network, "1,000")
     monkeypatch.setitem(learning.ROWS, name, (network, learning.AMOUNTS["1,000"]))
     result = learning.run(name, 0, tmp_path / "state.safetensors")
@@ -198,14 +199,14 @@ def test_curves_join_only_what_was_made_alike(tmp_path):
     }
     add_run("imdb", full, tmp_path)
     add_run("imdb", {**full, "model": "another model", "order": 1}, tmp_path)
-    joined = learning.curves(tmp_path)
+    joined = curves.curves(tmp_path)
     sizes_of = {model: list(by_size) for model, by_size in joined.items()}
     assert sizes_of == {"BiLSTM": [1000], "bag of embeddings": [1000, 22500]}
     assert joined["bag of embeddings"][22500] == [full]
     add_run("imdb", {**full, "recipe": {"fit": {"epochs": 2}}}, tmp_path)
-    assert 22500 not in learning.curves(tmp_path)["bag of embeddings"]
+    assert 22500 not in curves.curves(tmp_path)["bag of embeddings"]
     shutil.rmtree(tmp_path)
-    assert learning.curves(tmp_path) == {}
+    assert curves.curves(tmp_path) == {}
 
 
 def test_the_rows_of_the_learning_curves_are_the_models_with_either_number_of_reviews():
@@ -213,4 +214,4 @@ def test_the_rows_of_the_learning_curves_are_the_models_with_either_number_of_re
     assert len(rows) == len(set(rows)) == 2 * 5 * 3 + 1
     assert learning.SET.describe("bag of embeddings, 5,000 reviews")["reviews"] == 5000
     everything = learning.SET.describe("BiLSTM, 22,500 reviews")
-    assert everything["reviews"] == learning.ALL and everything["batch_size"] == learning.RECIPE.batches["batch_size"]
+    assert everything["reviews"] == curves.ALL and everything["batch_size"] == learning.RECIPE.batches["batch_size"]

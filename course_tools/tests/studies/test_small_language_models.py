@@ -256,5 +256,5 @@ def test_the_committed_models_are_those_of_the_runs():
     for run in read_runs("induction"):
         if run["model"] == induction.KEPT:
             assert (CHECKPOINTS / f"induction-seed-{run['seed']}.safetensors").stat().st_size < 1e6
-            accuracy = induction.scores(induction.induction_model(run["seed"])[0])["accuracy"]
+            accuracy = induction.scores(small_language_models.induction_model(run["seed"])[0])["accuracy"]
             assert accuracy == pytest.approx(run["test"]["accuracy"], abs=0.005)

@@ -12,6 +12,7 @@ from course_utils.encoder_decoder import Attentions, DecoderResult, Memory, Tran
 from course_utils.encoder_decoder.model import TransformerResult
 from course_utils.results import read_runs
 from course_utils.training.pair_batches import BEGIN
+from course_utils.translation import transformers as shared
 from course_utils.translation.scores import (
     exact_matches,
     head_alignments,
@@ -27,12 +28,12 @@ FEMININE = ("Elle", "Elles")
 
 @pytest.fixture(scope="module")
 def test_split():
-    return made.translations()["test"]
+    return shared.translations()["test"]
 
 
 @pytest.fixture(scope="module")
 def texts(test_split):
-    return pronoun_texts(Translator(None, *made.word_lists()), test_split)
+    return pronoun_texts(Translator(None, *shared.word_lists()), test_split)
 
 
 def right_exact(rows):
@@ -72,7 +73,7 @@ def test_a_head_that_follows_the_gold_alignment_has_no_errors_in_its_own_row_alo
             if sorted(t for _, t in row["alignment"]) == list(range(len(row["target_tokens"])))]
     few = test_split.select(rows[:30])                  # with one link for each French word, all of them can be found
     assert len(few) == 30 and len({len(row["target_tokens"]) for row in few}) > 3
-    source_words, target_words = made.word_lists()
+    source_words, target_words = shared.word_lists()
     found = head_alignments(Translator(Aligner(few, source_words), source_words, target_words), few, batch_size=7)
     assert found.writes.shape == found.reads.shape == (1, 3)
     assert found.writes[0, 0] == pytest.approx(0, abs=1e-9) and found.reads[0, 1] == pytest.approx(0, abs=1e-9)
@@ -85,7 +86,7 @@ def test_a_head_that_follows_the_gold_alignment_has_no_errors_in_its_own_row_alo
 # pronouns
 
 def test_the_row_of_a_pronoun_is_the_one_that_writes_it_and_twins_differ_in_the_noun(test_split, texts):
-    ids = made.word_lists()[1].ids
+    ids = shared.word_lists()[1].ids
     for i, row in enumerate(test_split.select(texts.rows)):
         place, twin = int(texts.place[i]), int(texts.twin[i])
         before = [BEGIN, *(ids[word] for word in row["target_tokens"][:place])]
@@ -139,7 +140,7 @@ class Knows:
     ("French", {"French", "all"}),
 ])
 def test_what_is_exchanged_turns_round_the_model_that_has_its_gender_from_there(texts, place, follows):
-    model = Knows(texts, made.word_lists()[1], place)
+    model = Knows(texts, shared.word_lists()[1], place)
     assert pronoun_answers(model, texts).all()
     answers = twin_answers(model, texts)
     assert set(answers) == {"noun", "pronoun", "both", "source", "French", "all"}
@@ -152,13 +153,13 @@ def test_a_model_that_ignores_the_noun_is_right_in_exactly_half_of_the_texts(tex
         def encode(self, source_ids, source_mask):
             return Memory(torch.ones(*source_ids.shape, 1), source_mask)
 
-    right = pronoun_answers(Ignores(texts, made.word_lists()[1], "noun"), texts)
+    right = pronoun_answers(Ignores(texts, shared.word_lists()[1], "noun"), texts)
     assert right.float().mean() == 0.5 and not (right & right[texts.twin]).any()
 
 
 def small_model(**changes):
     torch.manual_seed(0)
-    english, french = made.word_lists()
+    english, french = shared.word_lists()
     options = dict(d_model=8, num_heads=2, d_ff=12, num_layers=2) | changes
     return Transformer(TransformerConfig(french.vocab_size, english.vocab_size, **options)).eval()
 
@@ -179,7 +180,7 @@ def test_every_head_is_shut_and_looked_at(texts):
 
 def test_a_split_without_pronouns_is_refused(test_split):
     with pytest.raises(ValueError, match="no texts with pronouns"):
-        pronoun_texts(Translator(None, *made.word_lists()), test_split.select(range(2)))
+        pronoun_texts(Translator(None, *shared.word_lists()), test_split.select(range(2)))
 
 
 # the set
@@ -189,18 +190,19 @@ def test_a_run_in_small(monkeypatch, tmp_path, test_split):
     names = list(test_split["id"])
     pronouns = [i for i, kind in enumerate(test_split["kind"]) if kind == "pronoun"][:2]
     twins = [names.index(test_split["pair"][i]) for i in pronouns]
-    splits = {"train": made.translations()["train"].select(range(64)), "validation": test_split.select(range(8)),
+    splits = {"train": shared.translations()["train"].select(range(64)), "validation": test_split.select(range(8)),
               "test": test_split.select([*range(6), *pronouns, *twins])}
-    words = made.word_lists()
-    data = made.PairBatches(made.encode_pairs(splits["train"], *words), 64)
-    monkeypatch.setattr(made, "translations", lambda: splits)
-    monkeypatch.setattr(made, "training_data", lambda: data)
-    monkeypatch.setattr(made, "output_folder", lambda: tmp_path)
+    words = shared.word_lists()
+    data = shared.PairBatches(shared.encode_pairs(splits["train"], *words), 64)
+    for module in (made, shared):
+        monkeypatch.setattr(module, "translations", lambda: splits)
+        monkeypatch.setattr(module, "training_data", lambda: data)
+    monkeypatch.setattr(shared, "output_folder", lambda: tmp_path)
     monkeypatch.setitem(made.FIT, "epochs", 1)
     run = made.run(made.KEPT, 3, None)
     json.dumps([run, made.SET.describe(made.KEPT)])
     assert run["steps"] == 1 and run["test"]["reviews"] == 10 and run["test"]["pronouns"]["texts"] == 4
-    kept = Translator.load(made.folders(3)[1])
+    kept = Translator.load(shared.folders(3)[1])
     assert kept.source_words.words == words[0].words
     assert find_set("translation") is made.SET and len(made.SET.wanted([0, 1, 2, 3, 4])) == 5 + 3
 
@@ -227,6 +229,6 @@ def test_the_alignment_errors_of_the_translator_that_comes_with_the_course_are_t
     """Every head, over the whole test split, in the row that writes a word and in the row that reads it."""
     told = next(run["test"]["alignment_error_rate"] for run in read_runs("translation")
                 if (run["model"], run["seed"]) == (made.KEPT, 0))
-    found = head_alignments(made.trained_translator(0), test_split)
+    found = head_alignments(shared.trained_translator(0), test_split)
     for name, rates in found._asdict().items():
         assert torch.allclose(rates, torch.tensor(told[name], dtype=rates.dtype), atol=0.003), name   # on any processor

@@ -196,7 +196,7 @@ def test_a_learners_commands_work_there_and_a_makers_say_where_they_are(handout,
 
     overview = said(sys.executable, "-m", "course_utils", "--help")
     assert overview.returncode == 0 and "copy" in overview.stdout
-    slides = said(sys.executable, "-m", "course_tools", "slides")
+    slides = said(sys.executable, "-m", "course_utils", "slides")
     assert slides.returncode == 2 and "comes without it" in slides.stderr
     cards = said(sys.executable, "-m", "course_utils", "quiz-cards")
     assert cards.returncode == 0 and list((tmp_path / "sheets").iterdir())
