@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_tools.teaching.editions import called_numbers
-from course_utils.copies.notebooks import find, notebook_json
+from course_utils.copies.notebooks import find, notebook_json, number_of
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import sha256
 
@@ -160,7 +160,7 @@ def lessons() -> list[Lesson]:
         exercises = {number: (cell.id, _checked_name(cell.source, number))
                      for cell in cells for number in called_numbers(cell.source) if number in known}
         if exercises:
-            found.append(Lesson(path.name[:2], path.stem, cells, exercises))
+            found.append(Lesson(number_of(path), path.stem, cells, exercises))
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 
+from course_utils.copies import notebooks as copied
 from course_utils.copies.notebooks import find, is_exercise, write_notebook
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
@@ -94,7 +95,7 @@ def quiz_of(number: str) -> str:
 
 def number_of(name: str) -> str:
     """'13' for '13_language_model'. Ends the program for any name but that of the next notebook."""
-    after = f"{len(find([])):02d}"
+    after = f"{1 + max(int(copied.number_of(path)[:2]) for path in find([])):02d}"
     if not re.fullmatch(rf"{after}(_[a-z0-9]+)+", name):
         sys.exit(f"a notebook cannot be called {name!r}; the next one is {after}, so for example: "
                  f"make notebook NAME={after}_language_model")
@@ -103,10 +104,10 @@ def number_of(name: str) -> str:
 
 def add_exercise(path: Path) -> str:
     """Add the next exercise to a notebook, its records and its variants; return its number, such as '4.6'."""
-    number = path.name[:2]
+    number = copied.number_of(path)
     notebook = nbformat.read(path, as_version=4)
     there = sum(is_exercise(cell) for cell in notebook.cells)
-    new = f"{int(number)}.{there + 1}"
+    new = f"{int(number[:2])}.{there + 1}"
     tail, name = new.replace(".", "_"), f"exercise-{new.replace('.', '-')}"
     words = (f"### Exercise {new} TODO a title (5–10 minutes)\n\nTODO: what is to be written, in one or two sentences. This "
              "example: take the mean off the numbers `x`.")
@@ -206,7 +207,7 @@ def exercise_command(arguments: list[str] | None = None) -> int:
     if others:
         sys.exit(f"which one? For example: make exercise NB={path.name[:2]}")
     new = add_exercise(path)
-    number = path.name[:2]
+    number = copied.number_of(path)
     print(f"exercise {new} is in {path.relative_to(ROOT).as_posix()}, before 'Check yourself'. Move its two cells to where "
           "they belong, after the exercises with smaller numbers.")
     print(f"Also replace the example in tests/exercises/variants/n{number}.py, and rename what you like.")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import nbformat
 
 from course_utils.copies.extras import read_extra
-from course_utils.copies.notebooks import extras, find, results
+from course_utils.copies.notebooks import extras, find, number_of, results
 from course_utils.copies.start import PARTS
 from course_utils.files.paths import FRONT, NOTEBOOKS, ROOT
 
@@ -59,7 +59,7 @@ def page_names() -> dict[Path, str]:
 def main_line(pages: list[Page]) -> list[str]:
     """The names of the pages that one reads one after another: the home page, the hour, the numbered notebooks."""
     first = [page.name for page in pages if page.source.suffix == ".ipynb" and not page.under]
-    return sorted(first, key=lambda name: (name != HOME, name[:2].isdigit(), name))
+    return sorted(first, key=lambda name: (name != HOME, bool(number_of(f"{name}.ipynb")), name))
 
 
 def _front_pages() -> list[Page]:
@@ -71,7 +71,7 @@ def _front_pages() -> list[Page]:
 def _numbered_pages() -> list[Page]:
     pages = []
     for path in find([]):
-        part = PARTS[max(start for start in PARTS if start <= int(path.name[:2]))]
+        part = PARTS[max(start for start in PARTS if start <= int(number_of(path)[:2]))]
         pages.append(Page(path, path.stem, title_of(path), part))
     return pages
 

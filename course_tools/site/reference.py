@@ -18,6 +18,7 @@ from typing import NamedTuple
 from course_tools.notebooks.export import MARK, ORIGIN, TAUGHT, exported_cells, taught_in
 from course_tools.site.docstrings import to_rst
 from course_tools.site.pages import title_of
+from course_utils.copies.notebooks import number_of
 from course_utils.files import write_text
 from course_utils.files.paths import NOTEBOOKS, ROOT
 
@@ -195,13 +196,13 @@ def _taught_in(notebook: str, section: str) -> str:
 def label(notebook: str, section: str) -> str:
     """The name under which pages refer to a notebook's section: 'taught-04-the-function', 'taught-llama-the-function'."""
     words = re.findall(r"\w+", section.lower())
-    name = notebook[:2] if notebook[:2].isdigit() else notebook.rpartition("/")[2]
+    name = number_of(notebook) or notebook.rpartition("/")[2]
     return "-".join(["taught", name, *(word for word in words if word.isascii())])
 
 
 def linked(notebook: str, cells: list[dict]) -> list[dict]:
     """A notebook's cells with a label at each section, and after each exported cell a line that leads to the reference."""
-    result, teaches = [], notebook[:2].isdigit() or any(cell["source"].startswith(MARK) for cell in cells)
+    result, teaches = [], number_of(notebook) or any(cell["source"].startswith(MARK) for cell in cells)
     for cell in cells:
         source = cell["source"]
         if cell["cell_type"] == "markdown" and teaches:

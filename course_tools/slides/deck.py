@@ -35,6 +35,7 @@ from course_tools.slides import blocks as made
 from course_tools.slides.blocks import Block
 from course_tools.slides.pictures import present_pictures
 from course_tools.slides.prose import ASKED, Part, names, parts, plain, pointed, sentences, shown
+from course_utils.copies.notebooks import number_of
 from course_utils.exercises.catalogue import find_exercise
 from course_utils.exercises.quizzes import LETTERS, Question, load_quiz
 from course_utils.exercises.quizzes import inline as quiz_inline
@@ -67,7 +68,7 @@ class Reader:
     """Goes through a notebook's cells once; `slides` are the result."""
 
     def __init__(self, path: Path, exercises: tuple[str, ...] = ()):
-        self.stem, self.number = path.stem, path.stem[:2] if path.stem[:2].isdigit() else "hour"
+        self.stem, self.number = path.stem, number_of(path) or "hour"
         self.cells = nbformat.read(path, as_version=4).cells
         self.pictures = present_pictures(path.stem)
         self.files: dict[str, bytes] = {}                 # by address within the decks' folder

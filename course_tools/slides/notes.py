@@ -34,7 +34,7 @@ def usual_predictions() -> tuple[tuple[str, str, str], ...]:
 def moments() -> dict[str, str]:
     """By notebook number, the one thing to remember, from the table of minutes; the hour's is the README's."""
     page = (NOTEBOOKS / "for_instructors.md").read_text(encoding="utf-8")
-    found = {row[0]: row[1] for row in re.findall(r"^\| (\d\d) (?:[^|\n]*\|){5} ([^|\n]+) \|$", page, re.M)}
+    found = {row[0]: row[1] for row in re.findall(r"^\| (\d\d[a-z]?) (?:[^|\n]*\|){5} ([^|\n]+) \|$", page, re.M)}
     readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
     return {**found, "hour": re.search(r"^\| \[Attention in an hour\].*\| ([^|]+) \|$", readme, re.M)[1]}
 

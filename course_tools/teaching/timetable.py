@@ -15,7 +15,7 @@ import nbformat
 
 from course_tools.teaching import lectures, routes
 from course_utils.copies.extras import read_extra
-from course_utils.copies.notebooks import NOTEBOOKS, extras, find, is_exercise, write_notebook
+from course_utils.copies.notebooks import NOTEBOOKS, extras, find, is_exercise, number_of, write_notebook
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT
@@ -115,7 +115,7 @@ def page_part() -> str:
 
 def row_of(path, words: str) -> str:
     """A notebook's row in the table of minutes; `words` is its last column."""
-    lesson, mine = read_lesson(path), [one for one in list_exercises() if one.id.split(".")[0].zfill(2) == path.name[:2]]
+    lesson, mine = read_lesson(path), [one for one in list_exercises() if one.notebook == number_of(path)]
     core, optional = (sum(section.minutes for section in sections) for sections in (lesson.core, lesson.optional))
     low, high = (sum(one.minutes[end] for one in mine) for end in (0, 1))
     cells = [lesson.title, core, optional or "–", len(mine) or "–", f"{low}–{high}" if mine else "–", words]
@@ -124,12 +124,12 @@ def row_of(path, words: str) -> str:
 
 def with_rows(page: str, readme: str) -> str:
     """The page with its table of minutes brought up to date; `readme` is where a new notebook's last column comes from."""
-    rows = {row[2:4]: row for row in re.findall(r"^\| \d\d (?:[^|\n]*\|){6}\n", page, re.M)}
+    rows = {row.split()[1]: row for row in re.findall(r"^\| \d\d[a-z]? (?:[^|\n]*\|){6}\n", page, re.M)}
     begin = page.index(next(iter(rows.values())))
     end = page.index(list(rows.values())[-1]) + len(list(rows.values())[-1])
-    moments = dict(re.findall(r"^\| \[(\d\d) .*\| ([^|]+) \|$", readme, re.M))
+    moments = dict(re.findall(r"^\| \[(\d\d[a-z]?) .*\| ([^|]+) \|$", readme, re.M))
     said = {number: row.split("|")[-2].strip() for number, row in rows.items()}
-    every = [row_of(path, said.get(path.name[:2]) or moments[path.name[:2]]) for path in find([])]
+    every = [row_of(path, said.get(number_of(path)) or moments[number_of(path)]) for path in find([])]
     return page[:begin] + "".join(every) + page[end:]
 
 
@@ -137,7 +137,7 @@ def extras_part() -> str:
     """The table of extras, in Markdown, with its heading; nothing where there are none."""
     rows = []
     for extra in map(read_extra, extras()):
-        goes_with = ", ".join(f"[{name[:2]}]({name})" for name in extra.goes_with)
+        goes_with = ", ".join(f"[{number_of(name)}]({name})" for name in extra.goes_with)
         rows.append(f"| [{extra.title}]({EXTRAS}/{extra.path.name}) | {goes_with} | {extra.minutes} |\n")
     return f"{EXTRAS_HEAD}{''.join(rows)}" if rows else ""
 
@@ -158,7 +158,7 @@ def counted(path) -> routes.Counted:
     """A notebook's minutes, as the routes need them."""
     lesson = read_lesson(path)
     sections = {int(one.title.split(".")[0]): one.minutes for one in [*lesson.core, *lesson.optional] if one.title}
-    mine = {one.id: one.minutes for one in list_exercises() if one.id.split(".")[0].zfill(2) == path.name[:2]}
+    mine = {one.id: one.minutes for one in list_exercises() if one.notebook == number_of(path)}
     return routes.Counted(lesson.title, path.name, sections, sum(one.minutes for one in lesson.core), mine)
 
 
@@ -169,7 +169,7 @@ def with_routes(notebook) -> bool:
         raise ValueError(f"START.ipynb must hold {routes.BEGIN} and {routes.END} once each, in one cell")
     before, _, rest = cells[0].source.partition(routes.BEGIN)
     hour = f"{FRONT[1]}.ipynb" if (NOTEBOOKS / f"{FRONT[1]}.ipynb").is_file() else ""
-    part = routes.routes_part({path.name[:2]: counted(path) for path in find([])}, hour)
+    part = routes.routes_part({number_of(path): counted(path) for path in find([])}, hour)
     source = f"{before}{routes.BEGIN}\n\n{part}\n\n{routes.END}{rest.partition(routes.END)[2]}"
     changed, cells[0].source = source != cells[0].source, source
     return changed

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import nbformat
 
 from course_utils.copies import notebooks
-from course_utils.copies.notebooks import is_exercise, names_on_the_line, notebook_json, write_notebook
+from course_utils.copies.notebooks import is_exercise, names_on_the_line, notebook_json, number_of, write_notebook
 from course_utils.files import sha256, write_bytes
 from course_utils.moved import MODULES
 
@@ -45,6 +45,7 @@ MEND = ("if you have a whole one elsewhere, in a backup or in .ipynb_checkpoints
         "left of your answers in this one can be read in a text editor")
 PAGES = ["notation_and_glossary.md", "results.md"]        # that the notebooks link to, or their readers want beside them
 WITH_OUTPUTS = ("START", "results_part_")                 # how notebooks begin whose copies keep the saved outputs
+GONE = "the new version doesn't ask for it"
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 
 
@@ -75,7 +76,7 @@ def the_one(name: str) -> Path:
 
 def short(path: Path) -> str:
     """What a command calls the notebook: '04', or the name of one without a number."""
-    return path.name[:2] if path.name[:2].isdigit() else path.stem
+    return number_of(path) or path.stem
 
 
 def shown(path: Path) -> str:
@@ -141,7 +142,7 @@ def carried_over(old, new) -> list[Answer]:
         if some := parts.get(place.id):
             some = _with_definition(some, place, [cell for cell in old.cells if id(cell) not in taken], old.cells)
             found += _answers(some, place, old.cells)
-    gone = [Answer(asks(_as_code(cell)) or "a cell of an exercise", cell.source, None, "the new version doesn't ask for it")
+    gone = [Answer(asks(_as_code(cell)) or "a cell of an exercise", cell.source, None, GONE)
             for cell in nowhere if not _untouched([cell], None)]
     answered = {answer.asked for answer in found}
     merged = [Answer(other, "", None, f"it's in the cell of {answer.asked}")
@@ -422,7 +423,7 @@ def update(name: str) -> None:
         _say_unread(kept, trouble, path)
         return
     if old is not None:
-        _carry(old, notebook)
+        _carry(old, notebook, path)
         if unread is not None:
             notebook.metadata[UNREAD] = unread
         _write(notebook, target)
@@ -435,13 +436,25 @@ def _write(notebook, target: Path) -> None:
     trust(target)
 
 
-def _carry(old, notebook) -> None:
-    """Put the answers of `old` into the cells of `notebook`, and say which, and which not. An answer there stays."""
-    answers = carried_over(old, notebook)
-    handed_out = {cell.id for cell in notebook.cells if cell.metadata.get("course_source") == _digest(cell.source)}
+def _is_open(cell) -> bool:
+    """Whether a cell of a copy is as it was handed out."""
+    return cell.metadata.get("course_source") == _digest(cell.source)
+
+
+def _carry(old, notebook, path: Path) -> None:
+    """Put the answers of `old` into the cells of `notebook`, and say which, and which not. An answer there stays.
+
+    What another notebook than `path` asks for now goes into the copy of that one.
+    """
+    answers, elsewhere = carried_over(old, notebook), []
     for i, answer in enumerate(answers):
-        if answer.place is not None and answer.place.id not in handed_out:
+        if answer.place is not None and not _is_open(answer.place):
             answers[i] = answer._replace(place=None, remark="the new copy has an answer of yours already")
+        elif answer.remark == GONE and (other := asked_in(answer.asked, path)):
+            trouble, where = _put_into(other, answer), f"{answer.asked} is in {other.name} now"
+            answers[i] = answer._replace(remark=trouble and f"it is in {other.name} now, but {trouble}")
+            elsewhere += [] if trouble else [f"{where}, and so is your answer: {shown(place_of(other))}"]
+    answers = [answer for answer in answers if answer.place is not None or answer.remark]
     for answer in answers:
         if answer.place is not None:
             answer.place.source = answer.source
@@ -453,6 +466,32 @@ def _carry(old, notebook) -> None:
             print(f"not carried over: {answer.asked}: {answer.remark}")
         elif answer.remark:
             print(f"{answer.asked}: {answer.remark}")
+    for line in elsewhere:
+        print(line)
+
+
+def asked_in(asked: str, besides: Path) -> Path | None:
+    """Which notebook other than `besides` asks for something, such as 'exercise("2.6")'; None if none does."""
+    return next((path for path in notebooks.everything() if path != besides
+                 and any(asks(cell) == asked for cell in nbformat.read(path, as_version=4).cells)), None)
+
+
+def _put_into(path: Path, answer: Answer) -> str:
+    """Put an answer into its cell in the copy of another notebook, which is made if it's missing; say why not, or ''."""
+    target = place_of(path)
+    if not target.exists():
+        write_copy(path, target)
+    copied, trouble, _ = read_copy(target)
+    if trouble:
+        return f"your copy of that can't be read: {trouble}"
+    place = next((cell for cell in copied.cells if asks(cell) == answer.asked), None)
+    if place is None:
+        return f"your copy of that is older; make update NB={short(path)}, then write it there"
+    if not _is_open(place):
+        return "your copy of that has an answer of yours already"
+    place.source = answer.source
+    _write(copied, target)
+    return ""
 
 
 def _carry_from_kept(target: Path, notebook, path: Path) -> None:
@@ -466,7 +505,7 @@ def _carry_from_kept(target: Path, notebook, path: Path) -> None:
         print(f"{shown(kept)}, which couldn't be read, isn't there any more, so nothing changes")
     else:
         print(f"{shown(kept)} can be read now; the copy to work with is {shown(target)}")
-        _carry(old, notebook)
+        _carry(old, notebook, path)
     del notebook.metadata[UNREAD]
     _write(notebook, target)
 

@@ -27,7 +27,7 @@ def read_extra(path: Path) -> Extra:
     cells = nbformat.read(path, as_version=4).cells
     opening = cells[0].source if cells else ""
     title = re.match(r"# Extra: (.+)", opening)
-    beside = re.search(r"^Goes with (\[\d\d\]\(\.\./\d\d_\w+\.ipynb\).*)\.$", opening, re.M)
+    beside = re.search(r"^Goes with (\[\d\d[a-z]?\]\(\.\./\d\d[a-z]?_\w+\.ipynb\).*)\.$", opening, re.M)
     minutes = re.search(r"[*][*]Time[*][*] about (\d+) minutes", opening)
     if not (title and beside and minutes):
         raise ValueError(f"{path.name}: {OPENING}")

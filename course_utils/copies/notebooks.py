@@ -54,22 +54,29 @@ def everything() -> list[Path]:
     return [*front(), *find([]), *results(), *extras()]
 
 
+def number_of(path: Path | str) -> str:
+    """The number in a notebook's name, which a letter may follow: '02' or '02b'; '' where it has none."""
+    found = re.match(r"(\d\d[a-z]?)_", Path(path).name)
+    return found[1] if found else ""
+
+
 def find(names: list[str]) -> list[Path]:
     """The numbered notebooks in order, or of all notebooks those whose file name begins with one of `names`; 4 means 04.
 
     START comes first and extras come last. A notebook that has been renamed is also found by its old name, the hour as
-    'hour', and a whole name means that notebook alone. Ends the program with the list of notebooks where a name fits none.
+    'hour', a number means the notebook that has it (02 isn't 02b), and a whole name means that notebook alone. Ends the
+    program with the list of notebooks where a name fits none.
     """
     numbered = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     if not names:
         return numbered
     every, chosen = [*front(), *numbered, *results(), *extras()], set()
     for name in names:
-        start = {**RENAMED, **SHORT}.get(name, f"0{name}" if len(name) == 1 and name.isdigit() else name)
+        start = {**RENAMED, **SHORT}.get(name, f"0{name}" if re.fullmatch(r"\d[a-z]?", name) else name)
         fitting = [path for path in every if start and path.name.startswith(start)]
         if not fitting:
             sys.exit(f"there is no notebook {name!r}; there are {', '.join(path.stem for path in every)}")
-        chosen.update([path for path in fitting if path.stem == start] or fitting)
+        chosen.update([path for path in fitting if start in (path.stem, number_of(path))] or fitting)
     return [path for path in every if path in chosen]
 
 

@@ -9,7 +9,7 @@ import re
 
 from course_utils.copies.extras import read_extra
 from course_utils.copies.hosted import hosted_link
-from course_utils.copies.notebooks import extras, find
+from course_utils.copies.notebooks import extras, find, number_of
 from course_utils.exercises import progress_by_notebook
 from course_utils.files.paths import ROOT
 
@@ -45,7 +45,7 @@ class Page:
 def rows_of_the_readme() -> dict[str, tuple[str, str]]:
     """By number, what each notebook is called ('04 Attention') and what one builds in it, as the README's table says."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[((\d\d) [^\]]+)\]\([^)]+\) \| ([^|]+) \|", page, re.M)
+    rows = re.findall(r"^\| \[((\d\d[a-z]?) [^\]]+)\]\([^)]+\) \| ([^|]+) \|", page, re.M)
     return {number: (title, words.strip().replace("`", "")) for title, number, words in rows}
 
 
@@ -59,17 +59,17 @@ def course_map() -> Page:
     rows, parts, words = rows_of_the_readme(), [], []
     starts = [*PARTS, 100]
     for start, end in zip(starts, starts[1:]):
-        stops = [path for path in find([]) if start <= int(path.name[:2]) < end]
+        stops = [path for path in find([]) if start <= int(number_of(path)[:2]) < end]
         boxes = []
         for path in stops:
-            title, built = rows.get(path.name[:2], (path.stem.replace("_", " "), ""))
+            title, built = rows.get(number_of(path), (path.stem.replace("_", " "), ""))
             boxes.append(f'<li class="stop"><a {_to(path.name)}><b>{html.escape(title)}</b>'
                          f'<small>{html.escape(built)}</small></a></li>')
             words.append(f"{title}: {built}")
         if stops:
             parts.append(f'<p class="part">{PARTS[start]}</p><ol>{"".join(boxes)}</ol>')
     more = [f'<li><a {_to(f"{one.path.parent.name}/{one.path.name}")}>{html.escape(one.title)}</a> '
-            f'({", ".join(name[:2] for name in one.goes_with)})</li>' for one in map(read_extra, extras())]
+            f'({", ".join(map(number_of, one.goes_with))})</li>' for one in map(read_extra, extras())]
     if more:
         parts.append(f"<details><summary>{len(more)} extras, one subject each, for when you want more (in brackets: the "
                      f'notebook they go with)</summary><ul>{"".join(more)}</ul></details>')
@@ -80,7 +80,7 @@ def my_progress() -> Page:
     """A table of all notebooks with the exercises solved and the quiz questions answered correctly."""
     rows, lines, words = rows_of_the_readme(), [], []
     solved = exercises = right = questions = 0
-    names = {path.name[:2]: path.name for path in find([])}
+    names = {number_of(path): path.name for path in find([])}
     for one in progress_by_notebook():
         title = rows.get(one.number, (one.number, ""))[0]
         solved, exercises = solved + sum(one.solved), exercises + len(one.solved)

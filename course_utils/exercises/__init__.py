@@ -4,7 +4,7 @@
     masked_attention = exercise("4.2").use(masked_attention)  # yours if it is right, else the course's
     exercise("4.2").hint(1);  exercise("4.2").solution()
     verdict("4.2", masked_attention).names                    # the same verdict for a program, ("no-scaling",) perhaps
-    predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress()
+    predict("04-lost", 0.5).compare(measured);  quiz("04").answer(1, "b");  progress();  warm_up("04")
 
 What happens to an answer: a function is sent to the worker process (workers, worker), which runs it on the exercise's inputs
 (running) by a clock that a busy machine can't hurry (clock), and returns its runs as JSON (wire). The results are compared
@@ -29,10 +29,10 @@ from course_utils.exercises import record, workers
 from course_utils.exercises.catalogue import answers_to, find_exercise, has_solutions, list_exercises, source_of_solution
 from course_utils.exercises.definitions import Verdict, right_order
 from course_utils.exercises.judge import AS_GIVEN, SEED, judge, strict
-from course_utils.exercises.quizzes import Prediction, Quiz, list_quizzes, load_quiz
+from course_utils.exercises.quizzes import CALLED, Prediction, Quiz, list_quizzes, load_quiz
 from course_utils.files.switches import is_on
 
-__all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz", "verdict"]
+__all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz", "verdict", "warm_up"]
 
 
 _handed_out: list = []                                  # the course's answers that `use` has returned in this kernel
@@ -182,6 +182,11 @@ def quiz(number: str) -> Quiz:
     return Quiz(str(number))
 
 
+def warm_up(number: str) -> Quiz:
+    """A few questions from earlier notebooks, to begin a notebook with: warm_up("04"). It works like a `quiz`."""
+    return Quiz(str(number), "WARM_UP")
+
+
 def progress() -> None:
     """Print one line per notebook: exercises solved, questions answered correctly; a single line if there are none yet."""
     marks = record.read()
@@ -204,12 +209,18 @@ class NotebookProgress(NamedTuple):
 
 
 def progress_by_notebook(marks: dict | None = None) -> list[NotebookProgress]:
-    """What has been done of every notebook with exercises or a quiz, according to `marks` (`record.read`)."""
+    """What has been done of every notebook with exercises or questions, according to `marks` (`record.read`)."""
     marks, found = record.read() if marks is None else marks, []
-    for number in sorted({exercise.id.partition(".")[0].zfill(2) for exercise in list_exercises()} | set(list_quizzes())):
-        ids = [exercise.id for exercise in list_exercises() if exercise.id.partition(".")[0].zfill(2) == number]
-        questions = [f"{number}/{asked.name}" for asked in load_quiz(number)]
-        right = sum(_is_right(marks["quizzes"].get(name)) for name in questions)
+    asked: dict[str, list[str]] = {}
+    for part in CALLED:
+        for number in list_quizzes(part):
+            asked.setdefault(number, []).extend(f"{number}/{one.name}" for one in load_quiz(number, part))
+    right_ones = {name for name, mark in marks["quizzes"].items() if _is_right(mark)}
+    moved = {name.partition("/")[2] for name in right_ones.difference(*asked.values())}   # to another notebook's quiz
+    for number in sorted({exercise.notebook for exercise in list_exercises()} | set(asked)):
+        ids = [exercise.id for exercise in list_exercises() if exercise.notebook == number]
+        questions = asked.get(number, [])
+        right = sum(name in right_ones or name.partition("/")[2] in moved for name in questions)
         solved = [_is_right(marks["exercises"].get(name)) for name in ids]
         found.append(NotebookProgress(number, solved, right, len(questions)))
     return found

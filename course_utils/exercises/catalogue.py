@@ -13,7 +13,7 @@ import textwrap
 from functools import lru_cache
 
 from course_utils.exercises.definitions import Answers, Exercise, Record, right_order
-from course_utils.exercises.folder import is_sealed, lesson_of, list_lessons, part_of, read
+from course_utils.exercises.folder import is_sealed, lessons_of, list_lessons, part_of, read
 from course_utils.exercises.sealed import Key, read_key
 from course_utils.files.paths import EXERCISES, NOTEBOOKS
 
@@ -28,10 +28,9 @@ def list_exercises() -> tuple[Exercise, ...]:
 
 def find_exercise(number: str) -> Exercise:
     """The exercise of that number, such as "4.2". Raises ValueError that names those near it."""
-    name = lesson_of(number)
-    records = _records_of(name) if name in _lessons() else {}             # the other lessons are not imported
-    if number in records:
-        return records[number].exercise
+    for name in lessons_of(number):                                        # the other lessons are not imported
+        if number in _records_of(name):
+            return _records_of(name)[number].exercise
     known = [exercise.id for exercise in list_exercises()]
     if not known:
         raise ValueError(f"there are no exercises: expected their records in {EXERCISES}. The course is used from its own "
@@ -63,7 +62,7 @@ def answers_to(number: str) -> Answers | Key:
 
 def record_of(number: str) -> Record:
     """The whole record of an exercise that there is."""
-    return _records_of(lesson_of(number))[number]
+    return _records_of(f"n{find_exercise(number).notebook}")[number]
 
 
 def source_of_solution(number: str) -> str:
@@ -82,11 +81,11 @@ def _records_of(lesson: str) -> dict[str, Record]:
     if hasattr(module, "__path__"):
         module, records = part_of(lesson, "ask"), _in_older_form(lesson)
     records += [one for one in vars(module).values() if isinstance(one, Record)]
-    told, found = _told(int(lesson[1:])), {}
+    told, found = _told(lesson[1:]), {}
     for exercise, answers in records:
         if exercise.id in found:
             raise ValueError(f"two records of notebook {lesson[1:]} have the number {exercise.id}")
-        found[exercise.id] = Record(exercise._replace(**told.get(exercise.id, {})), answers)
+        found[exercise.id] = Record(exercise._replace(notebook=lesson[1:], **told.get(exercise.id, {})), answers)
     return found
 
 
@@ -98,14 +97,14 @@ def _in_older_form(lesson: str) -> list[Record]:
     if len(answers) != len(asked):
         raise ValueError(f"{lesson}/ask.py has {len(asked)} EXERCISES, and answers.py {len(answers)} ANSWERS: write one for "
                          "each, in the same order")
-    return [Record(one._replace(id=f"{int(lesson[1:])}.{i}"), found)
+    return [Record(one._replace(id=f"{int(lesson[1:3])}.{i}"), found)
             for i, (one, found) in enumerate(zip(asked, answers), start=1)]
 
 
-def _told(notebook: int) -> dict[str, dict]:
+def _told(notebook: str) -> dict[str, dict]:
     """What a notebook's cells say of its exercises, by their numbers: title, minutes, question."""
     told = {}
-    for path in NOTEBOOKS.glob(f"{notebook:02}_*.ipynb"):
+    for path in NOTEBOOKS.glob(f"{notebook}_*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             heading, _, words = "".join(cell["source"]).partition("\n")
             if cell["cell_type"] == "markdown" and (found := HEADING.fullmatch(heading)):

@@ -80,7 +80,8 @@ class Exercise(NamedTuple):
     not_finite: dict = {}  # what gives "NaN", "inf" or "-inf" here, and the way round it; "risk NaN" for one part alone
     follows: dict = {}  # parts made of the others: {"context": lambda case: case.weights @ case.inputs[2].double()}
     forbidden: tuple[str, ...] = ()  # what the answer may not call, such as "torch.nn.functional.layer_norm"
-    id: str = ""  # this and what follows come from the exercise's cell in the notebook (see `catalogue`)
+    id: str = ""
+    notebook: str = ""  # such as "04"; this and what follows come from the exercise's cell in the notebook (see `catalogue`)
     title: str = ""
     minutes: tuple[int, int] = (0, 0)
     question: str = ""

@@ -13,6 +13,7 @@ import importlib
 import importlib.abc
 import importlib.util
 import json
+import re
 import sys
 import zlib
 from functools import lru_cache
@@ -24,15 +25,15 @@ NAME = "course_exercises"
 ENDING = ".sealed"
 
 
-def lesson_of(number: str) -> str:
-    """The name of the lesson that an exercise or a notebook belongs to: 'n04' for "4.2" and for "04"."""
-    return f"n{number.partition('.')[0].zfill(2)}"
-
-
 def list_lessons() -> list[str]:
-    """The lessons with records, such as n04."""
-    return sorted(name for name in {path.name[:3] for path in EXERCISES.glob("n[0-9][0-9]*")}
-                  if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
+    """The lessons with records, such as n04; n02b is that of notebook 02b."""
+    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(r"n\d\d[a-z]?(?![^./])", path.name))}
+    return sorted(name for name in names if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
+
+
+def lessons_of(number: str) -> list[str]:
+    """The lessons in which an exercise of that number may be: ['n02', 'n02b'] for "2.6"."""
+    return [name for name in list_lessons() if name[1:3] == number.partition(".")[0].zfill(2)]
 
 
 def is_sealed() -> bool:
@@ -48,13 +49,13 @@ def read(name: str) -> str | None:
     return unsealed(EXERCISES, name.partition("/")[0].partition(".")[0])["files"].get(name)
 
 
-def quiz_of(lesson: str) -> str | None:
-    """The quiz of a lesson, as YAML; None if it has none."""
+def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
+    """The quiz of a lesson, or its WARM_UP, as YAML; None if it has none."""
     record = read(f"{lesson}.py")
     if record is None:
-        return read(f"{lesson}/quiz.yaml")
+        return read(f"{lesson}/{part.lower()}.yaml")
     found = [node.value.value for node in ast.parse(record).body
-             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "QUIZ"]
+             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == part]
     return found[0] if found else None
 
 

@@ -14,6 +14,7 @@ from course_utils.exercises import record
 from course_utils.exercises.folder import list_lessons, quiz_of
 
 LETTERS = "abcdefgh"
+CALLED = {"QUIZ": "quiz", "WARM_UP": "warm-up"}
 
 
 class Option(NamedTuple):
@@ -33,24 +34,27 @@ class Question(NamedTuple):
     options: tuple[Option, ...]
 
 
-def list_quizzes() -> list[str]:
-    """The numbers of the notebooks that have a quiz, such as "04"."""
-    return [lesson[1:] for lesson in list_lessons() if quiz_of(lesson)]
+def list_quizzes(part: str = "QUIZ") -> list[str]:
+    """The numbers of the notebooks that have a quiz, or a WARM_UP, such as "04"."""
+    return [lesson[1:] for lesson in list_lessons() if quiz_of(lesson, part)]
 
 
-def load_quiz(number: str) -> tuple[Question, ...]:
-    """The questions of a notebook, such as "04". Raises ValueError for a number without a quiz or a damaged file."""
-    text = quiz_of(f"n{number}") if re.fullmatch(r"\d\d", number) else None
+def load_quiz(number: str, part: str = "QUIZ") -> tuple[Question, ...]:
+    """The questions of a notebook, such as "04": those of its QUIZ, or of its WARM_UP, which has some from earlier ones.
+
+    Raises ValueError for a number without one, or a damaged file.
+    """
+    text = quiz_of(f"n{number}", part) if re.fullmatch(r"\d\d[a-z]?", number) else None
     if text is None:
-        known = ", ".join(list_quizzes())
-        raise ValueError(f"there is no quiz {number!r}; there are {known}")
+        known = ", ".join(list_quizzes(part))
+        raise ValueError(f"there is no {CALLED[part]} {number!r}; there are {known}")
     questions = []
     for entry in yaml.safe_load(text):
         options = [Option(given.get("text"), bool(given.get("right")), given.get("remark")) for given in entry["options"]]
         whole = set(entry) == {"name", "taught", "question", "options"} and all(o.text and o.remark for o in options)
         if not whole or sum(option.right for option in options) != 1:
-            raise ValueError(f"the quiz of {number}, question {entry.get('name')!r}: expected name, taught, question and "
-                             "options with text and remark, one of them right")
+            raise ValueError(f"the {CALLED[part]} of {number}, question {entry.get('name')!r}: expected name, taught, "
+                             "question and options with text and remark, one of them right")
         questions.append(Question(entry["name"], str(entry["taught"]), entry["question"].strip(), tuple(options)))
     return tuple(questions)
 
@@ -58,13 +62,13 @@ def load_quiz(number: str) -> tuple[Question, ...]:
 class Quiz:
     """The questions of one notebook, shown as a list whose options open; `answer(1, "b")` explains and saves the answer."""
 
-    def __init__(self, number: str):
-        self.number, self.questions = number, load_quiz(number)
+    def __init__(self, number: str, part: str = "QUIZ"):
+        self.number, self.called, self.questions = number, CALLED[part], load_quiz(number, part)
 
     def answer(self, question: int, letter: str) -> None:
         """Print the remark on an option: answer(1, "b"). If there is no such question or letter, say so."""
         if not isinstance(question, int) or not 1 <= question <= len(self.questions):
-            print(f"there is no question {question!r}; the quiz has questions 1 to {len(self.questions)}")
+            print(f"there is no question {question!r}; the {self.called} has questions 1 to {len(self.questions)}")
             return
         asked = self.questions[question - 1]
         letters = LETTERS[: len(asked.options)]
@@ -82,7 +86,7 @@ class Quiz:
             again = f" (from {asked.taught})" if asked.taught != self.number else ""
             lines.append(f"{i}. {asked.text}{again}")
             lines += [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
-        return "\n".join([*lines, f'Answer with quiz("{self.number}").answer(1, "a").'])
+        return "\n".join([*lines, f'Answer with {self.called.replace("-", "_")}("{self.number}").answer(1, "a").'])
 
     def _repr_html_(self) -> str:
         parts = []

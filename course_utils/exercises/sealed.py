@@ -21,7 +21,7 @@ import torch
 
 from course_utils.exercises.compare import NotNumbers, close, named_tensors
 from course_utils.exercises.definitions import Answers, Exercise, Record
-from course_utils.exercises.folder import ENDING, lesson_of, unsealed
+from course_utils.exercises.folder import ENDING, unsealed
 from course_utils.exercises.running import run_once
 from course_utils.files import sha256, write_bytes
 from course_utils.files.paths import EXERCISES
@@ -148,7 +148,7 @@ def make_key(exercise: Exercise, answers: Answers) -> dict:
 
 def read_key(exercise: Exercise, folder: Path = EXERCISES) -> Key:
     """The key of an exercise. Raises FileNotFoundError where the edition has neither solutions nor keys."""
-    entry = unsealed(folder, lesson_of(exercise.id))["keys"].get(exercise.id)
+    entry = unsealed(folder, f"n{exercise.notebook}")["keys"].get(exercise.id)
     if entry is None:
         raise FileNotFoundError(f"this copy of the course has neither the solution nor a key for exercise {exercise.id}; "
                                 "unpack it again")
@@ -165,7 +165,7 @@ def seal(folder: Path, records: Iterable[Record]) -> None:
         one = whole.setdefault(name.partition("/")[0].partition(".")[0], {"files": {}, "keys": {}})
         one["files"][name] = without_answers(text, hidden) if path.suffix == ".py" else text
     for exercise, answers in fixed:
-        whole[lesson_of(exercise.id)]["keys"][exercise.id] = make_key(exercise, answers)
+        whole[f"n{exercise.notebook}"]["keys"][exercise.id] = make_key(exercise, answers)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, one in whole.items():

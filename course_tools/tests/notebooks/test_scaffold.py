@@ -60,7 +60,7 @@ def test_a_second_exercise_comes_after_the_first_and_each_is_whole(course):
     variants = names_in(course / "tests" / "exercises" / "variants" / "n00.py")["VARIANTS"]
     records = records_in(course / "notebooks" / "exercises" / "n00.py")
     assert [record.exercise.id for record in records] == list(variants) == ["0.1", "0.2"]
-    assert catalogue._told(0)["0.2"]["title"] == "TODO a title"
+    assert catalogue._told("00")["0.2"]["title"] == "TODO a title"
     for exercise, answer in records:
         for right in (answer.reference, *variants[exercise.id].values()):
             assert judge(exercise, answer, right).state == "right"
