@@ -81,23 +81,32 @@ class Quiz:
         print(f"{'✓' if option.right else '✗'} {question} {chosen}: {option.remark}")
 
     def __repr__(self) -> str:
-        lines = []
-        for i, asked in enumerate(self.questions, start=1):
-            again = f" (from {asked.taught})" if asked.taught != self.number else ""
-            lines.append(f"{i}. {asked.text}{again}")
-            lines += [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
+        lines = [question_as_text(i, asked, self._from(asked)) for i, asked in enumerate(self.questions, start=1)]
         return "\n".join([*lines, f'Answer with {self.called.replace("-", "_")}("{self.number}").answer(1, "a").'])
 
     def _repr_html_(self) -> str:
-        parts = []
-        for i, asked in enumerate(self.questions, start=1):
-            again = f" <i>(from {html.escape(asked.taught)})</i>" if asked.taught != self.number else ""
-            parts.append(f"<p><b>{i}.</b> {inline(asked.text)}{again}</p>")
-            for letter, option in zip(LETTERS, asked.options):
-                sign = "✓" if option.right else "✗"
-                parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {inline(option.text)}</summary>"
-                             f"<p style='margin-left:1.5em'>{sign} {inline(option.remark)}</p></details>")
-        return "\n".join(parts)
+        return "\n".join(question_as_html(i, asked, self._from(asked)) for i, asked in enumerate(self.questions, start=1))
+
+    def _from(self, asked: Question) -> str:
+        """The number of the other notebook that teaches the answer, '' if it's this one."""
+        return "" if asked.taught == self.number else asked.taught
+
+
+def question_as_text(i: int, asked: Question, taught: str = "") -> str:
+    """A question and its options; `taught` is where its answer is taught, if that is to be said."""
+    options = [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
+    return "\n".join([f"{i}. {asked.text}{f' (from {taught})' if taught else ''}", *options])
+
+
+def question_as_html(i: int, asked: Question, taught: str = "") -> str:
+    """The same as HTML; each option opens its remark."""
+    again = f" <i>(from {html.escape(taught)})</i>" if taught else ""
+    parts = [f"<p><b>{i}.</b> {inline(asked.text)}{again}</p>"]
+    for letter, option in zip(LETTERS, asked.options):
+        sign = "✓" if option.right else "✗"
+        parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {inline(option.text)}</summary>"
+                     f"<p style='margin-left:1.5em'>{sign} {inline(option.remark)}</p></details>")
+    return "\n".join(parts)
 
 
 def inline(text: str) -> str:
