@@ -9,8 +9,6 @@ from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from course_utils.copies import start
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, number_of
 from course_utils.exercises import record
-from course_utils.interactive import Piece
-from course_utils.interactive.classifier_view import SCRIPTS
 
 
 def links(page) -> list[str]:
@@ -76,22 +74,6 @@ def test_the_originals_know_of_no_progress(marks, monkeypatch):
     assert start.my_progress()._repr_mimebundle_() == dict(shown)
     (shown,) = [cell.outputs[-1].data for cell in saved.cells if "course_map()" in cell.source]
     assert start.course_map()._repr_mimebundle_() == dict(shown), "make save NB=START"
-
-
-def test_the_saved_classifier_runs_todays_scripts():
-    """Its outputs are what a learner touches first, and comparing what a piece shows doesn't look at its scripts."""
-    saved = nbformat.read(NOTEBOOKS / "START.ipynb", as_version=4)
-    shown = [output.data["text/html"] for cell in saved.cells for output in cell.get("outputs", [])
-             if 'class="course-piece"' in output.get("data", {}).get("text/html", "")]
-    today = Piece("classifier_view", {}, still="<svg/>", alt="any", scripts=SCRIPTS).html
-    assert shown
-    for page in shown:
-        assert script_of(page) == script_of(today), "make save NB=START"
-
-
-def script_of(page: str) -> str:
-    """A piece's script, without its data."""
-    return page.partition('"use strict";\n')[2].partition("\nvar data=")[0]
 
 
 def test_make_lab_opens_start_and_serves_the_whole_repository(root):
