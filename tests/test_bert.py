@@ -6,7 +6,6 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import BertWordPieceTokenizer
 from transformers import (
     BertConfig as LibraryConfig,
 )
@@ -20,7 +19,6 @@ from transformers import (
 )
 
 from course_utils.pretraining import BertConfig, BertEncoder, MaskedLanguageModel, bert_config, load_bert
-from course_utils.training.word_piece_files import SPECIAL
 
 SHAPES = [
     dict(vocab_size=61, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96,
@@ -153,15 +151,6 @@ def test_settings_that_no_weight_depends_on_can_be_changed(tmp_path):
     assert load_bert(tmp_path)[0].config.attention_dropout == 0.1          # the file's
 
 
-def test_the_tokenizer_comes_with_the_model(tmp_path):
-    vocabulary = [*SPECIAL, "not", "dull", "##er", ".", *map(chr, range(ord("a"), ord("z") + 1))]
-    library_model(tmp_path, **SHAPES[0] | {"vocab_size": len(vocabulary)})
-    BertWordPieceTokenizer(vocab={token: i for i, token in enumerate(vocabulary)}).save(str(tmp_path / "tokenizer.json"))
-    model, tokenizer = load_bert(tmp_path)
-    assert [token.text for token in tokenizer.tokenize("Not duller.")] == ["[CLS]", "not", "dull", "##er", ".", "[SEP]"]
-    assert model(torch.tensor([tokenizer.encode("Not duller.")])).x.shape == (1, 6, 24)
-
-
 # what is refused
 
 @pytest.mark.parametrize("setting, words", [
@@ -222,16 +211,6 @@ def test_weights_in_half_precision_are_computed_with_in_float32(tmp_path, dtype)
         expected = model.float()(ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True)
         for one, other in zip(ours(ids, mask, types).hidden_states, expected.hidden_states, strict=True):
             assert (one - other).abs().max() < 1e-5
-
-
-def test_an_encoder_saved_without_a_pooler(tmp_path):
-    torch.manual_seed(0)
-    model = BertModel(LibraryConfig(**SHAPES[2]), add_pooling_layer=False).eval()
-    model.save_pretrained(tmp_path)
-    ours, (ids, mask, types) = load_bert(tmp_path)[0], ragged(SHAPES[2])
-    with torch.no_grad():
-        got, expected = ours(ids, mask, types), model(ids, attention_mask=mask.long(), token_type_ids=types)
-    assert ours.pooler is None and got.pooled is None and (got.x - expected.last_hidden_state).abs().max() < 1e-5
 
 
 def test_a_missing_head_and_another_kind_of_model_are_refused(tmp_path):

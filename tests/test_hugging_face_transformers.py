@@ -1,9 +1,7 @@
 """The course's Transformer in Hugging Face's format: its classes give the same logits, and write the same translations."""
 
 import dataclasses
-import json
 import random
-import re
 
 import pytest
 import torch
@@ -172,12 +170,3 @@ def test_what_the_library_does_not_compute_is_refused(tmp_path):
             save_transformer(model, tmp_path / "it")
     assert not (tmp_path / "it").exists()
     assert library_transformer_config(dataclasses.replace(SMALL, source_vocab_size=31))["model_type"] == "marian"
-
-
-def test_the_folder_holds_the_weights_and_two_files_of_settings(tmp_path):
-    folder = save_transformer(Transformer(SMALL), tmp_path / "it")
-    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "generation_config.json", "model.safetensors"]
-    settings = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    assert settings["eos_token_id"] == END and settings["suppress_tokens"] == [PAD, BEGIN]
-    assert re.fullmatch("Marian.*", json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0])
-    save_transformer(Transformer(SMALL), tmp_path / "it")                  # a second one takes the first one's place

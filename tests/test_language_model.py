@@ -125,13 +125,6 @@ def test_a_text_that_is_too_long_is_refused_with_the_way_out(ids):
         model(ids[0])
 
 
-@pytest.mark.parametrize("options, words", [({"num_heads": 5}, "not divisible"), ({"positions": "Rotary"}, "positions="),
-                                            ({"activation": "silu"}, "activation="), ({"max_len": 0}, "max_len=0")])
-def test_a_configuration_that_cannot_be_names_the_option(options, words):
-    with pytest.raises(ValueError, match=words):
-        LanguageModelConfig(VOCAB, **options)
-
-
 # ---------------------------------------------------------------- sampling
 
 distributions = st.lists(st.integers(-80, 80).map(lambda tenths: tenths / 10), min_size=1, max_size=30)  # ties, too

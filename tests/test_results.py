@@ -32,9 +32,6 @@ def test_the_readme_quotes_what_the_result_files_say(root):
     assert quoted.strip() == command.readme_section(), "python -m course_tools results rewrites the README's tables"
 
 
-NAMES = ["scoreboard", "imdb", "explanations"]
-
-
 @pytest.mark.parametrize("name", ["imdb", "explanations"])             # the others are sets: see test_all_sets
 def test_every_run_names_its_seed_settings_device_and_cost(name):
     runs = read_runs(name)
@@ -43,13 +40,6 @@ def test_every_run_names_its_seed_settings_device_and_cost(name):
         assert {"model", "seed", "settings", "device", "threads", "torch", "parameters", "seconds"} <= set(run)
         assert 0 <= run["test"]["accuracy"] <= 1 and run["test"]["reviews"] > 0
     assert len({run["settings"] for run in runs}) == 1, "the runs of one table were made with different settings"
-
-
-def test_attention_was_run_with_three_seeds_and_explained_on_five():
-    for name in NAMES:
-        for model, runs in by_model(read_runs(name)).items():
-            if "attention" in model or name == "explanations":
-                assert sorted(run["seed"] for run in runs) == list(range(5 if name == "explanations" else 3)), model
 
 
 def test_the_committed_checkpoints_score_what_their_runs_say(root):

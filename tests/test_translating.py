@@ -120,17 +120,6 @@ def test_padding_and_the_beginning_are_never_written_and_take_no_probability():
         assert [c.log_probability for c in ours] == pytest.approx([c.log_probability for c in theirs], abs=1e-4)
 
 
-def test_what_reaches_the_limit_is_cut_and_says_that_it_did_not_end():
-    class Endless(Table):
-        def log_p(self, words):
-            logits = super().log_p(words).clone()
-            logits[END] = -math.inf
-            return logits.log_softmax(dim=-1)
-
-    for candidates in beam_search(Endless(8, 0), SOURCES, SOURCES > 0, beam=2, max_len=6):
-        assert len(candidates) == 2 and all(len(c.ids) == 6 and not c.ended for c in candidates)
-
-
 class Long(Table):
     """It hardly ever ends."""
 

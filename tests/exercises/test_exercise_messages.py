@@ -1,7 +1,6 @@
 """What a check says is true, in the learner's own words, and says what to do; credit goes to the learner's own answer."""
 
 import functools
-import json
 import math
 
 import numpy as np
@@ -168,18 +167,6 @@ def test_use_replaces_nothing_while_grading(marks, monkeypatch):
     def stub(query, key, value): ...
 
     assert exercises.exercise("4.2").use(stub) is stub and exercises.exercise("4.1").use(None) is None
-
-
-def test_a_mark_holds_facts_and_progress_reads_old_and_odd_ones(marks, capsys):
-    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
-    mark = json.loads(marks.read_text(encoding="utf-8"))["exercises"]["4.1"]
-    assert mark["right"] is True and mark["seed"] == 0 and len(mark["on"]) == 10
-    odd = {"exercises": {"4.1": True, "4.2": "yes", "4.3": [1], "4.4": {"right": "no"}, "4.5": {"right": True}},
-           "quizzes": {"04/x": 3}}
-    marks.write_text(json.dumps(odd), encoding="utf-8")
-    capsys.readouterr()
-    exercises.progress()
-    assert "■□□□■" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("seed", ["abc", " 7 "])

@@ -166,14 +166,6 @@ def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never
     assert len(out) < 30_000 and "left out" in out
 
 
-def test_an_input_that_is_changed_there_is_noticed_here():
-    def in_place(query, key, value):
-        query /= math.sqrt(query.shape[-1])
-        return right(query, key, value)
-
-    assert "Your function changes `query`" in verdict_on(in_place).text
-
-
 def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
     numbers = (number for number in itertools.count())
 

@@ -290,13 +290,6 @@ def test_what_is_no_model_of_the_course_is_named(tmp_path):
 
 # names
 
-def test_a_model_that_comes_with_the_course_is_loaded_by_its_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    named = ReviewClassifier.load("reviews").predict(TEXTS)[1]
-    for path in (CHECKPOINTS / "reviews", CHECKPOINTS / "reviews.safetensors", "reviews.safetensors"):
-        assert ReviewClassifier.load(path).predict(TEXTS)[1].equal(named)
-
-
 def test_what_the_working_folder_has_of_that_name_is_preferred_even_if_it_holds_no_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make().save("reviews")
@@ -313,13 +306,6 @@ def test_of_a_folder_and_a_file_of_one_name_the_folders_model_is_read_with_a_war
     make(seed=1).save(tmp_path / "mine")
     with pytest.warns(UserWarning, match="for the other model of that name, give '.*mine.safetensors'"):
         assert ReviewClassifier.load(tmp_path / "mine").predict(TEXTS)[1].equal(make(seed=1).predict(TEXTS)[1])
-
-
-@pytest.mark.parametrize("name", ["outputs/reviews", "review", ".", ".."])
-def test_only_a_name_alone_stands_for_a_model_of_the_course(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises((FileNotFoundError, ValueError)):
-        ReviewClassifier.load(name)
 
 
 def test_a_tilde_is_the_home_folder_for_save_and_load(tmp_path, monkeypatch):
