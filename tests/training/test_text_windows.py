@@ -28,12 +28,6 @@ def test_any_seed_stays_within_the_row_and_repeats_nothing(length, batch_size, t
         assert len(asked) == len(set(asked.tolist())) == len(windows) * length * batch_size
 
 
-def test_a_seed_gives_the_same_windows_and_another_seed_others():
-    windows = TextWindows(ROW, length=8, batch_size=3)
-    first, again, other = (torch.cat(list(windows.batches(seed))) for seed in (1, 1, 2))
-    assert torch.equal(first, again) and not torch.equal(first, other)
-
-
 def test_the_fingerprint_knows_the_text_and_the_cut():
     names = {TextWindows(row, length, size).fingerprint
              for row in (ROW, ROW + 1) for length in (8, 9) for size in (2, 3)}
