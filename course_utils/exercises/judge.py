@@ -74,6 +74,9 @@ def _judge_runs(exercise: Exercise, known: Solved, runs: Sequence[Run], seed: in
         result = runs[index]
         if result.error is not None and result.error.type == "CheckFailed":
             return _failed(exercise, "it took too long")
+        if result.error is not None and result.error.type == "CannotTravel":
+            return _not_judged(exercise, f"Your function runs in a process of its own, and {result.error.message}. Make what "
+                               "it needs inside the function.")
         trouble = _trouble(exercise, result, inputs)
         if trouble and index == 0 and _not_written(result):
             return _open(exercise)
@@ -251,6 +254,10 @@ def _as_written(value) -> str:
 def _open(exercise: Exercise) -> Verdict:
     low, high = exercise.minutes
     return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not tried yet ({low}–{high} minutes).")
+
+
+def _not_judged(exercise: Exercise, why: str) -> Verdict:
+    return Verdict("open", (), f"○ {exercise.id} {exercise.title}: not judged. {why}")
 
 
 def _failed(exercise: Exercise, why: str) -> Verdict:

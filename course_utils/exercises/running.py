@@ -31,15 +31,11 @@ from course_utils.exercises.forbidden import written_out
 MOST_PRINTED = 10_000                                   # letters that one run may print
 
 
-class TimeIsUp(BaseException):
-    """Raised inside a function that runs in the kernel when it's stopped; no `except Exception` catches it."""
-
-
 class Failure(NamedTuple):
     """An error that a function raised: the `type`, its message, and the learner's own `line` with its `file` and number.
 
     `ours` is true if the exercise's own look at the answer raised it, before or after the learner's lines. Four types are
-    no errors of Python's: 'ProcessDied', and a `clock.Stop`'s 'NeverEnds', 'Waits' and 'CheckFailed'.
+    no errors of Python's: 'ProcessDied', 'CannotTravel', and a `clock.Stop`'s 'NeverEnds', 'Waits' and 'CheckFailed'.
     """
 
     type: str
@@ -153,8 +149,6 @@ def run_once(exercise, answer: Callable, inputs: tuple) -> Run:
         torch.manual_seed(0)
         try:
             output = plain_data(observe(answer, *given))
-        except TimeIsUp:
-            raise
         except KeyboardInterrupt as error:
             if threading.current_thread() is threading.main_thread():
                 raise                                   # somebody interrupts the check

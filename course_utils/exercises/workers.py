@@ -2,18 +2,15 @@
 
 The process starts in the background at the first `exercise(…)` and serves all checks of a kernel. It is never forked,
 because a fork hangs once PyTorch has used two threads. If a check takes too long (see `clock`), or somebody interrupts it,
-the whole process is killed and a new one started. A function whose process has died gets a verdict that says so; it is never
-run here instead.
+the whole process is killed and a new one started. A function whose process has died gets a verdict that says so.
 
 A function is sent with cloudpickle, together with the globals that it uses. Its changes to them stay in the other
 process: a list that it appends to doesn't change here. Its prints are shown while it runs, an input() is asked here, and the
-line of an error comes back. Only a function that can't be sent runs in this process, by the same clock, and a sentence
-says which global holds it up.
+line of an error comes back. A function that can't be sent isn't run, and its verdict says which global holds it up.
 
-Does: start, feed and end the process; run here what can't be sent. Does not: judge.
+Does: start, feed and end the process. Does not: judge.
 """
 
-import _thread
 import atexit
 import contextlib
 import functools
@@ -23,7 +20,6 @@ import json
 import linecache
 import os
 import queue
-import random
 import shutil
 import signal
 import subprocess
@@ -50,12 +46,10 @@ from course_utils.exercises.clock import (
     Place,
     Stop,
     calls_in,
-    calls_of,
-    is_learners,
     place_of,
 )
 from course_utils.exercises.compare import article
-from course_utils.exercises.running import Failure, Handed, Run, Side, TimeIsUp, described, runs_of
+from course_utils.exercises.running import Failure, Handed, Run, Side, described
 from course_utils.files.paths import ROOT
 from course_utils.files.switches import is_on
 
@@ -67,7 +61,7 @@ DIED = Run(error=Failure("ProcessDied", "", ours=True))
 
 
 class CannotTravel(Exception):
-    """A function that can't be run in another process; the message says why."""
+    """A function that can't be sent to another process; the message says why."""
 
 
 class Worker:
@@ -187,7 +181,7 @@ atexit.register(stop)
 
 
 class InWorker(Side):
-    """A side whose function runs in the worker process, or in this one if it can't be sent there.
+    """A side whose function runs in the worker process.
 
     `seconds` and `waiting` are the limits of its `clock.Clock`.
     """
@@ -204,9 +198,7 @@ class InWorker(Side):
         try:
             return self._runs_there(seed)
         except CannotTravel as why:
-            print(f"Your function runs in this kernel instead of a separate process: {why}. A loop that never ends is "
-                  "stopped here, too, but a single call that never returns can't be: interrupt the kernel, or restart it.")
-            return self._runs_here(seed)
+            return [Run(error=Failure("CannotTravel", str(why), ours=True))]
 
     def _runs_there(self, seed: int) -> list[Run]:
         number, body = self._packed()
@@ -215,7 +207,7 @@ class InWorker(Side):
             for _ in range(2):                          # it may have gone to sleep for good since the last check
                 start()
                 if _worker is None:
-                    raise CannotTravel("no such process can be started on this computer")
+                    raise RuntimeError("the process in which functions run can't be started on this computer")
                 try:
                     found = self._ask(_worker, request, body)
                 except BaseException:                   # an interrupt above all: leave nothing running
@@ -240,7 +232,7 @@ class InWorker(Side):
         if not worker.is_ready:
             worker.is_ready = "ready" in self._until(worker, Clock(STARTING))
             if not worker.is_ready:
-                raise CannotTravel("that process doesn't start")
+                raise RuntimeError("the process in which functions run doesn't start")
         clock = Clock(self.seconds, self.waiting, worker.processor_seconds(of_children=False))
         try:
             worker.send(request, body)
@@ -291,88 +283,6 @@ class InWorker(Side):
             if stopped:
                 return {"stop": stopped}
 
-    def _runs_here(self, seed: int) -> list[Run]:
-        """The runs in this process, by the same clock. They are stopped in the learner's own lines, so nothing of ours is
-        left half done; that takes a signal, which only the main thread gets."""
-        if threading.current_thread() is not threading.main_thread():
-            raise RuntimeError("a function that can't be sent to another process can be checked in the main thread only")
-        found: list[Run] = []
-        out = sys.stdout
-        guard = Guard(Clock(self.seconds, self.waiting))
-        try:
-            with guard:
-                for run in runs_of(self.exercise, self.answer, seed, lambda text: print(text, end="", file=out)):
-                    found.append(run)
-                    if guard.stopped:                   # too late to be stopped, and still too long
-                        raise TimeIsUp
-        except TimeIsUp:
-            return [*found, _stopped(guard.stopped)]
-        return found
-
-
-class Guard:
-    """Raises TimeIsUp in the main thread when a clock says so, as long as a line of the learner's is running.
-
-    It takes the place of Ctrl-C, because that wakes a thread from sleep; the reader's own Ctrl-C still raises
-    KeyboardInterrupt.
-    """
-
-    def __init__(self, clock: Clock):
-        self.clock, self.stopped, self._over = clock, None, threading.Event()
-        self._thread, self._tries, self._trace = threading.current_thread(), 0, sys.gettrace()
-        self._dice = random.Random(0)                   # the usual one is the learner's
-
-    def __enter__(self):
-        self._before = signal.signal(signal.SIGINT, self._interrupted)
-        self._clock = threading.Thread(target=self._watch, daemon=True)
-        self._clock.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        sys.settrace(self._trace)
-        self._clock.join()
-        signal.signal(signal.SIGINT, self._before or signal.default_int_handler)
-
-    def _watch(self) -> None:
-        self.clock.used = _processor_seconds_of(self._thread)
-        while not self.stopped and not self._over.wait(TICK):
-            late = time.monotonic() - self.clock.moment > 2 * TICK          # the machine keeps us waiting
-            used = _processor_seconds_of(self._thread)
-            place = place_of(calls_of(sys._current_frames().get(self._thread.ident)))
-            self.stopped = self.clock.tick(place, used, not late)
-        while not self._over.wait(TICK / 10):
-            if hasattr(signal, "pthread_kill"):
-                signal.pthread_kill(self._thread.ident, signal.SIGINT)
-            else:
-                _thread.interrupt_main()
-
-    def _interrupted(self, number, frame) -> None:
-        if not self.stopped:
-            raise KeyboardInterrupt
-        calls = list(calls_of(frame))
-        if self._over.is_set() or not place_of(calls).inside or any(name.startswith("<frozen import") for name, *_ in calls):
-            return
-        self._tries += 1
-        if self._tries % 2:
-            raise TimeIsUp
-        sys.settrace(self._traced)                      # a bare `except:` has swallowed it: try in the lines that follow
-        while frame is not None:
-            frame.f_trace, frame = self._traced, frame.f_back
-
-    def _traced(self, frame, event, value):
-        if is_learners(frame.f_code.co_filename) and not self._over.is_set() and self._dice.random() < 0.3:
-            raise TimeIsUp
-        return self._traced
-
-
-def _processor_seconds_of(thread: threading.Thread) -> float:
-    """The processor time of a thread; of the whole process where the system doesn't tell."""
-    try:
-        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-    except (AttributeError, OSError):
-        return time.process_time()
-
 
 def _stopped(stop: Stop) -> Run:
     """The run that was stopped, with the line that was running."""
@@ -406,9 +316,9 @@ def packed(answer) -> bytes:
         try:
             body = _written(answer)
         except Exception as error:
-            raise CannotTravel(_held_up(answer) or f"{type(error).__name__}: {error}".splitlines()[0][:120]) from None
+            raise CannotTravel(_held_up(answer) or f"can't be sent there ({type(error).__name__}: {error})".splitlines()[0][:120]) from None
     if len(body) > LARGEST:
-        raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB")
+        raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB, too much to send there")
     return body
 
 

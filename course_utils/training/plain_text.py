@@ -10,7 +10,7 @@ Does: make the plain form of a text, and write down its rules for classifier_mod
 spelling. Byte pairs don't need it: they read every character as it is.
 
 Which models read plain texts is a setting in their saved files: "texts": "plain" beside the vocabulary. Without it a model
-reads texts as they are. `plain_tokenizers` has the tokenizers of models with it; `recipes.read_plain` gives it to one.
+reads texts as they are. `plain_tokenizers` has the tokenizers of models with it, `saved_models.read_plain_texts` sets it.
 """
 
 from __future__ import annotations

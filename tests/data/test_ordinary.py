@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from course_utils.baselines.partial_inputs import VIEWS, is_negator, right_by_folds, words
+from course_tools.studies.partial_inputs import VIEWS, is_negator, right_by_folds, words
 from course_utils.data import by_kind, load_reviews, pairs
 from course_utils.files.paths import DATA
 

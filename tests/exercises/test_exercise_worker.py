@@ -201,18 +201,6 @@ def test_an_input_that_is_changed_there_is_noticed_here():
     assert "Your function changes `query`" in verdict_on(in_place).text
 
 
-def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
-    numbers = (number for number in itertools.count())
-
-    def with_a_generator(*inputs):
-        next(numbers)
-        return right(*inputs)
-
-    assert verdict_on(with_a_generator).state == "right"
-    assert "runs in this kernel" in capsys.readouterr().out
-    assert next(numbers) == calls_of_a_check()          # it did run here
-
-
 def test_a_global_that_a_function_changes_stays_as_it_is():
     seen = []
 
@@ -269,10 +257,9 @@ def threads_in(name: str) -> list[str]:
     return [frame.name for stack in stacks for frame in stack if frame.name == name]
 
 
-@pytest.mark.parametrize("keeps_it_here", [None, (one for one in range(3))], ids=["worker", "kernel"])
-def test_an_interrupted_check_leaves_nothing_running(keeps_it_here):
+def test_an_interrupted_check_leaves_nothing_running():
     def spinning_on(*inputs):
-        while keeps_it_here is None or keeps_it_here:
+        while True:
             pass
 
     verdict_on(right)
@@ -285,7 +272,7 @@ def test_an_interrupted_check_leaves_nothing_running(keeps_it_here):
         interrupt.join()                                # a check that ended too early mustn't be followed by an interrupt
         time.sleep(1.0)
     assert verdicts == []
-    assert threads_in("spinning_on") == [] and (process.poll() is not None or keeps_it_here is not None)
+    assert threads_in("spinning_on") == [] and process.poll() is not None
     assert verdict_on(right, 60.0).state == "right"
 
 
@@ -441,32 +428,17 @@ def test_work_of_the_checks_own_is_not_on_the_learners_clock():
     assert [run.error for run in side.runs(0)] == [None] * len(ours.probes(torch.Generator()))
 
 
-def test_the_global_that_holds_a_function_up_is_named(capsys):
-    lock = threading.Lock()
+def test_what_cannot_be_sent_is_not_judged_and_the_global_that_holds_it_up_is_named():
+    lock, called = threading.Lock(), []
 
     def helper(*inputs):
+        called.append(1)
         with lock:
             return right(*inputs)
 
     def using(*inputs):
         return helper(*inputs)
 
-    assert verdict_on(using).state == "right"
-    assert "it uses `lock`, a lock (by way of `helper`), which can't be sent there" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("body, said", [
-    ("while True: pass", "didn't finish within a few seconds"), ("time.sleep(1000)", "It waits in line"),
-    ("held.acquire()", "It waits in line"),
-    ("while True:\n        try: time.sleep(0.01)\n        except BaseException: pass", "It waits in line"),
-    ("while True:\n        try: pass\n        except BaseException: pass", "didn't finish within a few seconds")])
-def test_what_runs_in_the_kernel_has_the_same_limits_and_leaves_a_kernel_that_judges(body, said):
-    held = threading.Lock()
-    held.acquire()
-    names = {"held": held, "time": time, "__name__": "__main__"}
-    exec(f"def mine(*inputs):\n    held\n    {body}", names)
-    assert said in verdict_on(names["mine"], seconds=1.0, waiting=1.0).text
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and sys.gettrace() is None
-    assert verdict_on(right).state == "right"
-
+    verdict = verdict_on(using)
+    assert verdict.state == "open" and called == []
+    assert "it uses `lock`, a lock (by way of `helper`), which can't be sent there" in verdict.text

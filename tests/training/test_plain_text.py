@@ -17,7 +17,7 @@ from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.recipes import RECIPES, changed, read_plain, train_classifier
+from course_utils.recipes import RECIPES, changed, train_classifier
 from course_utils.recipes.trained_models import name_of
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
@@ -200,22 +200,23 @@ def test_a_model_without_the_setting_reads_texts_as_they_are(path):
     assert [token.text for token in loaded.tokenizer.tokenize("“isn’t”")] == ["“", "isn’t", "”"]
 
 
-def test_the_command_gives_a_model_the_setting_and_changes_nothing_else(path, capsys):
+def test_a_saved_model_gets_the_setting_and_nothing_else_changes(path):
     before = ReviewClassifier.load(path)
     write_note(path, "made_from", {"seed": 3})
-    assert read_plain.main([str(path)]) == 0 and read_plain.main([str(path)]) == 0
+    read_plain_texts(path)
+    read_plain_texts(path)
     after = ReviewClassifier.load(path)
     assert type(after.tokenizer) is PlainWords and after.tokenizer.vocabulary == before.tokenizer.vocabulary
     assert all(one.equal(other) for one, other in zip(before.model.state_dict().values(), after.model.state_dict().values()))
     assert read_note(path, "made_from") == {"seed": 3} and list(path.parent.iterdir()) == [path]
 
 
-def test_the_command_refuses_byte_pairs_and_what_is_no_model(tmp_path, capsys):
+def test_byte_pairs_of_code_and_what_is_no_model_cannot_get_it(tmp_path):
     make(tokenizer=BPETokenizer()).save(tmp_path / "pairs")
-    for wrong, said in ((tmp_path / "pairs", "BPETokenizer, which reads texts as they are"), (tmp_path, "no model in")):
-        with pytest.raises(SystemExit):
-            read_plain.main([str(wrong)])
-        assert said in capsys.readouterr().err
+    for wrong, error, said in ((tmp_path / "pairs", ValueError, "BPETokenizer, which reads texts as they are"),
+                               (tmp_path, FileNotFoundError, "no model in")):
+        with pytest.raises(error, match=said):
+            read_plain_texts(wrong)
 
 
 @pytest.mark.parametrize("value", [None, "Plain"])

@@ -16,8 +16,8 @@ from course_tools.studies.program_models import (
     padded,
     program_ids,
 )
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_tools.studies.sets import context, induction
-from course_utils.baselines import RecurrentLanguageModel
 from course_utils.data.programs import KINDS, make_programs
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig, LanguageModelResult
