@@ -75,8 +75,8 @@ def _judge_runs(exercise: Exercise, known: Solved, runs: Sequence[Run], seed: in
         if result.error is not None and result.error.type == "CheckFailed":
             return _failed(exercise, "it took too long")
         if result.error is not None and result.error.type == "CannotTravel":
-            return _not_judged(exercise, f"Your function runs in a process of its own, and {result.error.message}. Make what "
-                               "it needs inside the function.")
+            return _not_judged(exercise, f"Your function runs in a process of its own, and {result.error.message}. Make "
+                               "what it needs inside the function.")
         trouble = _trouble(exercise, result, inputs)
         if trouble and index == 0 and _not_written(result):
             return _open(exercise)

@@ -316,7 +316,8 @@ def packed(answer) -> bytes:
         try:
             body = _written(answer)
         except Exception as error:
-            raise CannotTravel(_held_up(answer) or f"can't be sent there ({type(error).__name__}: {error})".splitlines()[0][:120]) from None
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+            raise CannotTravel(_held_up(answer) or f"it can't be sent there ({why})") from None
     if len(body) > LARGEST:
         raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB, too much to send there")
     return body

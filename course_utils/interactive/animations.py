@@ -1,24 +1,18 @@
 """Three things of the course that move: softmax sharpening, a causal mask, and heads that split and join.
 
-    python -m course_tools animations      # to outputs/ as SVG and GIF, and the SVGs to notebooks/gallery
-
 Each function gives the `Animation` with numbers computed by the course's own code; `moving` draws and plays it.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
 from course_utils.attention import causal_mask, scaled_dot_product_attention
 from course_utils.figures import WEIGHT_MAP, ink_on
-from course_utils.files import write_bytes, write_text
-from course_utils.files.paths import NOTEBOOKS, output_folder
 from course_utils.interactive.drawing import fixed
-from course_utils.interactive.moving import Animation, Shape, State, drawn, gif, only, played
+from course_utils.interactive.moving import Animation, Shape, State, only, played
 from course_utils.interactive.piece import Piece
 from course_utils.multi_head_attention import MultiHeadAttention
 
@@ -140,24 +134,3 @@ def animation_view(name: str) -> Piece:
     if name not in ANIMATIONS:
         raise ValueError(f"name={name!r}; expected one of {', '.join(map(repr, ANIMATIONS))}")
     return played(ANIMATIONS[name]())
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the animations; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m course_tools animations", description=main.__doc__)
-    parser.add_argument("--gallery", type=Path, default=NOTEBOOKS / "gallery", help="where the committed SVGs are")
-    gallery = parser.parse_args(arguments).gallery
-    write_pictures(gallery)
-    write_pictures(output_folder())
-    for name, make in ANIMATIONS.items():
-        write_bytes(output_folder() / f"{name}.gif", gif(make()))
-        print(f"{name}: {name}.gif, {name}-moving.svg and {name}-still.svg in {output_folder().name}/")
-    return 0
-
-
-def write_pictures(folder: Path) -> None:
-    """Write each animation as NAME-moving.svg and NAME-still.svg."""
-    for name, make in ANIMATIONS.items():
-        animation = make()
-        write_text(folder / f"{name}-moving.svg", drawn(animation))
-        write_text(folder / f"{name}-still.svg", drawn(animation, moving=False))

@@ -1,27 +1,21 @@
 """Animations drawn by code: shapes whose place, colour and visibility change from step to step.
 
-Does: one `Animation` as an animated SVG (still for readers who ask for less motion), as a still SVG, as a GIF for slides,
-and as a piece with a play button and a step slider. Does not: know what is shown (see `animations`). The SVG is text with
-the same bytes each time; a GIF is drawn with the fonts and the Pillow that are there.
+Does: one `Animation` as an animated SVG (still for readers who ask for less motion), as a still SVG, and as a piece with a
+play button and a step slider. The SVG is text with the same bytes each time. Does not: know what is shown.
 """
 
 from __future__ import annotations
 
 import html
-import io
 from typing import NamedTuple
 
-from matplotlib import font_manager
 from matplotlib.colors import to_rgb
-from PIL import Image, ImageDraw, ImageFont
 
-from course_utils.figures.text import FONT
 from course_utils.interactive.drawing import INK, LINE, PURPLE, SOFT, bar, label, picture, short
 from course_utils.interactive.piece import Piece
 
 MOVE = 0.4  # this part of each step is movement, the rest stands still
-CAPTION, SCALE, FRAMES, COLOURS = 44, 1.5, 5, 32  # height below the picture; a GIF's pixels for a unit, frames, colours
-ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}  # SVG's names and Pillow's
+CAPTION = 44  # height below the picture
 NAMED = {"ink": INK, "soft": SOFT, "line": LINE, "bar": PURPLE}  # colours that a dark page changes
 
 
@@ -132,7 +126,8 @@ def nodes(animation: Animation) -> list[dict]:
     return written
 
 
-def _with_captions(animation: Animation) -> Animation:
+def with_captions(animation: Animation) -> Animation:
+    """The animation with its captions below it, each in its step."""
     steps = len(animation.captions)
     texts = [Shape(animation.width / 2, animation.height + 26, "ink", text=caption, size=15, anchor="middle",
                    states=only(step, steps)) for step, caption in enumerate(animation.captions)]
@@ -144,7 +139,7 @@ def drawn(animation: Animation, moving: bool = True) -> str:
 
     It moves in a loop, stands still under a pointer, and doesn't move at all for readers who ask for less motion.
     """
-    whole, parts = _with_captions(animation), []
+    whole, parts = with_captions(animation), []
     for k, shape in enumerate(whole.shapes):
         still = shape.states[whole.still] if shape.states else State()
         if not moving and still.opacity == 0:
@@ -169,43 +164,3 @@ def played(animation: Animation) -> Piece:
     data = {"width": animation.width, "height": animation.height, "nodes": nodes(animation), "style": keyframes(animation),
             "captions": animation.captions, "seconds": animation.seconds, "move": MOVE}
     return Piece("moving", data, still=drawn(animation, moving=False), alt=animation.alt, scripts=["controls"])
-
-
-def gif(animation: Animation) -> bytes:
-    """The animation with its captions as a GIF that plays in a loop, for slides that don't move SVG."""
-    whole = _with_captions(animation)
-    pictures, times = [], []
-    hold, frame = 1000 * animation.seconds * (1 - MOVE), 1000 * animation.seconds * MOVE / FRAMES
-    for step in range(len(whole.captions)):
-        for part in range(1 if step else FRAMES, FRAMES + 1):
-            pictures.append(_frame(whole, step, part / FRAMES))
-            times.append(10 * round((hold if part == FRAMES else frame) / 10))
-        times[-1] += 10 * round(1000 * animation.seconds * MOVE / 10) if step == 0 else 0
-    palette = pictures[FRAMES * animation.still].quantize(COLOURS)
-    few = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
-    out = io.BytesIO()
-    few[0].save(out, "GIF", save_all=True, append_images=few[1:], duration=times, loop=0, optimize=True)
-    return out.getvalue()
-
-
-def _frame(animation: Animation, step: int, part: float) -> Image.Image:
-    sheet = Image.new("RGB", (round(SCALE * animation.width), round(SCALE * animation.height)), "white")
-    path = font_manager.findfont(FONT)
-    for shape in animation.shapes:
-        state = state_at(shape, step, part)
-        if state.opacity < 0.01:
-            continue
-        fill = to_rgb(state.fill or NAMED.get(shape.fill, shape.fill))
-        colour = (*(round(255 * c) for c in fill), round(255 * state.opacity))
-        layer = sheet if colour[3] == 255 else Image.new("RGBA", sheet.size, (*colour[:3], 0))
-        pen, x, y = ImageDraw.Draw(layer), SCALE * (shape.x + state.x), SCALE * (shape.y + state.y)
-        if shape.text is None:
-            edge = shape.edge and (*(round(255 * c) for c in to_rgb(shape.edge)), colour[3])
-            corner = (x + SCALE * shape.width * state.stretch, y + SCALE * shape.height)
-            pen.rectangle((x, y, *corner), fill=colour, outline=edge)
-        else:
-            font = ImageFont.truetype(path, SCALE * shape.size)
-            pen.text((x, y), shape.text, fill=colour, font=font, anchor=ANCHORS[shape.anchor])
-        if layer is not sheet:
-            sheet.paste(layer, (0, 0), layer)
-    return sheet

@@ -13,12 +13,13 @@ import torch
 from torch import nn
 from variants import variants_of
 
+from course_tools.teaching.sealing import make_key
 from course_utils import exercises
 from course_utils.exercises import wire
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.definitions import Answers, Case, Exercise, Property
 from course_utils.exercises.judge import _by_property, judge
-from course_utils.exercises.sealed import Key, make_key
+from course_utils.exercises.sealed import Key
 
 
 def draw(generator):

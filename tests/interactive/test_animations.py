@@ -9,12 +9,13 @@ import torch
 from PIL import Image
 from test_small_views import data_of
 
+from course_tools.gallery.animations import FRAMES, gif
 from course_utils.__main__ import main
 from course_utils.figures import contrast
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.interactive import animation_view
 from course_utils.interactive.animations import ANIMATIONS
-from course_utils.interactive.moving import FRAMES, NAMED, drawn, gif, state_at
+from course_utils.interactive.moving import NAMED, drawn, state_at
 
 each = pytest.mark.parametrize("animation", [make() for make in ANIMATIONS.values()], ids=list(ANIMATIONS))
 
