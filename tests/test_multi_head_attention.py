@@ -145,14 +145,6 @@ def test_a_memory_is_projected_once_for_many_queries():
         same(attention.output_projection(attention.merge(context)), expected[:, i : i + 1])
 
 
-def test_the_old_name_of_projection_bias_says_the_new_one():
-    with pytest.raises(TypeError, match=r"bias=False, but .* projection_bias=False.*make update NB=05"):
-        MultiHeadAttention(8, 2, bias=False)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'biases'"):
-        MultiHeadAttention(8, 2, biases=False)
-    assert list(inspect.signature(MultiHeadAttention).parameters)[:3] == ["d_model", "num_heads", "projection_bias"]
-
-
 def test_split_gives_each_head_its_own_columns():
     batch, length, heads, d_head = 2, 5, 3, 4
     x = torch.arange(batch * length * heads * d_head).view(batch, length, heads * d_head).float()
