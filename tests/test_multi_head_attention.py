@@ -1,6 +1,5 @@
 """Multi-head attention equals `nn.MultiheadAttention`, and its fused path equals its explicit one."""
 
-import inspect
 import re
 
 import pytest

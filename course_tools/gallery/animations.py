@@ -17,8 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from course_utils.figures.text import FONT
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS, output_folder
-from course_utils.interactive.animations import ANIMATIONS
-from course_utils.interactive.moving import MOVE, NAMED, Animation, drawn, state_at, with_captions
+from course_utils.interactive.animations import ANIMATIONS, MOVE, NAMED, Animation, drawn, state_at, with_captions
 
 SCALE, FRAMES, COLOURS = 1.5, 5, 32  # a GIF's pixels for a unit, frames, colours
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}  # SVG's names and Pillow's

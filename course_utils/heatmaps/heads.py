@@ -15,19 +15,28 @@ from matplotlib.figure import Figure
 
 from course_utils.figures import Sizes, set_alt_text, sizes
 from course_utils.figures.text import count, one_line, sentence, spoken, text_width, wrap_text
-from course_utils.heatmaps.bars import BAR_GAP, BAR_WIDTH, bar_room, draw_bar, drawing_style
-from course_utils.heatmaps.cells import INCH, Numbers, Scale, draw_cells, points_of, write_cells
-from course_utils.heatmaps.labels import (
+from course_utils.heatmaps.matrices import (
+    BAR_GAP,
+    BAR_WIDTH,
+    INCH,
     KEY_LABEL,
     LINE_PITCH,
     NOTE_LINE,
     QUERY_LABEL,
+    Numbers,
+    Scale,
+    bar_room,
+    draw_bar,
+    draw_cells,
+    drawing_style,
     evidence_words,
     label_axes,
     longest,
+    points_of,
     sizes_to_try,
     thinned,
     turned,
+    write_cells,
 )
 from course_utils.heatmaps.views import View, describe_view, make_view, to_array
 

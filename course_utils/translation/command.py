@@ -191,7 +191,7 @@ def _found(folder: Path) -> Path:
 
 
 def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:
-    from course_utils.translation.score_command import read_pairs
+    from course_utils.translation.quality import read_pairs
 
     return read_pairs(*files)
 
@@ -199,7 +199,7 @@ def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:
 def _printed(translator, texts: list[str], pairs: tuple[list[str], list[str]] | None, beam: int) -> list[str]:
     """The translations, or the scores of `pairs`; translations that were cut off are named on the error stream."""
     from course_utils.encoder_decoder import CutOff
-    from course_utils.translation.score_command import score
+    from course_utils.translation.quality import score
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CutOff)

@@ -22,8 +22,7 @@ from course_utils.recipes.trained_models import name_of
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
-from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
-from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords
+from course_utils.training.plain_text import FORMS, PlainWordPieces, PlainWords, as_read, plain, plain_with_spans
 from course_utils.training.saved_files import about_file
 from course_utils.training.saved_models import read_note, read_plain_texts, write_note
 from course_utils.training.saved_word_pieces import SavedWordPieces
