@@ -54,9 +54,9 @@ TITLE_LINE = 1.35  # height of a line in its type sizes
 
 
 def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None = None,
-                         titles: Sequence | None = None, evidence=None, vmin: float = 0, vmax: float | None = None,
+                         titles: Sequence | None = None, evidence=None, vmax: float | None = None,
                          kind: Literal["weights", "difference"] = "weights", attention_mask=None,
-                         padding: Literal["crop", "hatch"] = "crop", max_tokens: int | None = None,
+                         max_tokens: int | None = None,
                          values: bool | Literal["auto"] = "auto", decimals: int = 2,
                          check_rows: bool = True) -> tuple[Figure, np.ndarray]:
     """Draw every head in a grid, on one colour scale with one colour bar.
@@ -83,12 +83,12 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
         raise ValueError(f"weights has shape {array.shape}: there is no head to draw")
     names = [f"layer {index[0]}, head {index[1]}" if len(grid) == 2 else f"head {index[0]}" for index in np.ndindex(grid)]
     size, numbers = sizes(), Numbers(values, decimals)
-    views = [make_view(array[index], tokens, key_tokens, evidence, kind, attention_mask, padding,
+    views = [make_view(array[index], tokens, key_tokens, evidence, kind, attention_mask,
                        size.max_tokens if max_tokens is None else max_tokens, check_rows, tolerance, f"weights ({name})")
              for index, name in zip(np.ndindex(grid), names, strict=True)]
     if titles is not None:
         names = _given_names(titles, len(names))
-    scale = Scale.over(views, kind, vmin, vmax)
+    scale = Scale.over(views, kind, vmax)
     numbers.check(views)
     columns = grid[1] if len(grid) == 2 else _columns(grid[0])
     if size.tallest < float("inf") and len(views) <= SIDE_BY_SIDE:

@@ -40,7 +40,7 @@ from course_utils.heatmaps.views import (
 
 INCH = 72.0  # points
 MOST_PRINTED = 12  # numbers in cells stop being legible beyond this many rows or columns
-GRID_LINE, EMPTY, PADDING, HATCHING, DOTS = "#dcdcdc", "#c4c4c4", "#e6e6e6", "#8c8c8c", "#6a6a6a"
+GRID_LINE, EMPTY, DOTS = "#dcdcdc", "#c4c4c4", "#6a6a6a"
 NARROW = 9  # points: lines between narrower cells are thin, and so are the dashes on them
 LINE, THIN_LINE = 0.6, 0.25
 DASH, THIN_DASH, LONGEST_DASH = 1.4, 0.8, 8
@@ -60,10 +60,10 @@ class Scale(NamedTuple):
     high: float
 
     @classmethod
-    def over(cls, views: list[View], kind: str, vmin: float, vmax: float | None) -> Scale:
+    def over(cls, views: list[View], kind: str, vmax: float | None) -> Scale:
         """The scale for what is drawn together; `vmax=None` takes a round number just above the largest weight."""
         largest = max((float(np.abs(view.cells[view.coloured]).max(initial=0.0)) for view in views), default=0.0)
-        return cls(kind, *scale_limits(largest, kind, vmin, vmax))
+        return cls(kind, *scale_limits(largest, kind, vmax))
 
     @property
     def colours(self) -> Colormap:
@@ -117,20 +117,13 @@ def draw_cells(ax: Axes, view: View, scale: Scale) -> dict[tuple[int, int], str]
         ax.add_patch(Rectangle((column, row), width, height, **{"linewidth": LINE, "edgecolor": GRID_LINE, **looks}))
 
     if view.rest_column is not None:
-        for row in np.flatnonzero(~view.padded_rows & ~view.empty_rows):
+        for row in np.flatnonzero(~view.empty_rows):
             if row != view.gap_row:
                 grey = f"{LIGHTEST_SUM - DARKER * float(np.clip(abs(view.cells[row, view.rest_column]), 0, 1)):.3f}"
                 block(row, view.rest_column, facecolor=grey)
                 faces[row, view.rest_column] = grey
     for row in np.flatnonzero(view.empty_rows):
         block(row, 0, width=columns, facecolor=EMPTY)
-    hatching = {"hatch": "////", "edgecolor": HATCHING, "linewidth": 0}
-    for column in np.flatnonzero(view.padded_columns):
-        for row in range(rows):
-            if not view.padded_rows[row] and row != view.gap_row:
-                block(row, column, facecolor="none" if view.coloured[row, column] else PADDING, **hatching)
-    for row in np.flatnonzero(view.padded_rows):
-        block(row, 0, width=columns, facecolor=PADDING, **hatching)
     return faces
 
 
@@ -408,9 +401,9 @@ SHORTEST_BAR, LONGEST_BAR = 60.0, 220.0
 WIDER_HEAD, SPARE = 1.15, 0.9  # a title may reach over the bar; in axes that are given a number needs more room
 
 
-def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None, evidence=None, vmin: float = 0,
+def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None, evidence=None,
                    vmax: float | None = None, kind: Literal["weights", "difference"] = "weights", attention_mask=None,
-                   padding: Literal["crop", "hatch"] = "crop", max_tokens: int | None = None,
+                   max_tokens: int | None = None,
                    values: bool | Literal["auto"] = "auto", decimals: int = 2, check_rows: bool = True,
                    colorbar: bool = True, ax: Axes | None = None) -> Axes:
     """Draw one attention matrix; row i shows what query i attends to.
@@ -422,12 +415,12 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
         key_tokens: (key,) column labels.
         title: a line above the heatmap. Like the tokens it is shown as it stands, '$' and all.
         evidence: keys to outline, as indices or booleans: their columns are framed, their labels bold.
-        vmin, vmax: ends of the colour scale; `vmax=None` takes a round number just above the largest weight.
+        vmax: the end of the colour scale, which begins at 0; `vmax=None` takes a round number just above the largest weight.
             Give the same `vmax` to figures that are compared. A scale cut short has an arrow on its bar.
         kind: 'weights', or 'difference' for weights minus weights: a symmetric two-coloured scale, rows unchecked;
             where no numbers are printed, a dash marks the negative cells.
-        attention_mask: (key,), True for a real token. It holds for the rows too unless `key_tokens` is given.
-        padding: 'crop' leaves padding out, and raises where real queries attend to it; 'hatch' shows it hatched.
+        attention_mask: (key,), True for a real token; padding is left out, and it's an error where real queries
+            attend to it. It holds for the rows too unless `key_tokens` is given.
         max_tokens: longer sides are cut to head, 'rest' and tail; 24, or 14 with COURSE_STYLE=present. The rest
             column holds the sum of the keys between, printed, on grey: it is no single weight and has no colour.
         values: print the weights in the cells: 'auto' does so up to 12 tokens where they fit.
@@ -447,9 +440,9 @@ def plot_attention(weights, tokens, *, key_tokens=None, title: str | None = None
                             f"take one head, such as weights[{', '.join('0' * (array.ndim - 2))}], or draw all with "
                             f"plot_attention_heads"))
     size, numbers, given = sizes(), Numbers(values, decimals), ax is not None
-    view = make_view(array, tokens, key_tokens, evidence, kind, attention_mask, padding,
+    view = make_view(array, tokens, key_tokens, evidence, kind, attention_mask,
                      size.max_tokens if max_tokens is None else max_tokens, check_rows, tolerance)
-    scale = Scale.over([view], kind, vmin, vmax)
+    scale = Scale.over([view], kind, vmax)
     numbers.check([view])
     with drawing_style():
         ax, cax, size = (ax, None, size) if given else _made_to_measure(view, scale, numbers, size, title, colorbar)

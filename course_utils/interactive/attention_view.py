@@ -351,7 +351,7 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
         picked = head if head == MEAN or head < len(kind.layers[number]) else 0
         keys = None if kind.one_text else kind.keys
         matrix, whole = _matrix(kind, number, picked), check_rows and not kind.note
-        view = make_view(matrix, kind.queries, keys, None, "weights", None, "crop", most, whole, 2e-2)
+        view = make_view(matrix, kind.queries, keys, None, "weights", None, most, whole, 2e-2)
         place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
         answer = f" {side.answer}." if side.answer else ""
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
@@ -361,7 +361,7 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
         row = None
         if side.pooling is not None and not which:
-            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", most, check_rows,
+            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, most, check_rows,
                             2e-2)
             words.append(f"Pooling weights: {_largest(side.pooling, kind.keys)}. ")
         pooled.append(row)

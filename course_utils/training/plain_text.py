@@ -7,7 +7,8 @@ Phones, word processors and web pages write ’ for ', “ for ", – for -, …
 characters that nobody sees. A model that was trained on straight quotes knows "isn't", but not "isn’t".
 
 Does: make the plain form of a text, and write down its rules for classifier_model.js; the tokenizers of models that read
-plain texts: same ids, spans in the text as it was typed. Does not: touch case, spaces, HTML or spelling. Byte pairs don't need it: they read every character as it is.
+plain texts: same ids, spans in the text as it was typed. Does not: touch case, spaces, HTML or spelling. Byte pairs don't
+need it: they read every character as it is.
 
 Which models read plain texts is a setting in their saved files: "texts": "plain" beside the vocabulary. Without it a model
 reads texts as they are. `saved_models.read_plain_texts` sets it.
