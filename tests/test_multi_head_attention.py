@@ -1,7 +1,5 @@
 """Multi-head attention equals `nn.MultiheadAttention`, and its fused path equals its explicit one."""
 
-import inspect
-
 import pytest
 import torch
 from hypothesis import given
@@ -121,14 +119,6 @@ def test_with_a_cache_masks_and_biases_are_for_all_keys(name):
     with pytest.raises(ValueError, match=rf"{name} has shape \(1, 1, 3, 3\) and the scores.*\(1, 2, 3, 6\)"):
         attention(x, cache=cache, **{name: given})
     assert len(cache) == 3                                                 # what was refused is not kept
-
-
-def test_the_old_name_of_projection_bias_says_the_new_one():
-    with pytest.raises(TypeError, match=r"bias=False, but .* projection_bias=False.*make update NB=05"):
-        MultiHeadAttention(8, 2, bias=False)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'biases'"):
-        MultiHeadAttention(8, 2, biases=False)
-    assert list(inspect.signature(MultiHeadAttention).parameters)[:3] == ["d_model", "num_heads", "projection_bias"]
 
 
 @pytest.mark.parametrize("need_weights", [True, False])

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import nbformat
 
 from course_tools.teaching import lectures, routes
-from course_utils.copies.extras import read_extra
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, is_exercise, number_of, write_notebook
+from course_utils.copies.start import read_extra
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT

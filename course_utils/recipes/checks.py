@@ -13,7 +13,7 @@ import torch
 
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import normalised, split_reviews
-from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.plain_text import PlainWords
 from course_utils.training.saved_files import INSIDE
 
 __all__ = [

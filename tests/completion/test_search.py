@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from small_code_models import CODE, exact, table, tokenizer, transformer
 
 from course_utils.completion.names import TokenTable, decoded, last_word, make_prompt, next_item
-from course_utils.completion.reading import Reader, shared_length
+from course_utils.completion.search import Reader, shared_length
 
 PLACES = ["", "self.val", "    return self.", "import o", "x = values[", "it's'r", "value_", "class A:\n    ", "é"]
 

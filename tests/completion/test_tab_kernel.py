@@ -5,7 +5,7 @@ import os
 import pytest
 from small_code_models import counted
 
-from course_utils.copies.kernels import KernelOverFiles
+from course_utils.copies.notebooks import KernelOverFiles
 from course_utils.files.paths import ROOT
 
 

@@ -4,7 +4,7 @@ import pytest
 from small_code_models import counted
 
 from course_utils.completion import CodeCompleter, Completion
-from course_utils.completion.useful import Useful, asks_for_a_name
+from course_utils.completion.names import Useful, asks_for_a_name
 
 TOKENS = [b"\n", b" path", b"load", b"im", b" value", b"\xc3", b"json"]
 

@@ -15,7 +15,7 @@ from course_tools.notebooks.export import exported_cells
 from course_utils.__main__ import main as course_command
 from course_utils.copies import commands as copies
 from course_utils.copies import notebooks
-from course_utils.copies.extras import read_extra
+from course_utils.copies.start import read_extra
 from course_utils.exercises import record
 
 EVERY = notebooks.extras()

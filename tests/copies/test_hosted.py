@@ -14,7 +14,7 @@ from small_course import make_course, small_notebook
 import course_utils
 from course_tools.notebooks import hosted_copies
 from course_utils.copies import hosted, notebooks, start
-from course_utils.copies.address import launch_links
+from course_utils.copies.hosted import launch_links
 from course_utils.files.paths import ROOT
 
 COURSE = "https://github.com/owner/course"

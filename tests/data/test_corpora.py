@@ -19,7 +19,7 @@ import sentence_corpus
 from french import corpus as french_corpus
 from sentence_corpus import changes, runs, words
 
-from course_utils.baselines.partial_inputs import VIEWS, right_by_folds, right_on_test
+from course_tools.studies.partial_inputs import VIEWS, right_by_folds, right_on_test
 from course_utils.data import load_reviews, pairs
 from course_utils.files.paths import DATA
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from course_utils.data import marked_review_parts as bank
+from course_utils.data import marked_reviews as bank
 from course_utils.data.marked_reviews import BOTH_WAYS, KINDS, SPLITS, make_named_reviews, make_questions
 
 EVERY = list(product(SPLITS, SPLITS))

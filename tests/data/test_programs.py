@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from course_utils.data.program_parts import NAMES
-from course_utils.data.programs import CLOSING, KINDS, Program, count_tokens, make_programs
+from course_utils.data.programs import CLOSING, KINDS, NAMES, Program, count_tokens, make_programs
 
 PROGRAMS = make_programs(3000, gap=(5, 150), seed=7)
 

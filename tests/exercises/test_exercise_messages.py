@@ -9,12 +9,13 @@ import pytest
 import torch
 from torch import nn
 
+from course_tools.teaching.sealing import make_key
 from course_utils import exercises
 from course_utils.exercises import wire
 from course_utils.exercises.catalogue import answers_to
 from course_utils.exercises.definitions import Answers, Case, Exercise, Property
 from course_utils.exercises.judge import _by_property, judge
-from course_utils.exercises.sealed import Key, make_key
+from course_utils.exercises.sealed import Key
 
 
 def draw(generator):

@@ -9,7 +9,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 from course_utils.figures import save_figure, sizes, style  # noqa: E402
-from course_utils.figures.fitting import fit_slide  # noqa: E402
+from course_utils.figures.saving import fit_slide  # noqa: E402
 
 KINDS = ["plain", "negation", "order", "distant"]
 

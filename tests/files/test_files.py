@@ -17,7 +17,6 @@ from course_utils.files import (
     InUse,
     fingerprint,
     locked,
-    making_folder,
     other_than_a_file,
     remove_partials,
     replacing,
@@ -173,17 +172,14 @@ def test_only_leftovers_of_the_same_file_are_removed(tmp_path):
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
-    with making_folder(tmp_path / "models" / "a") as partial:
+    with replacing_folder(tmp_path / "models" / "a") as partial:
         write_text(partial / "one", "1")
         assert not (tmp_path / "models" / "a").exists()
     assert (tmp_path / "models" / "a" / "one").read_text() == "1"
     with pytest.raises(KeyboardInterrupt):
-        with making_folder(tmp_path / "models" / "b") as partial:
+        with replacing_folder(tmp_path / "models" / "b") as partial:
             write_text(partial / "one", "1")
             raise KeyboardInterrupt
-    with pytest.raises(FileExistsError, match="something of that name already; expected a new name"):
-        with making_folder(tmp_path / "models" / "a"):
-            raise AssertionError("never begun")
     assert os.listdir(tmp_path / "models") == ["a"]
     left = tmp_path / "models" / "b.12-0123abcd.partial"                   # a kill leaves it, the next run removes it
     left.mkdir()

@@ -34,7 +34,7 @@ w = np.exp(np.random.default_rng(0).normal(size=(4, 6, 6))); w /= w.sum(-1, keep
 t = ["<br />", "not", "$x$", "dull", "\\u05e9", "<pad>"]
 mask = [True] * 6
 save_figure(plot_attention(w[0], t, evidence=[1], title="one").figure, "one", folder)
-save_figure(plot_attention_heads(w, t, padding="hatch", attention_mask=mask)[0], "heads", folder)
+save_figure(plot_attention_heads(w, t, attention_mask=mask)[0], "heads", folder)
 save_figure(token_strip(t, w[0, 0], evidence=[3]).figure, "strip", folder)
 save_figure(token_strip(t, w[0, 1], values=False, scale_label="share").figure, "bare", folder)
 fig, axes = plt.subplots(1, 2, layout="constrained")

@@ -11,8 +11,7 @@ from test_small_views import data_of
 from course_utils.__main__ import main
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.interactive import animation_view
-from course_utils.interactive.animations import ANIMATIONS
-from course_utils.interactive.moving import drawn, state_at
+from course_utils.interactive.animations import ANIMATIONS, drawn, state_at
 
 each = pytest.mark.parametrize("animation", [make() for make in ANIMATIONS.values()], ids=list(ANIMATIONS))
 

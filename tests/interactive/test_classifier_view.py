@@ -13,7 +13,7 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.data import load_reviews
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import classifier_view
-from course_utils.interactive.classifier_data import decoded, model_data, weight_names
+from course_utils.interactive.classifier_view import decoded, model_data, weight_names
 from course_utils.interactive.piece import _source
 from course_utils.tokenization import WordTokenizer
 from course_utils.training.plain_text import page_rules

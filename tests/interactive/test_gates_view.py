@@ -8,7 +8,7 @@ import pytest
 from course_utils.classifier import ReviewClassifier
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import gates_view
-from course_utils.interactive.classifier_data import decoded, model_data
+from course_utils.interactive.classifier_view import decoded, model_data
 
 TEXTS = ["A dull film.", "Not a dull film: moving, zzyx!", ""]
 

@@ -7,8 +7,7 @@ from saved_classifiers import refused, rewrite
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.quantization_and_pruning import quantize
 from course_utils.tokenization import WordTokenizer
-from course_utils.training.eight_bits import SCALES, in_eight_bits
-from course_utils.training.saved_models import write_model
+from course_utils.training.saved_models import SCALES, in_eight_bits, write_model
 
 WORDS = WordTokenizer(["<pad>", "<unk>", "a", "dull", "film"])
 

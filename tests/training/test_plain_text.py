@@ -16,13 +16,12 @@ from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.recipes import RECIPES, changed, read_plain, train_classifier
+from course_utils.recipes import RECIPES, changed, train_classifier
 from course_utils.recipes.trained_models import name_of
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
-from course_utils.training.plain_text import FORMS, as_read, plain, plain_with_spans
-from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords
+from course_utils.training.plain_text import FORMS, PlainWordPieces, PlainWords, as_read, plain, plain_with_spans
 from course_utils.training.saved_files import about_file
 from course_utils.training.saved_models import read_note, read_plain_texts, write_note
 from course_utils.training.saved_word_pieces import SavedWordPieces
@@ -184,19 +183,20 @@ def test_a_model_that_reads_plain_texts_does_so_after_saving_and_loading(tmp_pat
 def test_the_command_gives_a_model_the_setting_and_changes_nothing_else(path, capsys):
     before = ReviewClassifier.load(path)
     write_note(path, "made_from", {"seed": 3})
-    assert read_plain.main([str(path)]) == 0 and read_plain.main([str(path)]) == 0
+    read_plain_texts(path)
+    read_plain_texts(path)
     after = ReviewClassifier.load(path)
     assert type(after.tokenizer) is PlainWords and after.tokenizer.vocabulary == before.tokenizer.vocabulary
     assert all(one.equal(other) for one, other in zip(before.model.state_dict().values(), after.model.state_dict().values()))
     assert read_note(path, "made_from") == {"seed": 3} and list(path.parent.iterdir()) == [path]
 
 
-def test_the_command_refuses_byte_pairs_and_what_is_no_model(tmp_path, capsys):
+def test_byte_pairs_of_code_and_what_is_no_model_cannot_get_it(tmp_path):
     make(tokenizer=BPETokenizer()).save(tmp_path / "pairs")
-    for wrong, said in ((tmp_path / "pairs", "BPETokenizer, which reads texts as they are"), (tmp_path, "no model in")):
-        with pytest.raises(SystemExit):
-            read_plain.main([str(wrong)])
-        assert said in capsys.readouterr().err
+    for wrong, error, said in ((tmp_path / "pairs", ValueError, "BPETokenizer, which reads texts as they are"),
+                               (tmp_path, FileNotFoundError, "no model in")):
+        with pytest.raises(error, match=said):
+            read_plain_texts(wrong)
 
 
 @pytest.mark.parametrize("value", [None, "Plain"])

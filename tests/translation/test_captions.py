@@ -5,11 +5,11 @@ import sys
 import pytest
 from called import called
 
+from course_tools.studies.captions import measure, other_sentences
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.training.saved_models import read_note, write_note
-from course_utils.translation import captions
 from course_utils.translation import command as translate
-from course_utils.translation.captions import BEAMS, TITLE, Watched, other_sentences, threshold_for
+from course_utils.translation.command import BEAMS, TITLE, Watched, threshold_for
 from course_utils.translation.subwords import SubwordTranslator
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_the_threshold_is_a_quantile_of_the_validation_captions_and_is_that_of_t
             return [type("C", (), {"log_probability": -2 * float(text), "ids": [0]}) for text in texts]
 
     numbers = [str(i / 100) for i in range(101)]
-    found = captions.measure(Sure(), {"validation": numbers, "test": ["0.5", "0.98"]}, {"films": ["2", "0.1"]}, [5])
+    found = measure(Sure(), {"validation": numbers, "test": ["0.5", "0.98"]}, {"films": ["2", "0.1"]}, [5])
     assert found == {"threshold_beam_5": -0.97, "validation_beam_5": round(3 / 101, 4), "test_beam_5": 0.5,
                      "films_beam_5": 0.5}
     assert threshold_for(CHECKPOINTS / "translation", 5) is None

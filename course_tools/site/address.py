@@ -2,7 +2,7 @@
 
 The address is what `[project.urls]` in pyproject.toml calls Repository, if it calls anything so; else the repository whose
 workflow or codespace this runs in; else git's remote `origin`. So a fork publishes links to itself. Does: find it, and
-write the links. Does not: ask a network whether anything is there.
+write links to files. Does not: ask a network whether anything is there.
 """
 
 import os
@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from course_utils.files.paths import NOTEBOOKS, ROOT
+from course_utils.copies.hosted import BRANCH
+from course_utils.files.paths import ROOT
 
-BRANCH = "main"                                           # what is published
-HOSTED = "hosted"                                         # the branch of the copies for Colab (see `hosted`)
 HOST = r"(?P<host>[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})"
 PATH = r"(?P<path>[\w.~-]+(?:/[\w.~-]+)*?/[\w.~-]+?)(?:\.git)?/*"
 FORMS = (
@@ -62,12 +61,6 @@ def current_commit(root: Path = ROOT) -> str:
     return _git(root, "rev-parse", "HEAD")
 
 
-def place_in_notebooks(notebook: str | Path) -> str:
-    """'04_attention.ipynb' or 'extras/vocabulary_size.ipynb', however a notebook of the course is named."""
-    path = Path(notebook)
-    return (path.relative_to(NOTEBOOKS) if path.is_absolute() else path).as_posix().removeprefix("notebooks/")
-
-
 def file_link(path: str, address: str | None = None) -> str | None:
     """Where the repository's pages show a file or a folder of it; its front page where we don't know how that is written.
 
@@ -83,24 +76,3 @@ def file_link(path: str, address: str | None = None) -> str | None:
     if "gitlab" in host:
         return f"{address}/-/{kind}/{BRANCH}/{quote(path)}"
     return f"{address}/{kind}/{BRANCH}/{quote(path)}" if "github" in host else address
-
-
-def launch_links(notebook: str | Path, address: str | None = None) -> dict[str, str]:
-    """Where a notebook can be opened without installing anything: {'Binder': …, 'Colab': …, 'Codespaces': …}.
-
-    Binder opens any public repository; Colab and Codespaces only those on GitHub, and Colab has the copies of the branch
-    `hosted`. Empty where the repository's address isn't known.
-    """
-    address = address or repository_address()
-    if address is None:
-        return {}
-    place = place_in_notebooks(notebook)
-    host, _, path = address.removeprefix("https://").partition("/")
-    provider = {"github.com": f"gh/{path}", "gitlab.com": f"gl/{quote(path, safe='')}"}.get(
-        host, f"git/{quote(address, safe='')}")
-    opens = quote(f"lab/tree/notebooks/my_copies/{place}")
-    links = {"Binder": f"https://mybinder.org/v2/{provider}/{BRANCH}?urlpath={opens}"}
-    if host == "github.com":
-        links["Colab"] = f"https://colab.research.google.com/github/{path}/blob/{HOSTED}/{quote(place)}"
-        links["Codespaces"] = f"https://codespaces.new/{path}?quickstart=1"
-    return links

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_utils.baselines import RecurrentLanguageModel
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_utils.language_model import next_token_loss
 
 

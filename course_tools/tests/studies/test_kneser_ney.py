@@ -6,8 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from course_utils.baselines import KneserNey
-from course_utils.baselines.kneser_ney import FALLBACK, _discounts
+from course_tools.studies.kneser_ney import FALLBACK, KneserNey, _discounts
 
 HAND = [[1, 2], [1, 2], [1, 3]]
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils.training.text_windows import TextWindows, joined
+from course_tools.studies.text_windows import TextWindows, joined
 
 ROW = torch.arange(1, 101)
 

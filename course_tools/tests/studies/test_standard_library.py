@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from course_utils.data import standard_library
-from course_utils.data.standard_library import (
+from course_tools.studies import standard_library
+from course_tools.studies.standard_library import (
     MANIFEST,
     SPLITS,
     WrongVersion,

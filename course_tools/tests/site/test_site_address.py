@@ -4,8 +4,9 @@ import subprocess
 
 import pytest
 
-from course_utils.copies import address
-from course_utils.copies.address import as_https, current_commit, file_link, launch_links, repository_address
+from course_tools.site import address
+from course_tools.site.address import as_https, current_commit, file_link, repository_address
+from course_utils.copies.hosted import launch_links
 from course_utils.files.paths import NOTEBOOKS
 
 COURSE = "https://github.com/owner/course"
@@ -100,9 +101,9 @@ def test_a_notebook_may_be_named_by_its_path():
 
 def test_without_an_address_there_are_no_links(monkeypatch):
     monkeypatch.setattr(address, "repository_address", lambda: None)
-    assert launch_links("04_attention.ipynb") == {} and file_link("README.md") is None
+    assert launch_links("04_attention.ipynb", None) == {} and file_link("README.md") is None
     monkeypatch.setattr(address, "repository_address", lambda: COURSE)
-    assert set(launch_links("04_attention.ipynb")) == {"Binder", "Colab", "Codespaces"}
+    assert set(launch_links("04_attention.ipynb", COURSE)) == {"Binder", "Colab", "Codespaces"}
     assert file_link("README.md") == f"{COURSE}/blob/main/README.md"
 
 

@@ -4,8 +4,7 @@ import keyword
 
 import pytest
 
-from course_utils.baselines import ORDERS, words_in_file
-from course_utils.baselines.file_words import BUILTINS
+from course_tools.studies.file_words import BUILTINS, ORDERS, words_in_file
 
 FILE = "format_all = first(1)\nforget = first  # forty\nfor name in format_all: fo"
 

@@ -6,7 +6,7 @@ course's results were made from; `list_modules` chooses and splits them. Does no
 The sources differ between versions of Python. So data/standard_library.json lists the modules with their checksums, as they
 were when the course's results were made; only what trains and measures reads the sources, and no notebook does.
 
-    python -m course_utils.data.standard_library         # write that list for the Python that runs
+    python -m course_tools.studies.standard_library         # write that list for the Python that runs
 """
 
 from __future__ import annotations
