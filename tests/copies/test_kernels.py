@@ -3,7 +3,6 @@
 import os
 
 import nbformat
-import nbval.kernel
 import pytest
 from nbclient import NotebookClient
 
@@ -48,7 +47,3 @@ def test_a_kernel_listens_on_its_files(tmp_path, monkeypatch):
 def test_where_the_path_is_too_long_for_a_socket_ports_are_used(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "jupyter_runtime_dir", lambda: str(tmp_path / ("a" * 90)))
     assert KernelOverFiles().transport == "tcp"
-
-
-def test_the_notebooks_tests_start_kernels_this_way():
-    assert nbval.kernel.KernelManager is KernelOverFiles

@@ -27,13 +27,6 @@ def test_the_map_leads_to_every_notebook_and_says_what_one_builds_there():
     assert repr(page).startswith("00 Tensors: ") and page._repr_mimebundle_()["text/plain"] == repr(page)
 
 
-def test_a_notebook_that_the_readme_does_not_list_is_on_the_map_under_its_name(monkeypatch):
-    monkeypatch.setattr(start, "rows_of_the_readme", lambda: {"00": ("00 <Tensors> & more", "a < b")})
-    page = start.course_map()
-    assert "<b>01 raw text</b>" in page.html and "Raw text</text>" in page.html
-    assert "<b>00 &lt;Tensors&gt; &amp; more</b><small>a &lt; b</small>" in page.html
-
-
 def test_the_map_has_a_box_for_every_notebook_and_an_arrow_from_all_that_it_needs():
     numbers = {number_of(path) for path in find([])}
     assert numbers <= set(start.MAP), "give the new notebook its place in MAP, in course_utils/copies/start.py"

@@ -224,6 +224,13 @@ def test_whatever_the_generation_config_holds_one_text_is_written(setting):
     assert model.generation_config is own and getattr(own, setting) == SETTINGS[setting], "the model's own is left as it was"
 
 
+def test_a_setting_that_cannot_be_used_is_named():
+    model, tokenizer = small.bart()
+    model.generation_config.sequence_bias = {(5,): "much"}
+    with pytest.raises(ValueError, match=r"generation_config\.sequence_bias=.*: set model\.generation_config"):
+        attention_view(model, tokenizer, TEXT)
+
+
 SPECIAL = {  # what has no attention to show: its settings, and what is said about it
     "MambaForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, state_size=4),
                          "has no attention at all"),

@@ -183,6 +183,7 @@ ROWS = weights(2, 4, 4)
     (lambda: attention_view(FOUR[:3], ROWS), "tokens has 3 labels, but weights has 4 queries"),
     (lambda: attention_view(FOUR, ROWS[:, :2]), "give key_tokens="),
     (lambda: attention_view(FOUR, 2 * ROWS), r"\(layer 0, head 0\): row 0 \(query 'not'\) sums to 2"),
+    (lambda: attention_view(FOUR, -ROWS), "never negative"),
     (lambda: attention_view(FOUR, ROWS / 0 * 0), "holds nan in row 0"),
     (lambda: attention_view(FOUR, weights(2, 2, 2, 4, 4)), r"expected \(layers, heads, query, key\)"),
     (lambda: attention_view(FOUR, [weights(2, 3, 4, 4)] * 2), r"take one text of the batch, \[layer\[0\] for layer"),

