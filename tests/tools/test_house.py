@@ -190,7 +190,7 @@ def test_what_the_page_for_maintainers_names_is_there():
     assert set(re.findall(r"-m course_tools ([\w-]+)", page)) <= set(TOOLS)
     places = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", page) + re.findall(r"\]\((?!#)([^)]+)\)", page)
     inside = [ROOT, PACKAGE, PACKAGE / "exercises", ROOT / "course_tools"]
-    begun = ("n13", "your_set", "outputs/", "extras", "../")                # what the page tells you to make
+    begun = ("n18", "your_set", "outputs/", "extras", "../")                # what the page tells you to make
     assert [p for p in places if not any((one / p).exists() for one in inside) and not any(b in p for b in begun)] == []
     headings = {line[3:].lower().replace(" ", "-") for line in page.splitlines() if line[:3] == "## "}
     assert set(re.findall(r"\]\(#([\w-]+)\)", page)) == headings
