@@ -46,8 +46,8 @@ def named(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["python -m course_utils translate"])
 
 
-@pytest.mark.parametrize("beam", [1, 5])
-def test_other_sentences_are_found_and_captions_left_alone(translator, beam):
+def test_other_sentences_are_found_and_captions_left_alone(translator):
+    beam = 1
     def found(texts):
         watched = Watched(translator)
         assert watched.translate(texts, beam) == translator.translate(texts, beam)
@@ -56,7 +56,7 @@ def test_other_sentences_are_found_and_captions_left_alone(translator, beam):
     assert found(CAPTIONS) <= 0.1
     assert found(OTHERS) >= 0.9
     measured, groups = read_note(FOLDER, TITLE), other_sentences()
-    for name, step in (("films", 30), ("everyday", 10)) if beam == 5 else ():      # a part of what was measured, again
+    for name, step in (("films", 30), ("everyday", 10)):      # a part of what was measured, again
         assert abs(found(groups[name][::step]) - measured[f"{name}_beam_{beam}"]) < 0.2, name
 
 
