@@ -100,7 +100,8 @@ def replacing(path) -> Iterator[Path]:
 def replacing_folder(path) -> Iterator[Path]:
     """A new folder beside `path` to fill; at the end of the `with` block it takes the place of what has that name.
 
-    After an error it is removed and the error goes on. A kill leaves the old folder whole or the new one whole; between the two renames both, under names like '….partial'.
+    After an error it is removed and the error goes on. A kill leaves the old folder whole or the new one whole; between the
+    two renames both, under names like '….partial'.
     """
     path = Path(os.path.realpath(path))
     partial, old = _beside(path), _beside(path)
