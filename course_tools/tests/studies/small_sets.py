@@ -15,6 +15,7 @@ from course_tools.studies.sets import (
     ablations,
     context,
     learning_curves,
+    multi30k,
     pretrained_vectors,
     reader,
     reader_more,
@@ -36,6 +37,9 @@ ROWS = {                                                # that are made in small
                   "BiLSTM, equal parameters"),
     "context": ("LSTM", "5-gram"),
     "reader_maps": ("reviews", "imdb"),
+    "recurrent_attention": ("one vector, LSTM", "additive, before, GRU", "IBM Model 1", "the diagonal"),
+    "small_encoder": ("pretraining", "pretraining, two passes", "pretraining, windows of 192", "word frequencies",
+                      *(row for row in small_encoder.ROWS if "1,000" in row)),
     "pretrained": ("head only, 5,000 reviews", "adapters on every matrix, 5,000 reviews", "upper two layers, 5,000 reviews",
                    "layer-wise rates, 5,000 reviews", "all layers, 100 reviews",
                    "failure: no attention mask, 1,000 reviews"),
@@ -64,7 +68,8 @@ SHORT: dict[str, dict] = {
     "llama_changes": {"SHAPE": {"vocab_size": 300, "d_model": 12, "num_layers": 1, "max_len": 16}, "CONTEXT": 16,
                       "BATCH": 2, "STEPS": 2, "WIDTH": 48},
     "multi30k": {"VOCAB_SIZE": 280, "BATCH_SIZE": 16, "TRANSFORMER": NET, "PUBLISHED": NET,
-                 "RECURRENT": {"d_model": 8, "d_hidden": 8}},
+                 "RECURRENT": {"d_model": 8, "d_hidden": 8}, "ROWS": {
+                     row: {**change, "epochs": 1, "vocab_size": 290} for row, change in multi30k.ROWS.items()}},
     "other_heads": {"REVIEWS": 80, "READ": 64, "TESTED": 20},
     "reader": {"STEPS": 9, "TEACHERS": (0,), "READS": dict.fromkeys(
         ("imdb", "reviews", "sentences", "written", "unsupervised", "cuts"), 70), "TEACHER_READS": dict.fromkeys(
@@ -171,7 +176,7 @@ def code_models(patch, made) -> None:
 
 
 def maps(patch, made) -> None:
-    corpora = {name: split.select(range(3)) for name, split in made.corpora().items()}
+    corpora = {name: split.select(range(12)) for name, split in made.corpora().items()}
     patch.setattr(made, "corpora", lambda: corpora)
 
 
@@ -233,4 +238,4 @@ def small_set(name: str, patch, folder: Path) -> ResultSet:
     clear_caches()
     if name in SPECIAL:
         SPECIAL[name](patch, made)
-    return dataclasses.replace(made.SET, rows={row: made.SET.rows[row] for row in ROWS[name]}) if name in ROWS else made.SET
+    return dataclasses.replace(made.SET, rows=ROWS[name], change=made.SET.describe) if name in ROWS else made.SET

@@ -11,7 +11,11 @@ from course_utils.data import DataNotAvailable
 from course_utils.results import by_model, read_runs
 from course_utils.training.hugging_face import ModelNotAvailable
 
+LONG = {"reader_maps", "luong_variants", "reader_more", "translation", "which_data", "reader", "llama_changes",
+        "summaries_by_copying"}                        # fingerprints of much text
 each = pytest.mark.parametrize("name", sorted(SETS))
+those_that_are_quick = pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in sorted(SETS)])
 
 
 @each
@@ -30,7 +34,7 @@ def test_the_file_holds_the_rows_of_the_set_and_every_run_says_what_it_was(name)
     assert wanted <= {(run["model"], run["seed"]) for runs in found.values() for run in runs}
 
 
-@each
+@those_that_are_quick
 def test_no_run_of_the_file_would_be_made_otherwise_now(name):
     """With the corpora and models that are on this machine; a set that needs others is taken at its word for `settings`."""
     one, runs = SETS[name], read_runs(name)
@@ -59,7 +63,7 @@ def test_a_change_of_settings_or_of_a_row_counts_as_missing(name):
     assert missing_runs(other, []) == missing_runs(changed, []) == [(run["model"], run["seed"])]
 
 
-@each
+@those_that_are_quick
 def test_what_it_needs_is_here_or_said_to_be_missing_and_a_run_can_travel_to_another_process(name):
     one, row = SETS[name], read_runs(name)[0]["model"]
     assert pickle.loads(pickle.dumps(one.run)) is one.run
