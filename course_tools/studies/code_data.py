@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from course_tools.studies.needs import Need
 from course_tools.studies.standard_library import library_fingerprint, load_standard_library
 from course_tools.studies.text_windows import TextWindows, joined
 from course_utils.files import locked
@@ -18,7 +19,7 @@ from course_utils.files.paths import ROOT, output_folder
 from course_utils.results import fingerprint
 from course_utils.tokenization import BPETokenizer
 
-__all__ = ["REPOSITORY", "SEPARATOR", "VOCAB_SIZE", "code_ids", "code_settings", "code_texts", "code_tokenizer",
+__all__ = ["PACKAGE", "REPOSITORY", "SEPARATOR", "VOCAB_SIZE", "code_ids", "code_settings", "code_texts", "code_tokenizer",
            "code_windows", "package_at"]
 
 VOCAB_SIZE = 4096
@@ -80,3 +81,6 @@ def package_at(commit: str, root: Path = ROOT, package: str = "course_utils") ->
 def code_windows(split: str, length: int, batch_size: int) -> TextWindows:
     """A split as training data: its modules in one row, each after a separator."""
     return TextWindows(joined(list(code_ids(split).values()), SEPARATOR), length, batch_size)
+
+
+PACKAGE = Need("this repository's history", lambda row, seed: code_texts("repository"))

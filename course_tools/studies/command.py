@@ -5,10 +5,11 @@
     python -m course_tools results ablations --only heads --seeds 0 1 2
     python -m course_tools results ablations --seeds 7 --output outputs/again     another seed, leaving the committed file
 
-A run with the same settings isn't repeated unless you say --again. If you interrupt the command, run it again and it
-continues where it stopped. Several runs go on at once (--jobs), each with one thread (--threads). With --output, the result
-files go to another folder, and each row is printed next to the committed one. The tables of notebooks/results_part_*.ipynb
-read these files when they run: make save NB=results.
+A run with the same settings isn't repeated unless you say --again. Sets, and rows, that others need are made before these;
+where something that a run needs isn't there, the command says what to get or to make first. If you interrupt it, run it
+again and it continues where it stopped. Several runs go on at once (--jobs), each with one thread (--threads). With
+--output, the result files go to another folder, and each row is printed next to the committed one. The tables of
+notebooks/results_part_*.ipynb read these files when they run: make save NB=results.
 """
 
 import argparse
@@ -16,15 +17,14 @@ import sys
 from pathlib import Path
 
 from course_tools.studies.runner import forget, missing_runs, run_missing
-from course_tools.studies.sets import find_set
-from course_utils.data import DataNotAvailable
+from course_tools.studies.sets import find_set, in_order
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 from course_utils.results import FOLDER, by_model, read_runs, summarise
 from course_utils.results.tables import scoreboard_rows
 
 # set, and a part of the names of its rows: under half an hour on two cores
-STANDARD = [("scoreboard", ""), ("ablations", "default"), ("token_range", "")]
+STANDARD = {"scoreboard": "", "ablations": "default", "token_range": ""}
 BEGIN, END = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"      # in the README
 QUOTED = """\
 Test accuracy on the course corpus, {reviews:,} synthetic reviews. Accuracy is in per cent, with a 95 % interval that \
@@ -81,30 +81,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="discard the runs of these rows and seeds, and repeat them")
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="write the result files there")
     chosen = parser.parse_args(arguments)
-    plan = [(name, chosen.only) for name in chosen.sets] or STANDARD
+    plan = dict.fromkeys(chosen.sets, chosen.only) or STANDARD
     folder, failed, summary = chosen.output.resolve(), 0, []
     try:
-        for name, only in plan:
-            one = find_set(name)
+        for name in in_order(plan):
+            one, only = find_set(name), plan[name]
             if chosen.again:
                 forget(name, [run for run in one.wanted(chosen.seeds) if only in run[0]], folder)
             missing = len(missing_runs(one, chosen.seeds, folder, only))
-            failed += run_missing([one], chosen.seeds, jobs=chosen.jobs, threads=chosen.threads, folder=folder, only=only)
+            failed += run_missing(one, chosen.seeds, jobs=chosen.jobs, threads=chosen.threads, folder=folder, only=only)
             left = len(missing_runs(one, chosen.seeds, folder, only))
             summary.append(f"{name}: {missing} runs were missing, {missing - left} made, {left} missing now")
-    except (ValueError, DataNotAvailable) as error:
+    except (ValueError, RuntimeError, OSError) as error:    # what `settings` reads isn't there
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; finished runs are kept, and the same command continues from there", file=sys.stderr)
         return 130
-    for name in dict.fromkeys(name for name, _ in plan):
+    for name in plan:
         show(name, folder)
     print(*summary, sep="\n")
     if folder == FOLDER:
-        for name in dict.fromkeys(name for name, _ in plan):
+        for name in plan:
             if find_set(name).finish:
                 find_set(name).finish()
-        if "scoreboard" in dict(plan):
+        if "scoreboard" in plan:
             update_readme()
     return 1 if failed else 0

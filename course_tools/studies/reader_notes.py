@@ -2,6 +2,7 @@
 
 import textwrap
 
+from course_tools.studies.runner import Trained, parameters_of
 from course_tools.studies.student_texts import UNLABELLED
 from course_utils.training import device_name, fastest_device
 
@@ -13,24 +14,26 @@ TESTED = {                                              # what the course calls 
 }
 
 
-def reader_note(row: str, seed: int, made: dict, pieces: int) -> str:
+def reader_note(row: str, seed: int, made: Trained, pieces: int) -> str:
     """What to write beside a student.
 
     Args:
         row: its row in the set `reader`, or in `reader_more` when `made` says from which weights it has "begun".
         seed: its seed.
-        made: what its run found: "parameters", "seconds", and "accuracy" for sources of test texts.
+        made: what its run made; "accuracy" for sources of test texts is among what is its own.
         pieces: how many word pieces it knows.
     """
-    on, minutes = f"on {device_name(fastest_device())}", f"{max(1, made['seconds'] / 60):.0f} minutes"
+    on, minutes = f"on {device_name(fastest_device())}", f"{max(1, made.result.seconds / 60):.0f} minutes"
     trained = f'the\nrow "{row}" of `python -m course_tools results reader`, seed {seed}, trained in {minutes} {on}'
-    if "begun" in made:
+    if "begun" in made.own:
         trained = (f"the\nreader of seed {seed} (`python -m course_tools results reader`), trained for {minutes} more "
                    f'{on}: the row\n"{row}" of `python -m course_tools results reader_more`')
-    right = ", ".join(f"{name} {100 * made[source]['accuracy']:.1f}" for source, name in TESTED.items() if source in made)
+    right = ", ".join(f"{name} {100 * made.own[source]['accuracy']:.1f}" for source, name in TESTED.items()
+                      if source in made.own)
     right = textwrap.fill(f"Right in per cent, of texts that it has never seen: {right}.", 120, break_on_hyphens=False)
-    return NOTE.format(parameters=made["parameters"], pieces=pieces, trained=trained, right=right, unlabelled=UNLABELLED,
-                       taught="" if row.startswith("labels alone") else TAUGHT, more=MORE if "begun" in made else "")
+    return NOTE.format(parameters=parameters_of(made.network), pieces=pieces, trained=trained, right=right,
+                       unlabelled=UNLABELLED, taught="" if row.startswith("labels alone") else TAUGHT,
+                       more=MORE if "begun" in made.own else "")
 
 
 TAUGHT = """\

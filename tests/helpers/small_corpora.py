@@ -1,5 +1,6 @@
 """The corpora and the pretrained encoder that the larger result sets need, in small, for tests."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,14 @@ def made_reviews(number: int, seed: int, kinds=("plain", "order"), label: int | 
     return Dataset.from_dict(rows, features=features)
 
 
-def save_small_bert(folder: Path) -> None:
-    """Write a random BERT of 16 dimensions in Hugging Face's format, with its word pieces."""
+def save_small_bert(folder: Path, words: Iterable[str] = ()) -> None:
+    """Write a random BERT of 16 dimensions in Hugging Face's format, with its word pieces and these words besides."""
+    pieces = list(dict.fromkeys([*PIECES, *words]))
     torch.manual_seed(0)
     transformers.BertModel(transformers.BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=6, num_attention_heads=2, intermediate_size=24,
         max_position_embeddings=192)).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
 
 NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "man": "homme", "tree": "arbre", "hat": "chapeau"}
 VERBS = {"sees": "voit", "holds": "tient", "wants": "veut", "paints": "peint"}

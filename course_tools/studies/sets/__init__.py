@@ -1,5 +1,8 @@
 """The result sets, one module for a file in data/results; to add one, write its module and name it here."""
 
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets import (
     ablations,
@@ -52,3 +55,11 @@ def find_set(name: str) -> ResultSet:
     if name not in SETS:
         raise ValueError(f"there is no set of runs called {name!r}; there are {', '.join(sorted(SETS))}")
     return SETS[name]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names of these sets, each after those whose runs it needs. Raises ValueError as `find_set` does."""
+    sets = {name: find_set(name) for name in names}
+    return [*TopologicalSorter({
+        name: {need.made_by for need in one.depends_on if need.made_by in sets} - {name} for name, one in sets.items()
+    }).static_order()]

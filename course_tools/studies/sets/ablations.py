@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from course_tools.studies.runner import ResultSet, scored_reviews, train_and_score
+from course_tools.studies.needs import texts_from
+from course_tools.studies.runner import ResultSet, Trained, scored_reviews, train_and_score
 from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
@@ -112,7 +113,7 @@ def describe(model: str) -> dict:
     return {name: value for name, value in change._asdict().items() if value != Change._field_defaults.get(name)}
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train and score one row on one seed."""
     change = CHANGES[model]
     recipe = changed(RECIPE, **change.options)
@@ -126,8 +127,9 @@ def run(model: str, seed: int, state) -> dict:
         encoded["train"] = EncodedReviews(encoded["train"].ids * times, encoded["train"].labels * times)
     seed_everything(seed)
     net = network(change, recipe, tokenizer.vocab_size)
-    result = train_and_score(net, data, encoded, BatchOptions(**recipe.batches), seed, state, **recipe.fit)
-    return {**result, "vocabulary": tokenizer.vocab_size, "recipe": recipe._asdict()}
+    made = train_and_score(net, data, encoded, BatchOptions(**recipe.batches), seed, state, **recipe.fit)
+    made.own.update(vocabulary=tokenizer.vocab_size, recipe=recipe._asdict())
+    return made
 
 
 def network(change: Change, recipe: Recipe, vocab_size: int) -> nn.Module:
@@ -158,6 +160,6 @@ class UnscaledAttention(MultiHeadAttention):
 
 
 SET = ResultSet(
-    "ablations", CHANGES, settings, run,
+    "ablations", CHANGES, settings, run, depends_on=texts_from("reviews", "handwritten"),
     seeds=lambda row, asked: MORE_SEEDS.get(row, asked) if list(asked) == [0, 1, 2] else asked, change=describe,
 )

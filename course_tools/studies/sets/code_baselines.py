@@ -10,13 +10,13 @@ data/standard_library.json. Nothing here is random but which names are drawn, so
 
 import functools
 import math
-import time
 
-from course_tools.studies.code_data import REPOSITORY, SEPARATOR, VOCAB_SIZE, code_ids, code_settings, code_texts
+from course_tools.studies.code_data import PACKAGE, REPOSITORY, SEPARATOR, VOCAB_SIZE, code_ids, code_settings, code_texts
 from course_tools.studies.code_names import PLACES, SHORTEST, draw_names, ranks_of, summarised
 from course_tools.studies.code_scores import bits_by_module, bits_interval, xz_bits
 from course_tools.studies.file_words import words_in_file
 from course_tools.studies.kneser_ney import KneserNey
+from course_tools.studies.needs import LIBRARY
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.standard_library import library_fingerprint
 from course_utils.results import fingerprint
@@ -40,7 +40,7 @@ def settings() -> str:
 
 def run(model: str, seed: int, state) -> dict:
     """Make one row."""
-    began, row, made = time.perf_counter(), ROWS[model], {"library": library_fingerprint()}
+    row, made = ROWS[model], {"library": library_fingerprint()}
     if "primed" in row:
         primed_with = list(code_texts("train").values()) if row["primed"] else []
         found = {split: {"overall": xz_overall(code_texts(split), primed_with, row.get("joined", True))} for split in SCORED}
@@ -51,8 +51,7 @@ def run(model: str, seed: int, state) -> dict:
     else:
         found = {split: {"names": name_scores(lambda text: words_in_file(text, order=row["words"]), split, seed)}
                  for split in SCORED}
-    seconds = round(time.perf_counter() - began, 1)
-    return {"parameters": 0, "seconds": seconds, "commit": REPOSITORY, **made,
+    return {"parameters": 0, "commit": REPOSITORY, **made,
             **{split: {**of_split(split), **found[split]} for split in SCORED}}
 
 
@@ -94,4 +93,4 @@ def line(runs: list[dict]) -> str:
                      for split in SCORED for typed in TYPED)
 
 
-SET = ResultSet("code_baselines", ROWS, settings, run, line=line)
+SET = ResultSet("code_baselines", ROWS, settings, run, (LIBRARY, PACKAGE), line=line)

@@ -25,7 +25,8 @@ from course_tools.studies.code_names import (
 )
 from course_tools.studies.code_scores import bits_by_module, bits_interval, token_nats
 from course_tools.studies.file_words import words_in_file
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import LIBRARY, Need
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_tools.studies.sets import code_baselines, language_model
 from course_tools.studies.standard_library import library_fingerprint
 from course_utils.completion import CodeCompleter
@@ -60,7 +61,7 @@ def run(model: str, seed: int, state) -> dict:
     """Score one model; the names are the same for every seed."""
     completer = CodeCompleter.load(folder_of(seed))
     return {"library": library_fingerprint(), "weights": weights_of(folder_of(seed)),
-            "parameters": sum(p.numel() for p in completer.model.parameters()), "seconds": 0,
+            "parameters": parameters_of(completer.model),
             "test": {"names": names(completer, "test"),
                      "windows": {str(length): bits(completer, "test", length)["overall"] for length in WINDOWS}}}
 
@@ -113,7 +114,8 @@ def names_line(found: dict) -> str:
                      for part in PARTS for typed in code_baselines.TYPED)
 
 
+MODEL = Need("the code models", lambda row, seed: CodeCompleter.load(folder_of(seed)), made_by="language_model")
 SET = ResultSet(
-    "code_completion", {"attention": {}}, settings, run,
+    "code_completion", {"attention": {}}, settings, run, (LIBRARY, MODEL),
     seeds=lambda row, asked: [seed for seed in asked if holds_model(folder_of(seed))], line=line,
 )

@@ -10,8 +10,9 @@ committed about the repository later changes nothing here.
 
 import functools
 
-from course_tools.studies.code_data import REPOSITORY
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.code_data import PACKAGE, REPOSITORY
+from course_tools.studies.needs import LIBRARY
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_tools.studies.sets import code_baselines, code_completion, language_model
 from course_utils.completion import CodeCompleter
 from course_utils.results import fingerprint
@@ -28,7 +29,7 @@ def run(model: str, seed: int, state) -> dict:
     folder = code_completion.folder_of(seed)
     completer = CodeCompleter.load(folder)
     return {"commit": REPOSITORY, "weights": code_completion.weights_of(folder),
-            "parameters": sum(p.numel() for p in completer.model.parameters()), "seconds": 0,
+            "parameters": parameters_of(completer.model),
             "repository": {**code_baselines.of_split("repository"),
                            **code_completion.bits(completer, "repository", language_model.LENGTH),
                            "names": code_completion.names(completer, "repository")}}
@@ -40,4 +41,7 @@ def line(runs: list[dict]) -> str:
     return f"{bits} bits per byte  {code_completion.names_line(runs[0]['repository']['names'])}"
 
 
-SET = ResultSet("code_elsewhere", code_completion.SET.rows, settings, run, seeds=code_completion.SET.seeds, line=line)
+SET = ResultSet(
+    "code_elsewhere", code_completion.SET.rows, settings, run, (LIBRARY, PACKAGE, code_completion.MODEL),
+    code_completion.SET.seeds, line=line,
+)

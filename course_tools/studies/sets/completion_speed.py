@@ -17,6 +17,7 @@ import time
 
 import torch
 
+from course_tools.studies.needs import committed
 from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.sets import language_model
 from course_tools.studies.timing import interleaved, machine
@@ -126,7 +127,7 @@ ROWS = {"writing": writing, "Tab": tab, "one more token": one_more_token, "a tra
 
 def run(model: str, seed: int, state) -> dict:
     """Measure one row."""
-    found = {"parameters": 0, "seconds": 0, "machine": machine(), "measured": ROWS[model]()}
+    found = {"parameters": 0, "machine": machine(), "measured": ROWS[model]()}
     return {**found, "precision": precision_of_a_step()} if model == "a training step" else found
 
 
@@ -135,4 +136,4 @@ def line(runs: list[dict]) -> str:
     return str(runs[0]["measured"])
 
 
-SET = ResultSet("completion_speed", dict.fromkeys(ROWS, {}), settings, run, seeds=once, line=line)
+SET = ResultSet("completion_speed", dict.fromkeys(ROWS, {}), settings, run, committed("code"), once, line=line)

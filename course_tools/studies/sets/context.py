@@ -9,7 +9,6 @@ program's candidates; `chance` is what guessing among the candidates gives.
 """
 
 import functools
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -18,7 +17,7 @@ from torch import Tensor
 from course_tools.studies import program_models as programs
 from course_tools.studies.kneser_ney import KneserNey
 from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.data.programs import KINDS, Program, make_programs
 from course_utils.results import fingerprint
 from course_utils.training import seed_everything
@@ -48,27 +47,25 @@ def test_programs(gap: int) -> list[Program]:
     return make_programs(DISTANCES[gap], gap=(gap, gap), seed=2_000_000 + gap)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Train one model on the programs of its seed, score it at every distance."""
     if model == "5-gram":
-        begun = time.perf_counter()
-        counted, seen = count_programs(seed)
-        about = {"parameters": sum(len(level.grams) for level in counted.levels),
-                 "seconds": round(time.perf_counter() - begun, 1), "history": []}
-        answers = functools.partial(counted_answers, counted)
+        counted = count_programs(seed)
+        return {"parameters": sum(len(level.grams) for level in counted.levels), "history": [],
+                **about(seed, functools.partial(counted_answers, counted))}
+    if model == "attention":
+        net = programs.new_program_model(seed)
     else:
-        if model == "attention":
-            net = programs.new_program_model(seed)
-        else:
-            seed_everything(seed)
-            net = RecurrentLanguageModel(programs.program_tokenizer().vocab_size, **ROWS[model])
-            programs.start_embedding(net)
-        trained = programs.train_on_programs(net, seed, checkpoint=state)
-        seen = seen_in_training(seed)
-        about = {"parameters": sum(p.numel() for p in net.parameters()), "seconds": round(trained.seconds, 1),
-                 "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in trained.history]}
-        answers = functools.partial(programs.answers_of, net)
-    return {**about, "seen": seen, "test": {str(gap): scored(test_programs(gap), answers) for gap in DISTANCES}}
+        seed_everything(seed)
+        net = RecurrentLanguageModel(programs.program_tokenizer().vocab_size, **ROWS[model])
+        programs.start_embedding(net)
+    trained = programs.train_on_programs(net, seed, checkpoint=state)
+    return Trained(net, trained, about(seed, functools.partial(programs.answers_of, net)), chosen="")
+
+
+def about(seed: int, answers) -> dict:
+    """What a model saw, and what it answers at every distance."""
+    return {"seen": seen_in_training(seed), "test": {str(gap): scored(test_programs(gap), answers) for gap in DISTANCES}}
 
 
 def scored(test: Sequence[Program], answers) -> dict:
@@ -105,12 +102,11 @@ def seen_in_training(seed: int) -> dict:
     return seen
 
 
-def count_programs(seed: int) -> tuple[KneserNey, dict]:
-    """A 5-gram of the same programs and repeated tokens, up to the answers; and what it saw."""
+def count_programs(seed: int) -> KneserNey:
+    """A 5-gram of the same programs and repeated tokens, up to the answers."""
     rows = [row for made, practice in training_batches(seed)
             for row in (*map(programs.program_ids, made), *practice.tolist())]
-    counted = KneserNey(programs.program_tokenizer().vocab_size, order=ROWS["5-gram"]["order"]).fit(rows)
-    return counted, seen_in_training(seed)
+    return KneserNey(programs.program_tokenizer().vocab_size, order=ROWS["5-gram"]["order"]).fit(rows)
 
 
 def counted_answers(counted: KneserNey, test: Sequence[Program]) -> dict[str, list[bool]]:

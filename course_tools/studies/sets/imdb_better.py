@@ -26,7 +26,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import IMDB
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_tools.studies.word_pairs import WordPairClassifier, frequent_pairs
 from course_utils.baselines import tfidf_regression
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
@@ -203,7 +204,7 @@ def network(model: str, seed: int) -> Predictions:
     net = untrained(model, train)
     fitted = fit(net, train, data["validation"], options=OPTIONS, seed=seed, **{**RECIPE.fit, **attempt.fit})
     facts = {
-        "parameters": sum(p.numel() for p in net.parameters()), "best_epoch": fitted.best_epoch,
+        "parameters": parameters_of(net), "best_epoch": fitted.best_epoch,
         "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in fitted.history],
         **cost.facts(),
     }
@@ -248,4 +249,4 @@ def seeds_of(row: str, asked: list[int]) -> list[int]:
     return [0] if row == TFIDF or set(MEMBERS) <= set(asked) else []
 
 
-SET = ResultSet("imdb_better", [TFIDF, *ATTEMPTS, *AVERAGES], settings, run, seeds=seeds_of, change=describe)
+SET = ResultSet("imdb_better", [TFIDF, *ATTEMPTS, *AVERAGES], settings, run, (IMDB,), seeds_of, describe)

@@ -14,7 +14,8 @@ import functools
 import math
 import random
 
-from course_tools.studies.runner import ResultSet, scored_reviews, scored_split, train_and_score, twin_gap
+from course_tools.studies.needs import texts_from
+from course_tools.studies.runner import ResultSet, Trained, scored_reviews, scored_split, train_and_score, twin_gap
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.recipes import RECIPES, Recipe, changed
 from course_utils.results import fingerprint, split_fingerprints
@@ -44,7 +45,7 @@ def settings() -> str:
     return fingerprint(RECIPES["imdb"], STEPS, split_fingerprints(scored_reviews()))
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train and score one seed of a row."""
     data, recipe = scored_reviews(), recipe_of(model)
     tokenizer = WordTokenizer.train(data["train"]["text"], recipe.max_size, recipe.min_freq)
@@ -52,10 +53,12 @@ def run(model: str, seed: int, state) -> dict:
     seed_everything(seed)
     net = SelfAttentionClassifier(ClassifierConfig(tokenizer.vocab_size, **recipe.model))
     options = BatchOptions(**recipe.batches)
-    record = train_and_score(net, data, encoded, options, seed, state, **recipe.fit)
-    record["twin_gap"] = twin_gap(net, data["test"], encoded["test"], options)
-    record["shuffled"] = scored_split(data["test"], evaluate(net, shuffled(encoded["test"]), options).predictions)
-    return {"config": dataclasses.asdict(net.config), **record}
+    made = train_and_score(net, data, encoded, options, seed, state, **recipe.fit)
+    made.own.update(
+        config=dataclasses.asdict(net.config), twin_gap=twin_gap(net, data["test"], encoded["test"], options),
+        shuffled=scored_split(data["test"], evaluate(net, shuffled(encoded["test"]), options).predictions),
+    )
+    return made
 
 
 def shuffled(encoded: EncodedReviews) -> EncodedReviews:
@@ -64,4 +67,4 @@ def shuffled(encoded: EncodedReviews) -> EncodedReviews:
     return EncodedReviews([sample(ids, len(ids)) for ids in encoded.ids], encoded.labels)
 
 
-SET = ResultSet("imdb_settings", CHANGES, settings, run)
+SET = ResultSet("imdb_settings", CHANGES, settings, run, depends_on=texts_from("reviews", "handwritten"))

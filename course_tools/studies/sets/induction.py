@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_tools.studies.program_models import can_be_found, start_local
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils import files
 from course_utils.data.programs import NAMES
 from course_utils.language_model import LanguageModel, LanguageModelConfig
@@ -102,7 +102,7 @@ def new_model(seed: int, num_layers: int, local: bool, **changes: int) -> Langua
     return model
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one model with `fit`, and say what its heads did on the way; those of the row KEPT are kept."""
     net = new_model(seed, **ROWS[model])
     start = {"epoch": 0, **scores(net.eval())}
@@ -110,12 +110,10 @@ def run(model: str, seed: int, state) -> dict:
                  checkpoint=state, progress=False, **FIT)
     if model == KEPT:
         keep_model("induction", seed, net, word_tokenizer())
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
+    return Trained(net, result._replace(history=[start, *result.history]), {
         "steps_each": STEPS_EACH, "tokens": STEPS_EACH * FIT["epochs"] * BATCH_SIZE * LENGTH,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in [start, *result.history]],
         "test": {"accuracy": round(scores(net)["accuracy"], 4), "reviews": 64 * (LONGEST - 1)},
-    }
+    }, chosen="")
 
 
 def make_induction_model(seed: int) -> None:

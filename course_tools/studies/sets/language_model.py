@@ -20,8 +20,9 @@ from torch import nn
 
 from course_tools.studies.code_data import VOCAB_SIZE, code_ids, code_settings, code_tokenizer, code_windows
 from course_tools.studies.code_scores import bits_by_module, carried_nats, token_nats
+from course_tools.studies.needs import LIBRARY
 from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_tools.studies.standard_library import load_standard_library
 from course_utils.files.paths import output_folder
 from course_utils.language_model import LanguageModel, LanguageModelConfig, next_token_loss
@@ -50,7 +51,7 @@ def settings() -> str:
     return fingerprint(code_settings(), LENGTH, BATCH_SIZE, STRIDE, MODEL, FIT)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one model, keep it, and score it on validation and test."""
     seed_everything(seed)
     net = network(model)
@@ -62,12 +63,10 @@ def run(model: str, seed: int, state) -> dict:
         folder = re.sub(r"[^A-Za-z0-9]+", "-", model)   # "attention", "nanoGPT-s-recipe-as-many-minutes"
         write_model(output_folder() / "models" / f"{folder}-seed-{seed}", net, code_tokenizer(), {}, LanguageModel)
     steps = len(code_windows("train", LENGTH, BATCH_SIZE))
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
-        "best_epoch": result.best_epoch, "history": result.history, "steps": steps * fit_options(model)["epochs"],
-        "tokens": steps * fit_options(model)["epochs"] * LENGTH * BATCH_SIZE,
+    return Trained(net, result, {
+        "steps": steps * fit_options(model)["epochs"], "tokens": steps * fit_options(model)["epochs"] * LENGTH * BATCH_SIZE,
         **{split: scores(net, split) for split in ("validation", "test")},
-    }
+    })
 
 
 def fit_options(model: str) -> dict:
@@ -118,4 +117,4 @@ def line(runs: list[dict]) -> str:
     return "test " + "  ".join(f"{run['test']['overall']:.3f}" for run in runs) + " bits per byte"
 
 
-SET = ResultSet("language_model", ROWS, settings, run, line=line)
+SET = ResultSet("language_model", ROWS, settings, run, (LIBRARY,), line=line)

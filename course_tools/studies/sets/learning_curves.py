@@ -14,7 +14,8 @@ import time
 
 from torch import nn
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import IMDB
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.baselines import RecurrentClassifier, tfidf_regression
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews, split_reviews
@@ -77,16 +78,17 @@ def describe(model: str) -> dict:
     return {"network": network, "reviews": amount.reviews, **reading, **pooling, **batch}
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Draw the training reviews, fit or train, and score, one row."""
     network, amount = ROWS[model]
     data, tokenizer, encoded = drawn(amount.reviews, seed)
-    if network in TFIDF:
-        result = run_tfidf(network, data)
-    else:
-        result = run_network(network, amount, tokenizer.vocab_size, encoded, seed, state)
     sizes = {split: len(data[split]) for split in data}
-    return {"data": sizes, "recipe": RECIPE._asdict(), "batch_size": amount.batch_size, **result}
+    common = {"data": sizes, "recipe": RECIPE._asdict(), "batch_size": amount.batch_size}
+    if network in TFIDF:
+        return {**common, **run_tfidf(network, data)}
+    made = run_network(network, amount, tokenizer.vocab_size, encoded, seed, state)
+    made.own.update(common, vocabulary=tokenizer.vocab_size)
+    return made
 
 
 def run_tfidf(network: str, data: dict) -> dict:
@@ -98,7 +100,7 @@ def run_tfidf(network: str, data: dict) -> dict:
     return {"parameters": int(fitted[-1].coef_.size + 1), "seconds": round(seconds, 1), **scored}
 
 
-def run_network(network: str, amount: Amount, vocab_size: int, encoded: dict, seed: int, state) -> dict:
+def run_network(network: str, amount: Amount, vocab_size: int, encoded: dict, seed: int, state) -> Trained:
     """Train a network, choose its pass on the validation split, score it once on the test split."""
     once = encoded["train"]
     train = EncodedReviews(once.ids * amount.times, once.labels * amount.times)
@@ -115,11 +117,7 @@ def run_network(network: str, amount: Amount, vocab_size: int, encoded: dict, se
         split: scores(evaluate(net, encoded[split], options).predictions, encoded[split].labels)
         for split in ("validation", "test")
     }
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "vocabulary": vocab_size,
-        "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored,
-    }
+    return Trained(net, result, scored)
 
 
 def untrained(network: str, vocab_size: int) -> nn.Module:
@@ -133,5 +131,5 @@ def untrained(network: str, vocab_size: int) -> nn.Module:
 
 SET = ResultSet(
     "learning_curves", ROWS, settings, run,
-    seeds=lambda row, asked: asked[:1] if ROWS[row][1] is EVERYTHING else asked, change=describe,
+    depends_on=(IMDB,), seeds=lambda row, asked: asked[:1] if ROWS[row][1] is EVERYTHING else asked, change=describe,
 )

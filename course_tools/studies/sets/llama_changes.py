@@ -16,7 +16,8 @@ import torch
 
 from course_tools.studies.code_data import VOCAB_SIZE, code_ids, code_windows
 from course_tools.studies.code_scores import token_nats
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import LIBRARY
+from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_tools.studies.standard_library import library_fingerprint, load_standard_library
 from course_tools.studies.text_windows import TextWindows
 from course_utils import files
@@ -42,17 +43,17 @@ ROWS = {"GPT": GPT, **{f"GPT with {name}": GPT | change for name, change in CHAN
         "Llama": functools.reduce(dict.__or__, CHANGES.values(), GPT)}
 
 
-def parameters_of(options: dict, d_ff: int) -> int:
+def size_of(options: dict, d_ff: int) -> int:
     """How many weights a model of these options and this width has; builds it without memory."""
     with torch.device("meta"):
-        return sum(p.numel() for p in Llama(LlamaConfig(**SHAPE, **options, d_ff=d_ff)).parameters())
+        return parameters_of(Llama(LlamaConfig(**SHAPE, **options, d_ff=d_ff)))
 
 
 @functools.cache
 def config_of(model: str) -> LlamaConfig:
     """The configuration of a row, with the width that brings it closest to the GPT's number of parameters."""
-    options, aim = ROWS[model], parameters_of(GPT, WIDTH)
-    one, two = parameters_of(options, 1), parameters_of(options, 2)
+    options, aim = ROWS[model], size_of(GPT, WIDTH)
+    one, two = size_of(options, 1), size_of(options, 2)
     return LlamaConfig(**SHAPE, **options, d_ff=1 + round((aim - one) / (two - one)))
 
 
@@ -104,7 +105,7 @@ def describe(model: str) -> dict:
     return ROWS[model] | {"d_ff": config_of(model).d_ff}
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one model; its bits per byte, and the nats of every module of the validation split."""
     seed_everything(seed)
     net = Llama(config_of(model)).to(fastest_device())
@@ -112,14 +113,12 @@ def run(model: str, seed: int, state) -> dict:
         net, FirstSteps(code_windows("train", CONTEXT, BATCH), STEPS), bits_on_validation,
         loss_of=next_token_loss, best="lowest validation_bits", seed=seed, checkpoint=state, progress=False, **FIT,
     )
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
-        "steps": FIT["epochs"] * STEPS, "tokens": FIT["epochs"] * STEPS * BATCH * CONTEXT, "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
+    return Trained(net, result, {
+        "steps": FIT["epochs"] * STEPS, "tokens": FIT["epochs"] * STEPS * BATCH * CONTEXT,
         "validation": {"nats": [round(nats, 2) for nats in nats_on_validation(net).values()],
                        "bytes": list(module_sizes().values()),
                        "bits_per_byte": round(min(epoch["validation_bits"] for epoch in result.history), 4)},
-    }
+    })
 
 
 def line(runs: list[dict]) -> str:
@@ -128,4 +127,4 @@ def line(runs: list[dict]) -> str:
     return f"{sum(bits) / len(bits):.3f} bits per byte, {min(bits):.3f} to {max(bits):.3f}"
 
 
-SET = ResultSet("llama_changes", ROWS, settings, run, change=describe, line=line)
+SET = ResultSet("llama_changes", ROWS, settings, run, (LIBRARY,), change=describe, line=line)

@@ -8,7 +8,7 @@ many parameters (to 1 %) and steps. The control, without feeding and window, is 
 
 import functools
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_tools.studies.sets import recurrent_attention as recurrent
 from course_utils.luong_variants import LuongTranslator
 from course_utils.results import fingerprint
@@ -37,7 +37,7 @@ def new_translator(model: str, seed: int) -> LuongTranslator:
                            **ROWS[model])
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one translator with `fit` and score it on the test split."""
     return recurrent.train_and_score(new_translator(model, seed), seed, state)
 

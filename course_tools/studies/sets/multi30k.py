@@ -25,7 +25,8 @@ import copy
 import functools
 import time
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import Need
+from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_tools.studies.sets.pretrained import precision
 from course_utils.data.translations import load_translations, split_english
 from course_utils.encoder_decoder import SmoothedLoss, Transformer, TransformerConfig
@@ -92,7 +93,7 @@ def new_translator(model: str, seed: int) -> SubwordTranslator:
     return SubwordTranslator(net, read)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one translator, score it with beam 5 and greedy."""
     row, translator, begun = ROWS[model], new_translator(model, seed), time.process_time()
     lower, net = row["network"] == "published", translator.model
@@ -104,16 +105,13 @@ def run(model: str, seed: int, state) -> dict:
     cpu_seconds = time.process_time() - begun           # of this start; the whole training's only if it wasn't interrupted
     half = copy.deepcopy(net).half()
     net.load_state_dict(half.state_dict())              # rounded, as what is kept
-    made = {
-        "precision": precision(), "parameters": sum(p.numel() for p in net.parameters()),
-        "seconds": round(result.seconds, 1), "cpu_seconds": round(cpu_seconds, 1), "best_epoch": result.best_epoch,
-        "steps": row["epochs"] * len(batches["train"]), "vocab_size": translator.pieces.vocab_size,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
-        "test": scored(translator, lower),
+    own = {
+        "precision": precision(), "cpu_seconds": round(cpu_seconds, 1), "steps": row["epochs"] * len(batches["train"]),
+        "vocab_size": translator.pieces.vocab_size, "test": scored(translator, lower),
     }
     if model == HOUR and seed == 0:
-        keep(translator._replace(model=half), made)
-    return made
+        keep(translator._replace(model=half), result.seconds, own)
+    return Trained(net, result, own)
 
 
 def scored(translator: SubwordTranslator, lower: bool = False) -> dict:
@@ -130,16 +128,16 @@ def scored(translator: SubwordTranslator, lower: bool = False) -> dict:
     return result
 
 
-def keep(translator: SubwordTranslator, made: dict) -> None:
+def keep(translator: SubwordTranslator, seconds: float, made: dict) -> None:
     """Save the translator, with a note on where it comes from and what may be done with it."""
     folder = output_folder() / "models" / "multi30k"
     folder.mkdir(parents=True, exist_ok=True)           # the note goes with the model
     translator.save(folder)
     scores = made["test"]["beam"]
     write_text(folder / "README.md", NOTE.format(
-        row=HOUR, parameters=made["parameters"], vocab_size=made["vocab_size"], bleu=scores["bleu"]["score"],
+        row=HOUR, parameters=parameters_of(translator.model), vocab_size=made["vocab_size"], bleu=scores["bleu"]["score"],
         half=scores["bleu"]["half"], chrf=scores["chrf"]["score"], signature=scores["bleu"]["signature"],
-        minutes=made["seconds"] / 60))
+        minutes=seconds / 60))
 
 
 NOTE = """\
@@ -183,4 +181,7 @@ def line(runs: list[dict]) -> str:
     return f"BLEU {'  '.join(f'{score:.1f}' for score in scores)}   mean {sum(scores) / len(scores):.1f}"
 
 
-SET = ResultSet("multi30k", ROWS, settings, run, seeds=lambda row, asked: asked[:1] if row == PAPER else asked, line=line)
+SET = ResultSet(
+    "multi30k", ROWS, settings, run, (Need("multi30k", lambda row, seed: load_translations("multi30k")),),
+    lambda row, asked: asked[:1] if row == PAPER else asked, line=line,
+)

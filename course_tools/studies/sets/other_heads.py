@@ -16,7 +16,8 @@ import functools
 import re
 import time
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import Need
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_utils.data.marked_reviews import SPLITS, make_named_reviews
 from course_utils.files import sha256
 from course_utils.other_heads import (
@@ -100,8 +101,8 @@ def run(model: str, seed: int, state) -> dict:
             name_f1([names_in(labels) for labels in found], [names_in(labels) for _, labels in rows[split]]), 4)
         ways[split] = both_ways(data[split], found)
     return {
-        "parameters": sum(p.numel() for p in tagger.parameters()), "reviews": len(rows["train"]),
-        "steps": len(parts["train"]), "seconds": round(result.seconds, 1), "cpu_seconds": round(cpu_seconds, 1),
+        "parameters": parameters_of(tagger), "reviews": len(rows["train"]), "steps": len(parts["train"]),
+        "seconds": round(result.seconds, 1), "cpu_seconds": round(cpu_seconds, 1),
         "validation_loss": round(result.history[-1]["validation_loss"], 4), "f1": scored,
         "both_ways": ways["training", "training"],
     }
@@ -112,4 +113,7 @@ def line(runs: list[dict]) -> str:
     return "F1 " + " ".join(f"{sum(run['f1'][name] for run in runs) / len(runs):.2f}" for name in runs[0]["f1"])
 
 
-SET = ResultSet("other_heads", {name: {"weights": name} for name in (REAL, RANDOM)}, settings, run, line=line)
+SET = ResultSet(
+    "other_heads", {name: {"weights": name} for name in (REAL, RANDOM)}, settings, run,
+    (Need("MiniLM", lambda row, seed: base()),), line=line,
+)

@@ -12,13 +12,13 @@ IMDb comes from the hub, or from the folder that COURSE_DATA names. All rows tak
 """
 
 import functools
-import time
 
 import numpy as np
 
+from course_tools.studies.needs import IMDB, texts_from
 from course_tools.studies.partial_inputs import VIEWS, right_by_folds, right_on_test
 from course_tools.studies.pretrained_reviews import LINE_BREAK, reviews
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, accuracies
 from course_utils.data import load_reviews
 from course_utils.results import fingerprint, scores, split_fingerprints
 
@@ -39,7 +39,7 @@ def settings() -> str:
 
 def run(model: str, seed: int, state) -> dict:
     """How many texts of each corpus the model gets right, by kind where there are kinds."""
-    begun, found = time.perf_counter(), {}
+    found = {}
     for name, splits in corpora().items():
         test, view = splits["test"], VIEWS[model]
         if name in SPLIT:
@@ -52,16 +52,14 @@ def run(model: str, seed: int, state) -> dict:
         counted = kinds != "plain"
         by_kind = {"kind": kinds[counted].tolist()} if counted.sum() < len(right) else {}
         found[name] = scores(right[counted], np.ones(counted.sum()), **by_kind)
-    return {**found, "seconds": round(time.perf_counter() - begun, 1)}
+    return found
 
 
 def _texts(split) -> tuple[list[str], list[int]]:
     return [LINE_BREAK.sub(" ", text) for text in split["text"]], list(split["label"])
 
 
-def line(runs: list[dict]) -> str:
-    """What the command prints of a row: accuracy on each corpus."""
-    return "  ".join(f"{name} {100 * np.mean([run[name]['accuracy'] for run in runs]):.1f}" for name in (*SPLIT, *WHOLE))
-
-
-SET = ResultSet("partial_inputs", {name: {"view": name} for name in VIEWS}, settings, run, line=line)
+SET = ResultSet(
+    "partial_inputs", {name: {"view": name} for name in VIEWS}, settings, run, (IMDB, *texts_from(*SPLIT[1:], *WHOLE)),
+    line=accuracies(*SPLIT, *WHOLE),
+)

@@ -21,6 +21,7 @@ import os
 import time
 from typing import NamedTuple
 
+from course_tools.studies.needs import IMDB, Need
 from course_tools.studies.pretrained_reviews import (
     FixedSteps,
     encoded_reviews,
@@ -29,7 +30,7 @@ from course_tools.studies.pretrained_reviews import (
     steps_in,
     tokens_in,
 )
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_utils.files import sha256
 from course_utils.pretraining import (
     ADAPTABLE,
@@ -152,7 +153,7 @@ def classifier(row: Row) -> BertClassifier:
     return freeze(model, row.frozen) if row.frozen != 0 else model
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Fine-tune and score one row."""
     row = ROWS[model]
     data, options = encoded(row.max_len), OPTIONS._replace(max_len=row.max_len)
@@ -171,17 +172,15 @@ def run(model: str, seed: int, state) -> dict:
     cpu_seconds = time.process_time() - begun           # of this start; the whole training's only if it wasn't interrupted
     scored = {split: scores_one_by_one(evaluate(net, data[split], options).predictions, data[split].labels)
               for split in ("validation", "test")}
-    return {
+    return Trained(net, result, {
         "data": {split: len(data[split].ids) for split in data}, "precision": precision(),
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "trained": sum(p.numel() for p in net.parameters() if p.requires_grad),
-        "tokens": tokens_in(few) * row.passes, "seconds": round(result.seconds, 1), "cpu_seconds": round(cpu_seconds, 1),
-        "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored,
-    }
+        "trained": parameters_of(net, trained=True), "tokens": tokens_in(few) * row.passes,
+        "cpu_seconds": round(cpu_seconds, 1), **scored,
+    })
 
 
+MINILM = Need("MiniLM", lambda row, seed: base())
 SET = ResultSet(
-    "pretrained", ROWS, settings, run,
-    seeds=lambda row, asked: asked[:1] if row.startswith(FAILURE) else asked, change=describe,
+    "pretrained", ROWS, settings, run, (MINILM, IMDB),
+    lambda row, asked: asked[:1] if row.startswith(FAILURE) else asked, describe,
 )

@@ -12,7 +12,6 @@ Lines of whole numbers are thousandths (`decoded` reads them): of a weight, or o
 
 import copy
 import functools
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import Need
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_utils.attention_maps import HeadGates
 from course_utils.data.meanings import load_pronouns, load_senses
 from course_utils.files import sha256
@@ -221,8 +221,8 @@ def examples(encoder: BertEncoder, tokenizer: WordPieceTokenizer, shifts: list[s
 
 def run(model: str, seed: int, state) -> dict:
     """Measure one encoder."""
-    begun, tokenizer, encoder = time.perf_counter(), base()[1], encoder_of(model, seed)
-    result = {"encoder": weights_of(encoder), "parameters": sum(p.numel() for p in encoder.parameters()),
+    tokenizer, encoder = base()[1], encoder_of(model, seed)
+    result = {"encoder": weights_of(encoder), "parameters": parameters_of(encoder),
               "sentences": fingerprint(load_senses(), load_pronouns()),
               "senses": measure_senses(encoder, tokenizer), "bank": bank_cosines(encoder, tokenizer),
               "pronouns": measure_pronouns(encoder, tokenizer)}
@@ -232,7 +232,6 @@ def run(model: str, seed: int, state) -> dict:
         result["pronouns"]["sentence"] = coded(10 * lean)
         result["pronouns"]["shut"] = measure_shut(encoder, tokenizer, result["pronouns"]["it"])
         result["examples"] = examples(encoder, tokenizer, result["pronouns"]["it"])
-    result["seconds"] = round(time.perf_counter() - begun, 1)
     return result
 
 
@@ -250,5 +249,5 @@ def coded(values: Tensor | np.ndarray) -> list[str]:
 
 SET = ResultSet(
     "pretrained_vectors", {name: {"weights": name} for name in (REAL, RANDOM, SHUFFLED)}, settings, run,
-    seeds=lambda row, asked: asked[:1] if row == REAL else asked, line=line,
+    (Need("MiniLM", lambda row, seed: base()),), lambda row, asked: asked[:1] if row == REAL else asked, line=line,
 )

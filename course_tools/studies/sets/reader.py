@@ -30,9 +30,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from course_tools.studies import student_texts
+from course_tools.studies.needs import IMDB, Need, texts_from, there
 from course_tools.studies.pretrained_reviews import FixedSteps, tokens_in
 from course_tools.studies.reader_notes import reader_note
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, accuracies
 from course_tools.studies.sets import pretrained
 from course_tools.studies.sets.student import (
     LICENCE,
@@ -41,11 +42,11 @@ from course_tools.studies.sets.student import (
     TEACHER_PARTS,
     VALIDATED,
     cautious,
-    facts,
     joined,
     logits_for,
     quick_pieces,
     score,
+    trained,
 )
 from course_tools.studies.student_texts import UNLABELLED, rows_in
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
@@ -120,7 +121,7 @@ def describe(model: str) -> dict:
             "layers": list(LAYERS) if row.start == Row().start else row.start}
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train a teacher, or a student, and score it."""
     return teach(model, seed, state) if model in TEACHER else learn(model, seed, state)
 
@@ -203,7 +204,7 @@ def to_read(reads: dict[str, int], sources: tuple[str, ...]) -> dict[str, list[i
 # ---- teachers --------------------------------------------------------------------------------------------------------
 
 
-def teach(model: str, seed: int, state) -> dict:
+def teach(model: str, seed: int, state) -> Trained:
     """Fine-tune MiniLM, and keep what it says of every text that a student reads."""
     seed_everything(seed)
     net = BertClassifier(copy.deepcopy(pretrained.base()[0])).to(fastest_device())
@@ -217,7 +218,7 @@ def teach(model: str, seed: int, state) -> dict:
     asked |= {f"test: {source}": ids_of(source, "test", "teacher") for source in TESTED}
     with replacing(kept(answers_file(model, seed))) as partial:
         save_file({name: logits_for(net, ids).diff(dim=-1).squeeze(-1).half() for name, ids in asked.items()}, partial)
-    return {**facts(net, result, steps * TEACHER_PARTS, tokens_in(texts)), **scored(net, TEACHER_OPTIONS, "teacher")}
+    return trained(net, result, steps * TEACHER_PARTS, tokens_in(texts), **scored(net, TEACHER_OPTIONS, "teacher"))
 
 
 def answers_file(model: str, seed: int) -> str:
@@ -230,11 +231,7 @@ def teacher_answers(model: str, source: str) -> torch.Tensor:
     """The mean of what the teachers said of a source's training texts: logits (texts, 2)."""
     said = []
     for seed in TEACHERS:
-        path = kept(answers_file(model, seed))
-        if not path.exists():
-            raise FileNotFoundError(f"{path} isn't there; make it first: python -m course_tools results reader --only "
-                                    "teacher")
-        with safe_open(path, "pt") as file:
+        with safe_open(there(kept(answers_file(model, seed)), "reader --only teacher"), "pt") as file:
             said.append(file.get_tensor(source).float())
     odds = torch.stack(said).mean(dim=0)
     return torch.stack([-odds / 2, odds / 2], dim=-1)
@@ -243,7 +240,7 @@ def teacher_answers(model: str, source: str) -> torch.Tensor:
 # ---- students --------------------------------------------------------------------------------------------------------
 
 
-def learn(model: str, seed: int, state) -> dict:
+def learn(model: str, seed: int, state) -> Trained:
     """Train one student, round it, keep it, and score it."""
     row = ROWS[model]
     seed_everything(seed)
@@ -251,29 +248,40 @@ def learn(model: str, seed: int, state) -> dict:
     rows = to_read(READS, row.sources)
     texts, loss_of = joined([chosen(source, "train", "student", some) for source, some in rows.items()]), classification_loss
     if row.taught:
-        teacher = "teacher" if "written" in row.sources else f"teacher{WITHOUT}"
-        loss_of = DistillationLoss(torch.cat([teacher_answers(teacher, source)[some] for source, some in rows.items()]),
-                                   TEMPERATURE, ALPHA)
+        answers = [teacher_answers(teacher_of(row), source)[some] for source, some in rows.items()]
+        loss_of = DistillationLoss(torch.cat(answers), TEMPERATURE, ALPHA)
     result = fit(net, FixedSteps(texts, OPTIONS, STEPS // PARTS), to_validate("student"), loss_of=loss_of, options=OPTIONS,
                  checkpoint=state, seed=seed, progress=False, precision=pretrained.precision(), epochs=PARTS, **FIT)
     whole = scored(net, OPTIONS, "student", ("imdb", "ordinary"))
     net.load_state_dict(in_eight_bits(net.state_dict()))
-    made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
-            "texts": len(texts.ids), "before_rounding": {name: whole[name]["accuracy"] for name in whole},
-            **scored(net, OPTIONS, "student")}
-    keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, made)
+    made = trained(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids)),
+                   texts=len(texts.ids), before_rounding={name: whole[name]["accuracy"] for name in whole},
+                   **scored(net, OPTIONS, "student"))
+    keep(model, seed, made)
     return made
 
 
-def keep(name: str, net, model: str, seed: int, made: dict) -> None:
+def keep(model: str, seed: int, made: Trained) -> None:
     """Write a student to outputs/reader, 8 bits a weight, with its temperature, a note and its teacher's licence."""
-    folder = kept(name)
+    folder = kept(f"{model.replace(' ', '-')}-{seed}")
     folder.mkdir(exist_ok=True)                         # note and licence go with the model
-    write_model(folder, net, reader_pieces(), {"label_names": LABEL_NAMES}, SelfAttentionClassifier, eight_bits=True)
+    labels = {"label_names": LABEL_NAMES}
+    write_model(folder, made.network, reader_pieces(), labels, SelfAttentionClassifier, eight_bits=True)
     found = cautious(ReviewClassifier.load(folder), RISK)
     write_numbers(folder, "caution", {"temperature": found.temperature, "threshold": found.threshold})
     write_text(folder / LICENCE.name, LICENCE.read_text(encoding="utf-8"))
     write_text(folder / "README.md", reader_note(model, seed, made, reader_pieces().vocab_size))
+
+
+def teacher_of(row: Row) -> str:
+    """Whose answers a row learns from."""
+    return "teacher" if "written" in row.sources else f"teacher{WITHOUT}"
+
+
+def needed(row: str, seed: int) -> None:
+    """Look for the three teachers' answers, if a row learns from them."""
+    if row in ROWS and ROWS[row].taught:
+        teacher_answers(teacher_of(ROWS[row]), "imdb")
 
 
 def untrained(row: Row) -> SelfAttentionClassifier:
@@ -330,9 +338,8 @@ def scored(net, options: BatchOptions, reader: str, sources: tuple[str, ...] = T
             for source in sources}
 
 
-def line(runs: list[dict]) -> str:
-    """Accuracy on every source of test texts."""
-    return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
-
-
-SET = ResultSet("reader", [*TEACHER, *ROWS], settings, run, change=describe, line=line)
+SET = ResultSet(
+    "reader", [*TEACHER, *ROWS], settings, run,
+    (pretrained.MINILM, IMDB, *texts_from(*TESTED[1:]), Need("the teachers' answers", needed, "reader", tuple(TEACHER))),
+    change=describe, line=accuracies(*TESTED),
+)

@@ -13,12 +13,12 @@ over texts.
 """
 
 import functools
-import time
 
 import numpy as np
 import torch
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import Need, texts_from
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_tools.studies.sets import reader, reader_more
 from course_tools.studies.sets.explanations import EACH, STEPS, Scored, chosen, rounded
 from course_utils import explain
@@ -60,12 +60,11 @@ def describe(model: str) -> dict:
 
 def run(model: str, seed: int, state) -> dict:
     """Score one classifier on every corpus."""
-    begun, classifier = time.perf_counter(), classifier_of(model, seed)
+    classifier = classifier_of(model, seed)
     train = load_reviews("reviews")["train"]
     counted = explain.count_words(train["text"], train["label"], classifier.tokenizer)
-    parameters = sum(p.numel() for p in classifier.model.parameters())
     found = {name: scored(classifier, split, counted, seed) for name, split in corpora().items()}
-    return {"parameters": parameters, "seconds": round(time.perf_counter() - begun, 1), **found}
+    return {"parameters": parameters_of(classifier.model), **found}
 
 
 def scored(classifier: ReviewClassifier, split, counted: explain.Counted, seed: int) -> dict:
@@ -97,4 +96,8 @@ def seeds_of(row: str, asked: list[int]) -> list[int]:
     return [seed for seed in asked if made and seed < ROWS[row]]
 
 
-SET = ResultSet("reader_maps", ROWS, settings, run, seeds=seeds_of, change=describe, line=line)
+SET = ResultSet(
+    "reader_maps", ROWS, settings, run,
+    (*texts_from("reviews", "handwritten", "ordinary"), Need("the classifier", classifier_of, "reader")),
+    seeds_of, describe, line=line,
+)

@@ -14,10 +14,11 @@ It begins with what `python -m course_tools results reader --only reader` leaves
 
 import functools
 
+from course_tools.studies.needs import Need, texts_from, there
 from course_tools.studies.pretrained_reviews import FixedSteps, tokens_in
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, accuracies
 from course_tools.studies.sets import pretrained, reader
-from course_tools.studies.sets.student import facts, joined
+from course_tools.studies.sets.student import joined, trained
 from course_tools.studies.student_texts import rows_in
 from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
@@ -44,14 +45,10 @@ def settings() -> str:
 
 def begun(seed: int) -> ReviewClassifier:
     """The reader of this seed, as the set `reader` left it. Raises FileNotFoundError where it isn't there."""
-    folder = reader.kept(f"reader-{seed}")
-    if not folder.exists():
-        raise FileNotFoundError(f"{folder} isn't there; make it first: python -m course_tools results reader --only reader "
-                                "--seeds 0 1 2")
-    return ReviewClassifier.load(folder)
+    return ReviewClassifier.load(there(reader.kept(f"reader-{seed}"), "reader --only reader --seeds 0 1 2"))
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train a reader further, round it, and score it."""
     seed_everything(seed)
     classifier = begun(seed)
@@ -65,9 +62,9 @@ def run(model: str, seed: int, state) -> dict:
                  options=reader.OPTIONS, checkpoint=state, seed=seed, progress=False, precision=pretrained.precision(),
                  epochs=PARTS, **FIT)
     net.load_state_dict(in_eight_bits(net.state_dict()))
-    made = {"begun": begun_as, "ended": weights_of(net), **facts(net, result, STEPS, tokens_in(texts)),
-            "texts": len(texts.ids), **scored(net)}
-    reader.keep(f"{model.replace(' ', '-')}-{seed}", net, model, seed, made)
+    made = trained(net, result, STEPS, tokens_in(texts), begun=begun_as, ended=weights_of(net), texts=len(texts.ids),
+                   **scored(net))
+    reader.keep(model, seed, made)
     return made
 
 
@@ -88,13 +85,9 @@ def scored(net) -> dict:
     return reader.scored(net.eval(), reader.OPTIONS, "student", TESTED)
 
 
-def line(runs: list[dict]) -> str:
-    """Accuracy on every source of test texts."""
-    return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
-
-
 SET = ResultSet(
     "reader_more", READS, settings, run,
+    (*reader.SET.depends_on[:-1], *texts_from(*TESTED[-2:]), Need("the reader", lambda row, seed: begun(seed), "reader")),
     seeds=lambda row, asked: [seed for seed in asked if seed in reader.TEACHERS],
-    change=lambda row: {"reads": READS[row]}, line=line,
+    change=lambda row: {"reads": READS[row]}, line=accuracies(*TESTED),
 )

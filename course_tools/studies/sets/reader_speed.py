@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from course_tools.studies.needs import committed, texts_from
 from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.timing import inference_pass, interleaved, machine
 from course_tools.studies.timing import row as compared
@@ -98,7 +99,7 @@ ROWS = {"a sentence": a_sentence, "a long text": a_long_text, "in batches": in_b
 
 def run(model: str, seed: int, state) -> dict:
     """Measure one row."""
-    return {"parameters": 0, "seconds": 0, "machine": machine(), "measured": ROWS[model]()}
+    return {"parameters": 0, "machine": machine(), "measured": ROWS[model]()}
 
 
 def line(runs: list[dict]) -> str:
@@ -106,4 +107,7 @@ def line(runs: list[dict]) -> str:
     return str(runs[0]["measured"])
 
 
-SET = ResultSet("reader_speed", dict.fromkeys(ROWS, {}), settings, run, seeds=once, line=line)
+SET = ResultSet(
+    "reader_speed", dict.fromkeys(ROWS, {}), settings, run,
+    (*committed(READER), *texts_from("ordinary", "ordinary_second")), once, line=line,
+)

@@ -10,13 +10,12 @@ steps on the same batches. The epoch is chosen by the loss on the validation spl
 """
 
 import functools
-import time
 from collections.abc import Sequence
 
 import torch
 from torch import nn
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.baselines import IBMModel1
 from course_utils.recurrent_attention import (
     Seq2Seq,
@@ -64,19 +63,19 @@ def new_translator(model: str, seed: int) -> Seq2Seq:
                                  **ROWS[model]))
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Train one translator with `fit` and score it on the test split; or align the test split without one."""
     if model in ALIGNERS:
         corpus = translation_corpus()
         return align(model, corpus, gold_links(corpus.splits["test"]))
     net = new_translator(model, seed)
-    about = train_and_score(net, seed, state, aligns=ROWS[model]["score"] != "none")
+    made = train_and_score(net, seed, state, aligns=ROWS[model]["score"] != "none")
     if seed == 0 and model in KEPT:
         keep_translator(KEPT[model], net)
-    return about
+    return made
 
 
-def train_and_score(net: nn.Module, seed: int, state, aligns: bool = True) -> dict:
+def train_and_score(net: nn.Module, seed: int, state, aligns: bool = True) -> Trained:
     """Train a translator by this set's recipe, and score it on the test split; `aligns`: its attention's alignments, too."""
     corpus = translation_corpus()
     test, pairs = corpus.splits["test"], corpus.pairs["test"]
@@ -86,18 +85,15 @@ def train_and_score(net: nn.Module, seed: int, state, aligns: bool = True) -> di
     lengths = [length_group(len(words)) for words in test["source_tokens"]]
     unseen = ["unseen" if new else "seen" for new in test["unseen"]]
     groups = {"length": lengths, "kind": test["kind"], "combination": unseen}
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
-        "steps": len(data) * len(result.history), "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
-        "test": translation_scores(net, pairs, groups),
+    return Trained(net, result, {
+        "steps": len(data) * len(result.history), "test": translation_scores(net, pairs, groups),
         "alignment": alignment_scores(net, pairs, gold_links(test)) if aligns else None,
-    }
+    })
 
 
 def align(model: str, corpus, gold) -> dict:
     """Align the test split by IBM Model 1, trained on the training split, or along the diagonal."""
-    begun, test = time.perf_counter(), corpus.splits["test"]
+    test = corpus.splits["test"]
     rows = list(zip(test["source_tokens"], test["target_tokens"]))
     about = {"parameters": 0, "history": []}
     if model == "the diagonal":
@@ -107,8 +103,7 @@ def align(model: str, corpus, gold) -> dict:
         counted = IBMModel1(**ALIGNERS[model]).fit(train["source_tokens"], train["target_tokens"])
         found = [counted.align(s, t) for s, t in rows]
         about["history"] = [round(value, 4) for value in counted.history]
-    return {**about, "seconds": round(time.perf_counter() - begun, 1), "test": {"reviews": len(rows)},
-            "alignment": {"aer": round(alignment_error_rate(found, gold), 4)}}
+    return {**about, "test": {"reviews": len(rows)}, "alignment": {"aer": round(alignment_error_rate(found, gold), 4)}}
 
 
 def line(runs: list[dict]) -> str:

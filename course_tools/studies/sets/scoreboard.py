@@ -13,7 +13,8 @@ from pathlib import Path
 
 import torch
 
-from course_tools.studies.runner import ResultSet, scored_reviews, scored_split, train_and_score, twin_gap
+from course_tools.studies.needs import texts_from
+from course_tools.studies.runner import ResultSet, Trained, scored_reviews, scored_split, train_and_score, twin_gap
 from course_utils import baselines
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
@@ -58,7 +59,7 @@ def settings() -> str:
     return fingerprint(RECIPE, split_fingerprints(scored_reviews()))
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Fit or train, and score, one model; keep its weights if they are the best so far."""
     if model in TEXT_MODELS:
         return run_text_model(model)
@@ -80,7 +81,7 @@ def run_text_model(model: str) -> dict:
     return {"parameters": int(parameters), "seconds": round(seconds, 1), **scored}
 
 
-def run_network(model: str, seed: int, state) -> dict:
+def run_network(model: str, seed: int, state) -> Trained:
     """Train and score one seed of a network."""
     data = scored_reviews()
     tokenizer = WordTokenizer.train(data["train"]["text"], RECIPE.max_size, RECIPE.min_freq)
@@ -89,11 +90,11 @@ def run_network(model: str, seed: int, state) -> dict:
     net = network(model, tokenizer.vocab_size)
     options = BatchOptions(**RECIPE.batches)
     changed = {"learning_rate": 1e-2, "weight_decay": 0.01} if model.startswith("bag") else {}
-    record = train_and_score(net, data, encoded, options, seed, state, **{**RECIPE.fit, **changed})
-    record["twin_gap"] = twin_gap(net, data["test"], encoded["test"], options)
+    made = train_and_score(net, data, encoded, options, seed, state, **{**RECIPE.fit, **changed})
+    made.own["twin_gap"] = twin_gap(net, data["test"], encoded["test"], options)
     if model in KEPT:
         ReviewClassifier(net.cpu(), tokenizer).save(trained_folder(model, seed))
-    return record
+    return made
 
 
 def trained_folder(model: str, seed: int) -> Path:
@@ -113,5 +114,6 @@ def finish() -> None:
 
 SET = ResultSet(
     "scoreboard", dict.fromkeys([*TEXT_MODELS, *NETWORKS], {}), settings, run,
-    seeds=lambda row, asked: [0] if row in TEXT_MODELS else asked, finish=finish,
+    depends_on=texts_from("reviews", "handwritten"), seeds=lambda row, asked: [0] if row in TEXT_MODELS else asked,
+    finish=finish,
 )

@@ -17,7 +17,8 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional as F
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import IMDB, texts_from
+from course_tools.studies.runner import ResultSet, parameters_of
 from course_utils.data import load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings, masked_mean
 from course_utils.results import fingerprint, scores, split_fingerprints
@@ -203,7 +204,7 @@ def measure(data, case: Case, seed: int, drawn_by=None) -> dict:
     word_of = drawn.tokenizer.vocabulary
     said = {split: evaluate(bag.net, drawn.encoded[split], OPTIONS).predictions.tolist() for split in ("validation", "test")}
     return {
-        "parameters": sum(p.numel() for p in bag.net.parameters()), "seconds": round(bag.seconds, 1),
+        "parameters": parameters_of(bag.net), "seconds": round(bag.seconds, 1),
         "data": {split: len(encoded.ids) for split, encoded in drawn.encoded.items()},
         "vocabulary": drawn.tokenizer.vocab_size, "frequent_words": len(drawn.frequent), "best_pass": bag.best_pass,
         **{split: scored(data[split], predictions) for split, predictions in said.items()},
@@ -290,4 +291,4 @@ def rank_correlation(bag: Trained, other: Trained) -> dict:
     return {"spearman": round(float(spearmanr(one, two).statistic), 4), "words": len(shared)}
 
 
-SET = ResultSet("sentiment_axis", CASES, settings, run)
+SET = ResultSet("sentiment_axis", CASES, settings, run, depends_on=(IMDB, *texts_from("reviews")))

@@ -21,13 +21,13 @@ COURSE_PRECISION=bf16 trains in bf16.
 
 import dataclasses
 import functools
-import time
 from typing import NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer
 
+from course_tools.studies.needs import IMDB, Need, there
 from course_tools.studies.pretrained_reviews import (
     LINE_BREAK,
     FixedSteps,
@@ -38,7 +38,7 @@ from course_tools.studies.pretrained_reviews import (
     reviews,
     tokens_in,
 )
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_tools.studies.sets.pretrained import precision
 from course_tools.studies.text_windows import TextWindows, joined
 from course_utils.files import locked, replacing, write_text
@@ -149,7 +149,7 @@ def windows(splits: list[str], how: Pretraining) -> TextWindows:
     return TextWindows(joined(texts, tokenizer().cls_id), how.length, how.batch_size)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Pretrain, count, or train and score one classifier."""
     if model == COUNTED:
         return count()
@@ -161,7 +161,7 @@ def weights_file(model: str):
     return kept(f"{model.replace(', ', '-').replace(' ', '-')}.safetensors")
 
 
-def pretrain(model: str, seed: int, state) -> dict:
+def pretrain(model: str, seed: int, state) -> Trained:
     """Train on hidden words, and keep the model."""
     seed_everything(seed)
     how = PRETRAININGS[model]
@@ -171,9 +171,8 @@ def pretrain(model: str, seed: int, state) -> dict:
                  precision=precision(), epochs=how.passes * PARTS, **PRETRAINING)
     with replacing(weights_file(model)) as partial:
         save_file(net.state_dict(), partial)
-    return {"parameters": sum(p.numel() for p in net.parameters()), "precision": precision(),
-            "seconds": round(result.seconds, 1), "best_epoch": result.best_epoch, "history": result.history,
-            "tokens": len(train) * how.batch_size * (how.length + 1) * how.passes * PARTS}
+    tokens = len(train) * how.batch_size * (how.length + 1) * how.passes * PARTS
+    return Trained(net, result, {"precision": precision(), "tokens": tokens})
 
 
 def count() -> dict:
@@ -182,7 +181,7 @@ def count() -> dict:
     Also that of a guess which trusts a visible token as far as it can: of the tokens asked for, a fifth are visible, and
     half of these are right.
     """
-    begun, pieces, how = time.perf_counter(), tokenizer(), PRETRAININGS[FIRST]
+    pieces, how = tokenizer(), PRETRAININGS[FIRST]
     special = torch.tensor([pieces.pad_id, pieces.cls_id, pieces.sep_id])
     seen, asked = (torch.bincount(windows(splits, how).ids, minlength=pieces.vocab_size).double().index_fill(0, special, 0)
                    for splits in (["train", "unsupervised"], ["validation"]))
@@ -192,22 +191,23 @@ def count() -> dict:
     kept = -(asked * (right + (1 - right) * p).log()).sum()
     swapped = hidden - (1 - right).log().mean()
     return {"tokens": int(seen.sum()), "validation_loss": round(hidden.item(), 4),
-            "validation_loss_with_copying": round((0.8 * hidden + 0.1 * kept + 0.1 * swapped).item(), 4),
-            "seconds": round(time.perf_counter() - begun, 1)}
+            "validation_loss_with_copying": round((0.8 * hidden + 0.1 * kept + 0.1 * swapped).item(), 4)}
 
 
 def pretrained(model: str) -> MaskedLanguageModel:
     """The model that a pretraining kept."""
-    path = weights_file(model)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} isn't there; make it first: python -m course_tools results small_encoder "
-                                f"--only {FIRST}")
     net = MaskedLanguageModel(config())
-    net.load_state_dict(load_file(path))
+    net.load_state_dict(load_file(there(weights_file(model), f"small_encoder --only {FIRST}")))
     return net.eval()
 
 
-def classify(row: Row, seed: int, state) -> dict:
+def needed(row: str, seed: int) -> None:
+    """Look for the model of the pretraining that a row begins with."""
+    if row in ROWS and ROWS[row].start in PRETRAINED:
+        pretrained(PRETRAINED[ROWS[row].start])
+
+
+def classify(row: Row, seed: int, state) -> Trained:
     """Train a classifier, score it, and measure what its encoder still knows of hidden words."""
     data = encoded(MAX_LEN)
     seed_everything(seed)
@@ -222,13 +222,12 @@ def classify(row: Row, seed: int, state) -> dict:
     after = hidden(whole)["validation_loss"] if hidden else None
     scored = {split: scores_one_by_one(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
               for split in ("validation", "test")}
-    return {"data": {split: len(data[split].ids) for split in data}, "precision": precision(),
-            "config": dataclasses.asdict(net.config), "parameters": sum(p.numel() for p in net.parameters()),
-            "trained": sum(p.numel() for p in net.parameters() if p.requires_grad),
-            "steps": STEPS, "tokens": round(tokens_in(few) * STEPS * OPTIONS.batch_size / len(few.ids)),
-            "hidden_words": {"before": before, "after": after}, "seconds": round(result.seconds, 1),
-            "best_epoch": result.best_epoch,
-            "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored}
+    return Trained(net, result, {
+        "data": {split: len(data[split].ids) for split in data}, "precision": precision(),
+        "config": dataclasses.asdict(net.config), "trained": parameters_of(net, trained=True), "steps": STEPS,
+        "tokens": round(tokens_in(few) * STEPS * OPTIONS.batch_size / len(few.ids)),
+        "hidden_words": {"before": before, "after": after}, **scored,
+    })
 
 
 def line(runs: list[dict]) -> str:
@@ -241,5 +240,6 @@ def line(runs: list[dict]) -> str:
 
 SET = ResultSet(
     "small_encoder", [*PRETRAININGS, COUNTED, *ROWS], settings, run,
-    seeds=lambda row, asked: asked if row in ROWS else asked[:1], change=describe, line=line,
+    (IMDB, Need("a pretrained encoder", needed, "small_encoder", tuple(PRETRAININGS))),
+    lambda row, asked: asked if row in ROWS else asked[:1], describe, line=line,
 )

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import torch
 
+from course_tools.studies.needs import IMDB
 from course_tools.studies.pretrained_reviews import FixedSteps, first_of, tokens_in
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_tools.studies.sets import pretrained
 from course_utils.embeddings import BagOfEmbeddings
 from course_utils.recipes.learning_curves import BAG_CHECKS as CHECKS
@@ -56,7 +57,7 @@ def bag(start: str) -> BagOfEmbeddings:
     return net
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one row with each rate, choose by validation, and score the chosen one."""
     row, data = ROWS[model], pretrained.encoded()
     few, options = first_of(data["train"], row.number, seed), pretrained.OPTIONS
@@ -73,14 +74,11 @@ def run(model: str, seed: int, state) -> dict:
     _, rate, net, result = best
     scored = {split: scores(evaluate(net, data[split], options).predictions, data[split].labels)
               for split in ("validation", "test")}
-    return {
+    return Trained(net, result, {
         "data": {split: len(data[split].ids) for split in data}, "steps": STEPS, "learning_rate": rate, "tried": tried,
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "trained": sum(p.numel() for p in net.parameters() if p.requires_grad),
-        "tokens": round(tokens_in(few) * STEPS * options.batch_size / len(few.ids)), "seconds": round(result.seconds, 1),
-        "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored,
-    }
+        "trained": parameters_of(net, trained=True),
+        "tokens": round(tokens_in(few) * STEPS * options.batch_size / len(few.ids)), **scored,
+    })
 
 
-SET = ResultSet("static_vectors", ROWS, settings, run)
+SET = ResultSet("static_vectors", ROWS, settings, run, (pretrained.MINILM, IMDB))

@@ -33,8 +33,9 @@ from safetensors.torch import save_file
 from tokenizers import BertWordPieceTokenizer
 
 from course_tools.studies import student_texts
+from course_tools.studies.needs import IMDB, Need, texts_from, there
 from course_tools.studies.pretrained_reviews import FixedSteps, tokens_in
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, accuracies, parameters_of
 from course_tools.studies.sets import pretrained
 from course_tools.studies.student_texts import (
     CUTS,
@@ -128,7 +129,7 @@ def describe(model: str) -> dict:
     return {**row, "sources": list(row["sources"])}     # as a JSON file gives it back
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train the teacher, or a student, and score it."""
     return teach(seed, state) if model == TEACHER else learn(model, seed, state)
 
@@ -165,7 +166,7 @@ def in_pieces(source: str, split: str = "train") -> list[np.ndarray]:
     return student_texts.in_pieces(source, split, quick_pieces(), TEACHER_OPTIONS.max_len)
 
 
-def teach(seed: int, state) -> dict:
+def teach(seed: int, state) -> Trained:
     """Fine-tune MiniLM, keep it, and keep what it says of every text that a student reads."""
     seed_everything(seed)
     net = BertClassifier(copy.deepcopy(pretrained.base()[0])).to(fastest_device())
@@ -182,8 +183,8 @@ def teach(seed: int, state) -> dict:
         with replacing(kept(ANSWERS)) as partial:
             save_file({source: said.half() for source, said in odds.items()}, partial, {"settings": answers_depend_on()})
     quick = quick_pieces()
-    return {**facts(net, result, steps * TEACHER_PARTS, tokens_in(texts)),
-            **scored(net, TEACHER_OPTIONS, lambda text: quick.encode(text).ids)}
+    return trained(net, result, steps * TEACHER_PARTS, tokens_in(texts),
+                   **scored(net, TEACHER_OPTIONS, lambda text: quick.encode(text).ids))
 
 
 def answers_depend_on() -> str:
@@ -209,10 +210,9 @@ def logits_for(net: BertClassifier, rows: list[np.ndarray], batch_size: int = 12
 @functools.cache
 def all_answers() -> dict[str, torch.Tensor]:
     """What this machine's teacher said of every text, or else the committed one's: log-odds of positive, (texts,) each."""
-    path = next((path for path in (kept(ANSWERS), FOLDER / ANSWERS) if path.exists()), None)
-    if path is None:
-        raise FileNotFoundError(f"{kept(ANSWERS)} isn't there; make it first: python -m course_tools results student "
-                                f"--only {TEACHER}")
+    path = FOLDER / ANSWERS
+    if not path.exists() or kept(ANSWERS).exists():
+        path = there(kept(ANSWERS), f"student --only {TEACHER}")
     with safe_open(path, "pt") as file:
         made_of, expected = (file.metadata() or {}).get("settings"), answers_depend_on()
         if made_of != expected:
@@ -230,7 +230,7 @@ def teacher_answers(source: str) -> torch.Tensor:
 # ---- the students ----------------------------------------------------------------------------------------------------
 
 
-def learn(model: str, seed: int, state) -> dict:
+def learn(model: str, seed: int, state) -> Trained:
     """Train one student, keep it as a classifier that can be loaded, and score it."""
     row, words, licence = ROWS[model], student_words(), LICENCE.read_text(encoding="utf-8")
     seed_everything(seed)
@@ -243,17 +243,17 @@ def learn(model: str, seed: int, state) -> dict:
     result = fit(net, FixedSteps(texts, OPTIONS, STEPS // PARTS), to_validate(in_words),
                  loss_of=loss_of, options=OPTIONS, checkpoint=state, seed=seed, progress=False,
                  precision=pretrained.precision(), epochs=PARTS, **FIT)
-    made = {**facts(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids))),
-            "texts": len(texts.ids), **scored(net, OPTIONS, words.encode)}
+    made = trained(net, result, STEPS, round(tokens_in(texts) * STEPS * OPTIONS.batch_size / len(texts.ids)),
+                   texts=len(texts.ids), **scored(net, OPTIONS, words.encode))
     folder = kept(f"{model.replace(', ', '-').replace(' ', '-')}-{seed}")
     folder.mkdir(exist_ok=True)                         # note and licence go with the model
     cautious(ReviewClassifier(net.cpu(), words, ["negative", "positive"])).save(folder)
     write_text(folder / LICENCE.name, licence)
     write_text(folder / "README.md", NOTE.format(
-        row=model, seed=seed, parameters=made["parameters"], words=words.vocab_size, minutes=made["seconds"] / 60,
+        row=model, seed=seed, parameters=parameters_of(net), words=words.vocab_size, minutes=result.seconds / 60,
         device=device_name(fastest_device()), unlabelled=UNLABELLED,
-        order=100 * made["reviews"]["by_kind"].get("order", math.nan),
-        **{source: 100 * made[source]["accuracy"] for source in (*TESTED, KEPT_BACK)}))
+        order=100 * made.own["reviews"]["by_kind"].get("order", math.nan),
+        **{source: 100 * made.own[source]["accuracy"] for source in (*TESTED, KEPT_BACK)}))
     return made
 
 
@@ -336,11 +336,9 @@ IMDb's reviews belong to those who wrote them; the data set is there for researc
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
-def facts(net, result, steps: int, tokens: int) -> dict:
-    """What every row says of its training."""
-    return {"precision": pretrained.precision(), "parameters": sum(p.numel() for p in net.parameters()), "steps": steps,
-            "tokens": tokens, "seconds": round(result.seconds, 1), "best_part": result.best_epoch,
-            "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history]}
+def trained(net, result, steps: int, tokens: int, **own) -> Trained:
+    """What every row says of its training, in parts and not in epochs, and what is its own."""
+    return Trained(net, result, {"precision": pretrained.precision(), "steps": steps, "tokens": tokens, **own}, "best_part")
 
 
 def scored(net, options: BatchOptions, encode) -> dict:
@@ -359,9 +357,15 @@ def score(net, options: BatchOptions, source: str, texts: EncodedReviews) -> dic
             "loss": round(answers.loss, 4), "confidence": round(float(sure.mean()), 4)}
 
 
-def line(runs: list[dict]) -> str:
-    """Accuracy on real reviews, and on the ordinary sentences."""
-    return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}" for name in TESTED)
+def needed(row: str, seed: int) -> None:
+    """Look for the teacher's answers, if a row learns from them."""
+    if row in ROWS and ROWS[row].taught:
+        all_answers()
 
 
-SET = ResultSet("student", [TEACHER, *ROWS], settings, run, change=describe, line=line)
+SET = ResultSet(
+    "student", [TEACHER, *ROWS], settings, run,
+    (pretrained.MINILM, IMDB, *texts_from(*TESTED[1:], KEPT_BACK),
+     Need("the teacher's answers", needed, "student", (TEACHER,))),
+    change=describe, line=accuracies(*TESTED),
+)

@@ -14,7 +14,8 @@ import functools
 import torch
 from torch import nn
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.needs import texts_from
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.encoder_decoder import SmoothedLoss
 from course_utils.recipes.copied_summaries import (
     BATCH_SIZE,
@@ -98,19 +99,17 @@ def _rounded(table: torch.Tensor) -> list | float:
     return [_rounded(row) for row in table] if table.dim() else round(table.item(), 4)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one model with `fit` and score it on the test split."""
     pointer, test = ROWS[model]["pointer"], corpus()["test"]
     net = new_model(pointer, seed)
     data, validation = (PairBatches(encoded(corpus()[split], pointer), BATCH_SIZE) for split in ("train", "validation"))
     result = fit(net, data, MeanLoss(validation, SmoothedLoss(0.0)), loss_of=SmoothedLoss(0.0), seed=seed, checkpoint=state,
                  progress=False, **FIT)
-    return {
-        "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
-        "steps": len(data) * len(result.history), "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
-        "test": scored(write(net, test), test), "names": names_scored(net), "attention": attention_scores(net, test),
-    }
+    return Trained(net, result, {
+        "steps": len(data) * len(result.history), "test": scored(write(net, test), test), "names": names_scored(net),
+        "attention": attention_scores(net, test),
+    })
 
 
 def line(runs: list[dict]) -> str:
@@ -120,4 +119,4 @@ def line(runs: list[dict]) -> str:
     return "  ".join(f"{name} {100 * mean(values):.1f}" for name, values in said.items())
 
 
-SET = ResultSet("summaries_by_copying", ROWS, settings, run, line=line)
+SET = ResultSet("summaries_by_copying", ROWS, settings, run, texts_from("reviews"), line=line)

@@ -9,13 +9,12 @@ only order does. For each rule, the best possible accuracy is computed exactly.
 
 import math
 import random
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import nn
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.baselines import RecurrentClassifier
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.embeddings import BagOfEmbeddings
@@ -205,39 +204,39 @@ def describe(model: str) -> dict:
     return {"rule": rule, "network": network, "draws": drawn, **reading}
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> dict | Trained:
     """Draw the sequences, fit or train, and score, one model. `state` is not used: a training takes seconds."""
     rule, network = parts(model)
     data = sequences(rule, seed)
-    result = count(network, data) if network in COUNTED else train(network, data, RULES[rule].epochs, seed)
-    return {
+    common = {
         "rule": RULES[rule].sequence.__doc__.partition("\n")[0].replace("AGREES", str(AGREES)),
         "sizes": {split: len(drawn.ids) for split, drawn in data.items()},
         "lengths": [LENGTHS[0], LENGTHS[-1]], "vocabulary": 2 * HALF,
-        "bayes": RULES[rule].bayes, "possible": getattr(RULES[rule], result.pop("sees")), **result,
+        "bayes": RULES[rule].bayes,
     }
+    if network in COUNTED:
+        model = COUNTED[network]
+        return {**common, "possible": getattr(RULES[rule], model.sees), **count(model, data)}
+    made = train(network, data, RULES[rule].epochs, seed)
+    made.own.update(common, possible=getattr(RULES[rule], NETWORKS[network][1]))
+    return made
 
 
-def count(network: str, data: dict[str, EncodedReviews]) -> dict:
+def count(model: Counted, data: dict[str, EncodedReviews]) -> dict:
     """Fit and score a model that only counts; a tie is decided by the sequence's place, evens and odds alike."""
-    model = COUNTED[network]
-    begun = time.perf_counter()
-    score = model.fitted(data["train"])
-    seconds = time.perf_counter() - begun
-    scored = {}
+    score, scored = model.fitted(data["train"]), {}
     for split in ("validation", "test"):
         values = [score(ids) for ids in data[split].ids]
         # labels alternate, so the second bit of a place is independent of them: a fair coin that needs no seed
         said = [int(value > 0) if value else place // 2 % 2 for place, value in enumerate(values)]
         scored[split] = scores(said, data[split].labels)
-    return {"sees": model.sees, "parameters": model.parameters, "seconds": round(seconds, 3), **scored}
+    return {"parameters": model.parameters, **scored}
 
 
-def train(network: str, data: dict[str, EncodedReviews], epochs: int, seed: int) -> dict:
+def train(network: str, data: dict[str, EncodedReviews], epochs: int, seed: int) -> Trained:
     """Train a network, choose its epoch on the validation split, score it once on the test split."""
-    make, sees = NETWORKS[network]
     seed_everything(seed)
-    net = make()
+    net = NETWORKS[network][0]()
     result = fit(
         net, data["train"], data["validation"], options=OPTIONS, epochs=epochs, seed=seed, progress=False, **FIT
     )
@@ -245,11 +244,7 @@ def train(network: str, data: dict[str, EncodedReviews], epochs: int, seed: int)
         split: scores(evaluate(net, data[split], OPTIONS).predictions, data[split].labels)
         for split in ("validation", "test")
     }
-    return {
-        "sees": sees, "parameters": sum(p.numel() for p in net.parameters()), "seconds": round(result.seconds, 1),
-        "best_epoch": result.best_epoch,
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history], **scored,
-    }
+    return Trained(net, result, scored)
 
 
 SET = ResultSet(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained
 from course_utils.attention_maps import HeadGates
 from course_utils.encoder_decoder import Transformer, Translator, bleu
 from course_utils.results import fingerprint
@@ -41,17 +41,12 @@ def settings() -> str:
     return fingerprint(texts, BATCH_SIZE, MODEL, FIT, 1)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one model with `fit`, score it; those of the row KEPT are kept."""
     translator, result = train_translator(seed, **ROWS[model], checkpoint=state)
     if model == KEPT:
         keep_translator(seed, translator)
-    return {
-        "parameters": sum(p.numel() for p in translator.model.parameters()), "seconds": round(result.seconds, 1),
-        "best_epoch": result.best_epoch, "steps": FIT["epochs"] * len(training_data()),
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
-        "test": scored(translator),
-    }
+    return Trained(translator.model, result, {"steps": FIT["epochs"] * len(training_data()), "test": scored(translator)})
 
 
 def scored(translator: Translator, dataset=None) -> dict:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import torch
 
+from course_tools.studies.needs import IMDB, texts_from
 from course_tools.studies.pretrained_reviews import LINE_BREAK, FixedSteps, first_of, tokens_in
-from course_tools.studies.runner import ResultSet
+from course_tools.studies.runner import ResultSet, Trained, accuracies
 from course_tools.studies.sets import pretrained
 from course_utils.data import load_reviews
 from course_utils.pretraining import BertClassifier, BertEncoder
@@ -82,7 +83,7 @@ def classifier(start: str) -> BertClassifier:
     return BertClassifier(fresh)
 
 
-def run(model: str, seed: int, state) -> dict:
+def run(model: str, seed: int, state) -> Trained:
     """Train one row and score it on everything."""
     row, options = ROWS[model], pretrained.OPTIONS
     texts = mixed(row.sources, "train", READ // len(row.sources), seed)
@@ -95,14 +96,12 @@ def run(model: str, seed: int, state) -> dict:
         checkpoint=state, seed=seed, progress=False, precision=pretrained.precision(), epochs=PARTS,
         learning_rate=RATES[row.start], **pretrained.FIT,
     )
-    return {
-        "precision": pretrained.precision(), "parameters": sum(p.numel() for p in net.parameters()), "steps": steps,
-        "texts": len(texts.ids), "best_part": result.best_epoch,
-        "tokens": round(tokens_in(texts) * READ / len(texts.ids)), "seconds": round(result.seconds, 1),
-        "history": [{key: round(value, 4) for key, value in epoch.items()} for epoch in result.history],
+    return Trained(net, result, {
+        "precision": pretrained.precision(), "steps": steps, "texts": len(texts.ids),
+        "tokens": round(tokens_in(texts) * READ / len(texts.ids)),
         "imdb": scored(net, pretrained.encoded()["test"]),
         **{source: scored(net, *encoded(source)["test"]) for source in TESTED},
-    }
+    }, chosen="best_part")
 
 
 def scored(net: torch.nn.Module, texts: EncodedReviews, kinds: list[str] | None = None) -> dict:
@@ -111,10 +110,6 @@ def scored(net: torch.nn.Module, texts: EncodedReviews, kinds: list[str] | None 
     return scores_one_by_one(predictions, texts.labels, **({"kind": kinds} if kinds else {}))
 
 
-def line(runs: list[dict]) -> str:
-    """Accuracy on real reviews, and on the ordinary sentences."""
-    return "  ".join(f"{name} {100 * sum(run[name]['accuracy'] for run in runs) / len(runs):.1f}"
-                     for name in ("imdb", *TESTED))
-
-
-SET = ResultSet("which_data", ROWS, settings, run, line=line)
+SET = ResultSet(
+    "which_data", ROWS, settings, run, (pretrained.MINILM, IMDB, *texts_from(*TESTED)), line=accuracies("imdb", *TESTED),
+)

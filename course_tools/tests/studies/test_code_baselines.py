@@ -1,15 +1,10 @@
 """The set of baselines on code: its rows on small texts, its file, and the tables made from it."""
 
-import json
 
 import pytest
 
-from course_tools.studies import code_data
 from course_tools.studies.code_scores import xz_bits
 from course_tools.studies.sets import code_baselines as baselines
-from course_tools.studies.sets import find_set
-from course_tools.studies.standard_library import library_fingerprint, made_with
-from course_utils.results import by_model, read_runs
 from course_utils.tokenization import BPETokenizer
 
 SOURCE = "def {0}(value):\n    total = value + {1}\n    return {0}_total(total, value)\n"
@@ -27,19 +22,6 @@ def small(monkeypatch):
     monkeypatch.setattr(baselines, "code_texts", texts.__getitem__)
     monkeypatch.setattr(baselines, "code_ids", ids.__getitem__)
     return texts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", baselines.ROWS)
-def test_every_row_can_be_made_and_says_what_it_scored(small, model):
-    run = baselines.run(model, 0, None)
-    assert run["library"] == library_fingerprint() and {"parameters", "seconds"} <= set(run)
-    for split in ("test", "repository"):
-        assert run[split]["files"] == len(small[split]) and len(run[split]["fingerprint"]) == 12
-        assert run[split]["bytes"] == sum(len(text) for text in small[split].values())
-        assert ("names" in run[split]) != ("overall" in run[split])
-    json.dumps([run, baselines.SET.describe(model)], allow_nan=False)
-    assert baselines.line([run])
 
 
 def test_longer_ngrams_and_priming_help_on_texts_that_repeat(small):
@@ -61,50 +43,4 @@ def test_the_words_of_the_file_are_asked_with_one_character_and_with_two(small):
     assert other["1"]["ranks"] != scored["1"]["ranks"]
 
 
-def test_the_settings_need_no_source_and_no_python_of_one_version(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("the library was read")
-
-    for module, name in ((baselines, "code_texts"), (baselines, "code_ids"), (code_data, "load_standard_library")):
-        monkeypatch.setattr(module, name, refuse)
-    baselines.settings.cache_clear()
-    assert find_set("code_baselines").settings() == baselines.settings()
-    before = baselines.settings()
-    baselines.settings.cache_clear()
-    monkeypatch.setattr(baselines, "PLACES", 7)
-    assert baselines.settings() != before
-    baselines.settings.cache_clear()
-
-
 # The committed file.
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return by_model(read_runs("code_baselines"))
-
-
-def test_the_file_has_every_row_as_it_would_be_made_now(rows):
-    assert list(rows) == list(baselines.ROWS)
-    for [run] in rows.values():
-        assert run["library"] == library_fingerprint() and run["python"] == made_with()
-        assert run["commit"] == code_data.REPOSITORY
-        assert {"seed", "device", "threads", "torch", "parameters", "seconds"} <= set(run)
-    for split in ("test", "repository"):                                   # all rows scored the same texts
-        assert len({(run[split]["fingerprint"], run[split]["bytes"]) for [run] in rows.values()}) == 1
-
-
-def test_the_figures_of_the_file_fit_together(rows):
-    for model, [run] in rows.items():
-        for split in ("test", "repository"):
-            if "modules" in run[split]:
-                assert len(run[split]["modules"]) == run[split]["files"]
-                low, high = run[split]["interval"]
-                assert min(run[split]["modules"].values()) < low < run[split]["overall"] < high
-            for scored in run[split].get("names", {}).values():
-                ranks, every = scored["ranks"], scored["all"]
-                assert len(ranks) == every["names"] == 2000 == scored["seen"]["names"] + scored["new"]["names"]
-                assert every["top 1"][0] == pytest.approx(ranks.count("1") / 2000, abs=1e-4)
-                assert every["top 5"][0] == pytest.approx(1 - ranks.count("0") / 2000, abs=1e-4)
-                for value, low, high in (scored[part][top] for part in ("all", "seen", "new") for top in ("top 1", "top 5")):
-                    assert low <= value <= high, model

@@ -10,9 +10,8 @@ from course_tools.studies import code_data
 from course_tools.studies.code_names import combined, draw_names, ranks_of
 from course_tools.studies.code_scores import token_nats
 from course_tools.studies.file_words import words_in_file
-from course_tools.studies.sets import code_baselines, code_completion, find_set, language_model
+from course_tools.studies.sets import code_baselines, code_completion, language_model
 from course_tools.studies.sets import code_elsewhere as elsewhere
-from course_utils.results import read_runs
 
 TEXT = "".join(CODE)
 
@@ -43,15 +42,6 @@ def test_without_git_the_message_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="git, which isn't installed"):
         code_data.package_at("0" * 40, tmp_path)
-
-
-def test_the_repository_is_the_package_at_the_commit_that_is_named(monkeypatch):
-    asked = []
-    monkeypatch.setattr(code_data, "package_at", lambda commit: asked.append(commit) or {"a.py": "a"})
-    code_data.code_texts.cache_clear()
-    assert code_data.code_texts("repository") == {"a.py": "a"} and asked == [code_data.REPOSITORY]
-    code_data.code_texts.cache_clear()
-    assert len(code_data.REPOSITORY) == 40
 
 
 @pytest.fixture
@@ -109,29 +99,4 @@ def test_names_are_completed_as_the_methods_do_one_by_one(small, made):
     assert ours["ahead"]["top 1"][0] == pytest.approx(gain / len(places), abs=1e-4) and gain != 0
 
 
-def test_the_library_s_rows_have_windows_and_names_and_nothing_else(small):
-    run = code_completion.run("attention", 0, None)
-    assert set(run["test"]) == {"names", "windows"} and "repository" not in run
-    assert set(run["test"]["windows"]) == {str(length) for length in code_completion.WINDOWS}
-    assert "first" in code_completion.line([run])
-
-
 # The committed file.
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return read_runs("code_elsewhere")
-
-
-def test_the_rows_are_of_committed_models_as_they_would_be_made_now(runs, root):
-    assert [(run["model"], run["seed"]) for run in runs] == [("attention", seed) for seed in range(len(runs))] != []
-    baselines = read_runs("code_baselines")
-    for run in runs:
-        assert run["settings"] == find_set("code_elsewhere").settings() and run["commit"] == code_data.REPOSITORY
-        assert run["weights"] == code_completion.weights_of(code_completion.folder_of(run["seed"]))
-        scored = run["repository"]
-        for other in baselines:                                            # the same text, so that figures can be compared
-            assert all(scored[what] == other["repository"][what] for what in ("files", "bytes", "fingerprint"))
-        assert len(scored["modules"]) == scored["files"]
-        assert min(scored["modules"].values()) < scored["interval"][0] < scored["overall"] < scored["interval"][1]

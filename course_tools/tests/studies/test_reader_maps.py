@@ -21,19 +21,6 @@ def few(monkeypatch):
     return whole, small
 
 
-def test_a_run_has_every_method_on_every_corpus(few):
-    whole, small = few
-    assert [len(split) for split in whole.values()] == [400, 336, 300]
-    run = reader_maps.run("reviews", 0, None)
-    assert list(run) == ["parameters", "seconds", "reviews", "handwritten", "ordinary"]
-    for scores in (run[name] for name in small):
-        assert scores["texts"] == 3 and set(reader_maps.METHODS) < set(scores)
-        for method in reader_maps.METHODS:
-            for mean, low, high in scores[method].values():
-                assert low <= mean <= high or np.isnan(mean)
-    assert "ordinary" in reader_maps.line([run])
-
-
 def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
     split = few[1]["ordinary"]
     run, classifier = reader_maps.run("reviews", 0, None)["ordinary"], trained_model(0)
@@ -53,17 +40,6 @@ def test_the_measures_are_those_of_the_functions_of_notebook_11(few):
     read = [value for value, was_right in zip(needed, right, strict=True) if was_right]
     assert 0 < len(read) < len(needed) and abs(np.mean(read) - np.mean(needed)) > 5e-3, "choose texts that tell them apart"
     assert run["occlusion"]["comprehensiveness_right"][0] == pytest.approx(np.mean(read), abs=1e-3)
-
-
-def test_each_classifier_is_known_by_its_weights(monkeypatch, tmp_path):
-    assert reader_maps.SET.describe("reviews") != reader_maps.SET.describe("imdb")
-    monkeypatch.setattr(reader_maps.reader, "kept", lambda name: tmp_path / name)
-    assert ("earlier reader", 0) not in reader_maps.SET.wanted([0])
-    with pytest.raises(FileNotFoundError, match="results reader --only reader"):
-        reader_maps.classifier_of("earlier reader", 0)
-    (tmp_path / "reader-1").mkdir()
-    assert ("earlier reader", 0) in reader_maps.SET.wanted([0])
-    assert ("reviews", 4) in reader_maps.SET.wanted([0, 1, 2, 3, 4]) and ("imdb", 1) not in reader_maps.SET.wanted([0, 1])
 
 
 def test_texts_too_long_for_the_reader_are_cut_as_it_cuts_them():

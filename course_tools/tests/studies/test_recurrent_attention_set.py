@@ -1,19 +1,14 @@
 """The result set on recurrent translators: equal sizes, scores that a second count confirms, and the file that was made."""
 
-import dataclasses
-import json
 
 import pytest
 import torch
 from saved_classifiers import rewrite
 
-from course_tools.studies.sets import find_set
-from course_tools.studies.sets import recurrent_attention as made
 from course_tools.studies.sets.recurrent_attention import alignment_scores, translation_scores
-from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, Seq2SeqResult, alignment_error_rate, greedy, links_of
-from course_utils.results import read_runs, right_of
+from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, Seq2SeqResult, alignment_error_rate, links_of
+from course_utils.results import right_of
 from course_utils.training.pair_batches import PAD, EncodedPairs
-from course_utils.translation import translators
 from course_utils.translation.translators import (
     gold_links,
     keep_translator,
@@ -21,49 +16,6 @@ from course_utils.translation.translators import (
     length_group,
     translation_corpus,
 )
-
-
-@pytest.fixture
-def small(monkeypatch, tmp_path):
-    """Forty pairs of each split, one epoch, and a folder of its own for what's kept."""
-    whole = translation_corpus()
-    few = whole._replace(
-        splits={name: split.select(range(40)) for name, split in whole.splits.items()},
-        pairs={name: EncodedPairs(pairs.source[:40], pairs.target[:40]) for name, pairs in whole.pairs.items()})
-    monkeypatch.setattr(made, "translation_corpus", lambda: few)
-    monkeypatch.setattr(translators, "output_folder", lambda: tmp_path)
-    monkeypatch.setattr(translators, "CHECKPOINTS", tmp_path / "committed")
-    monkeypatch.setitem(made.FIT, "epochs", 1)
-    return few
-
-
-def test_all_networks_have_equally_many_parameters():
-    sizes = {row: sum(p.numel() for p in made.new_translator(row, 0).parameters()) for row in made.ROWS}
-    assert max(sizes.values()) < 1.01 * min(sizes.values()), sizes
-
-
-@pytest.mark.slow
-def test_every_kind_of_row_can_be_made(small, tmp_path):
-    assert find_set("recurrent_attention") is made.SET
-    wanted = made.SET.wanted([0, 1, 2, 3, 4])
-    assert len(set(wanted)) == len(wanted) == len(made.ROWS) * 5 + len(made.ALIGNERS)
-    rows = ("one vector, LSTM", "general, after, GRU", "additive, before, GRU", *made.ALIGNERS)
-    for row in rows:
-        run = made.run(row, 0, None)
-        json.dumps([run, made.SET.describe(row)])
-        assert ("AER" in made.line([run])) == (run["alignment"] is not None) == (row != "one vector, LSTM")
-        if row in made.ROWS:
-            assert run["test"]["reviews"] == 40 and run["steps"] == 1 and "31-" in made.line([run])
-    assert (tmp_path / "models" / "recurrent-additive.safetensors").is_file()
-    assert kept_translator("additive").config.score == "additive"
-
-
-def test_settings_change_with_the_recipe(monkeypatch):
-    before = made.settings()
-    made.settings.cache_clear()
-    monkeypatch.setitem(made.FIT, "learning_rate", 1e-3)
-    assert made.settings() != before
-    made.settings.cache_clear()
 
 
 def a_translator(score="additive") -> Seq2Seq:
@@ -151,49 +103,4 @@ def test_a_kept_translator_comes_back_and_others_are_refused(small, tmp_path):
         kept_translator("mine")
 
 
-# the file that comes with the course
-
-def test_groups_agree_with_the_sentences_that_are_right():
-    test = translation_corpus().splits["test"]
-    lengths = [length_group(len(words)) for words in test["source_tokens"]]
-    for run in read_runs("recurrent_attention"):
-        if run["model"] in made.ROWS:
-            right = right_of(run)
-            assert round(float(right.mean()), 4) == run["test"]["accuracy"]
-            for group, accuracy in run["test"]["by_length"].items():
-                of = [hit for hit, length in zip(right, lengths, strict=True) if length == group]
-                assert round(sum(of) / len(of), 4) == accuracy and len(of) == run["test"]["reviews_by_length"][group]
-
-
-@pytest.mark.parametrize("row", made.KEPT)
-def test_the_translators_that_come_with_the_course_are_those_of_the_file(row):
-    run = next(run for run in read_runs("recurrent_attention") if (run["model"], run["seed"]) == (row, 0))
-    model, pairs = kept_translator(made.KEPT[row]), translation_corpus().pairs["test"]
-    assert dataclasses.asdict(model.config).items() >= made.ROWS[row].items()
-    assert sum(p.numel() for p in model.parameters()) == run["parameters"]
-    few = EncodedPairs(pairs.source[:200], pairs.target[:200])
-    right = right_of({"test": translation_scores(model, few, {})})
-    assert (right == right_of(run)[:200]).mean() > 0.98                    # kept in half precision, and on any processor
-    assert greedy(model, torch.tensor([pairs.source[0]]), torch.ones(1, len(pairs.source[0]), dtype=torch.bool)).ids[0]
-
-
 # alignments, recomputed
-
-def test_the_alignment_error_of_the_translator_that_comes_with_the_course_is_that_of_the_file():
-    """The AER of additive attention over the whole test split, and with its weights read one row off."""
-    told = next(run["alignment"] for run in read_runs("recurrent_attention")
-                if (run["model"], run["seed"]) == (next(row for row, name in made.KEPT.items() if name == "additive"), 0))
-    corpus = translation_corpus()
-    found = alignment_scores(kept_translator("additive"), corpus.pairs["test"], gold_links(corpus.splits["test"]))
-    assert found["aer"] == pytest.approx(told["aer"], abs=0.003)           # kept in half precision, and on any processor
-    assert found["shifted"] == pytest.approx(told["shifted"], abs=0.003)
-
-
-def test_the_alignment_error_without_a_network_is_that_of_the_file():
-    """The diagonal and IBM Model 1, counted again from the pairs."""
-    corpus = translation_corpus()
-    gold = gold_links(corpus.splits["test"])
-    for run in read_runs("recurrent_attention"):
-        if run["model"] in made.ALIGNERS:
-            again = made.align(run["model"], corpus, gold)["alignment"]["aer"]
-            assert again == pytest.approx(run["alignment"]["aer"], abs=1e-3)

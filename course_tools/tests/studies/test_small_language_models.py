@@ -21,11 +21,9 @@ from course_tools.studies.program_models import (
 from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_tools.studies.sets import context, induction
 from course_utils.data.programs import KINDS, make_programs
-from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig, LanguageModelResult
 from course_utils.recipes import small_language_models
 from course_utils.recipes.small_language_models import head_scores, keep_model, kept_model, repeated_tokens
-from course_utils.results import read_runs
 
 PROGRAMS = make_programs(100, gap=(5, 40), seed=11)
 
@@ -245,11 +243,3 @@ def test_a_model_is_brought_along_once_and_whole(tmp_path, monkeypatch):
     assert made == [1] and path == tmp_path / "checkpoints" / "tiny-seed-1"
     shutil.rmtree(tmp_path / "outputs")
     assert kept_model("tiny", 1)[1].vocab_size == 66
-
-
-def test_the_committed_models_are_those_of_the_runs():
-    for run in read_runs("induction"):
-        if run["model"] == induction.KEPT:
-            assert (CHECKPOINTS / f"induction-seed-{run['seed']}.safetensors").stat().st_size < 1e6
-            accuracy = induction.scores(small_language_models.induction_model(run["seed"])[0])["accuracy"]
-            assert accuracy == pytest.approx(run["test"]["accuracy"], abs=0.005)

@@ -1,17 +1,13 @@
 """The scores of a translation model, on models whose answers are known; and the result set in small."""
 
-import json
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from course_tools.studies.sets import find_set
-from course_tools.studies.sets import translation as made
 from course_tools.studies.sets.translation import head_alignments, pronoun_looks, shut_answers
 from course_utils.encoder_decoder import Attentions, DecoderResult, Memory, Transformer, TransformerConfig, Translator
 from course_utils.encoder_decoder.model import TransformerResult
-from course_utils.results import read_runs
 from course_utils.training.pair_batches import BEGIN
 from course_utils.translation import transformers as shared
 from course_utils.translation.scores import exact_matches, pronoun_answers, pronoun_texts, twin_answers
@@ -177,51 +173,3 @@ def test_a_split_without_pronouns_is_refused(test_split):
 
 
 # the set
-
-@pytest.mark.slow
-def test_a_run_in_small(monkeypatch, tmp_path, test_split):
-    names = list(test_split["id"])
-    pronouns = [i for i, kind in enumerate(test_split["kind"]) if kind == "pronoun"][:2]
-    twins = [names.index(test_split["pair"][i]) for i in pronouns]
-    splits = {"train": shared.translations()["train"].select(range(64)), "validation": test_split.select(range(8)),
-              "test": test_split.select([*range(6), *pronouns, *twins])}
-    words = shared.word_lists()
-    data = shared.PairBatches(shared.encode_pairs(splits["train"], *words), 64)
-    for module in (made, shared):
-        monkeypatch.setattr(module, "translations", lambda: splits)
-        monkeypatch.setattr(module, "training_data", lambda: data)
-    monkeypatch.setattr(shared, "output_folder", lambda: tmp_path)
-    monkeypatch.setitem(made.FIT, "epochs", 1)
-    run = made.run(made.KEPT, 3, None)
-    json.dumps([run, made.SET.describe(made.KEPT)])
-    assert run["steps"] == 1 and run["test"]["reviews"] == 10 and run["test"]["pronouns"]["texts"] == 4
-    kept = Translator.load(shared.folders(3)[1])
-    assert kept.source_words.words == words[0].words
-    assert find_set("translation") is made.SET and len(made.SET.wanted([0, 1, 2, 3, 4])) == 5 + 3
-
-
-def test_settings_change_with_the_recipe(monkeypatch):
-    before = made.settings.__wrapped__()
-    monkeypatch.setitem(made.MODEL, "d_ff", 128)
-    assert made.settings.__wrapped__() != before
-
-
-def test_the_file_was_made_by_this_recipe_and_its_parts_agree():
-    runs = [run for run in read_runs("translation") if run["model"] == made.KEPT]
-    assert runs and len({run["seed"] for run in runs}) == len(runs)
-    for run in runs:
-        assert run["settings"] == made.settings() and run["steps"] == 2628 and run["best_epoch"] <= made.FIT["epochs"]
-        pronouns = run["test"]["pronouns"]
-        assert pronouns["twin"]["all"] == pytest.approx(1 - pronouns["accuracy"], abs=1e-3)
-        shares = run["test"]
-        whole = sum(shares["by_length"][name] * n for name, n in shares["reviews_by_length"].items())
-        assert whole / shares["reviews"] == pytest.approx(shares["accuracy"], abs=1e-3)
-
-
-def test_the_alignment_errors_of_the_translator_that_comes_with_the_course_are_those_of_the_file(test_split):
-    """Every head, over the whole test split, in the row that writes a word and in the row that reads it."""
-    told = next(run["test"]["alignment_error_rate"] for run in read_runs("translation")
-                if (run["model"], run["seed"]) == (made.KEPT, 0))
-    found = head_alignments(shared.trained_translator(0), test_split)
-    for name, rates in found._asdict().items():
-        assert torch.allclose(rates, torch.tensor(told[name], dtype=rates.dtype), atol=0.003), name   # on any processor

@@ -1,6 +1,5 @@
 """The result set on pretrained vectors: every row can be made, with a small random BERT, and planted knowledge is found."""
 
-import json
 import re
 
 import numpy as np
@@ -9,11 +8,12 @@ import torch
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel
 
-from course_tools.studies.sets import find_set
+from course_tools.studies.sets import other_heads
 from course_tools.studies.sets import pretrained_vectors as made
+from course_utils.data.marked_reviews import make_named_reviews
 from course_utils.data.meanings import load_pronouns, load_senses
+from course_utils.other_heads import words_and_labels
 from course_utils.pretrained_vectors import pair_shift
-from course_utils.results import read_runs
 from course_utils.training.word_piece_files import SPECIAL
 
 LAYERS, HEADS = 2, 4
@@ -44,25 +44,6 @@ def encoder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def runs(encoder):
     return {model: made.run(model, 0, None) for model in (made.REAL, made.RANDOM, made.SHUFFLED)}
-
-
-@pytest.mark.slow
-def test_every_row_can_be_made(runs):
-    pairs, themes = load_pronouns(), 34
-    for model, run in runs.items():
-        json.dumps([run, made.SET.describe(model)])
-        assert len(run["senses"]) == 12 and "same sense 0." in made.line([run])
-        for word in run["senses"].values():
-            assert [len(word[name]["ordinary"]) for name in ("word", "neighbours", "bag", "static")] == [3, 3, 1, 1]
-        assert made.decoded(run["pronouns"]["it"], LAYERS, HEADS).shape == (len(pairs), LAYERS, HEADS)
-        assert set(run["pronouns"]["heads"]) == {"because", "was", "adjective", "from the nouns"}
-        assert made.decoded(run["pronouns"]["vectors"]["it"], LAYERS + 1).shape == (themes, LAYERS + 1)
-        assert len(run["pronouns"]["static"]) == len(pairs)
-    assert len({run["encoder"] for run in runs.values()}) == 3
-    real = runs[made.REAL]["pronouns"]
-    assert len(real["shut"]["lean"]) == len(real["sentence"]) == themes and "examples" not in runs[made.RANDOM]
-    rows = made.SET.wanted([0, 1, 2])
-    assert len(set(rows)) == len(rows) == 1 + 2 * 3 and find_set("pretrained_vectors") is made.SET
 
 
 def test_cosines_of_the_bank_are_those_of_one_text_at_a_time(runs, encoder):
@@ -124,8 +105,9 @@ def test_numbers_are_written_to_thousandths_and_read_again():
     assert rows[0] == "123 -500 0 1000" and np.abs(made.decoded(rows, 2, 2) - values).max() <= 0.0005
 
 
-def test_the_file_was_made_with_these_sentences():
-    runs = read_runs("pretrained_vectors")
-    assert [run["model"] for run in runs] == [made.REAL, *[made.RANDOM] * 3, *[made.SHUFFLED] * 3]
-    assert {run["sentences"] for run in runs} == {made.fingerprint(load_senses(), load_pronouns())}
-    assert len({run["settings"] for run in runs}) == 1 and len({run["encoder"] for run in runs}) == 7
+def test_names_and_words_are_counted_apart():
+    reviews = [review for review in make_named_reviews(60) if review.both_ways]
+    right = [words_and_labels(review)[1] for review in reviews]
+    assert other_heads.both_ways(reviews, right) == {"names": 1, "words": 1}
+    nothing = [["O"] * len(labels) for labels in right]
+    assert other_heads.both_ways(reviews, nothing) == {"names": 0, "words": 1}

@@ -1,21 +1,21 @@
 """Runs that end up in files: what is missing is made, once, and an interruption loses nothing."""
 
-import math
+import dataclasses
 import os
 import re
 import types
 
-import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from scipy import stats
 from torch import nn
 
-from course_tools.studies import runner
+from course_tools.studies import command, runner
+from course_tools.studies.needs import Need, there
 from course_tools.studies.runner import (
     ResultSet,
     forget,
+    made_run,
     missing_runs,
     remove_runs,
     run_missing,
@@ -23,11 +23,10 @@ from course_tools.studies.runner import (
     train_and_score,
     twin_gap,
 )
-from course_tools.studies.sets import ablations, find_set
+from course_tools.studies.sets import find_set
 from course_utils.data import load_reviews, pairs
 from course_utils.files import locked
-from course_utils.recipes import RECIPES, changed
-from course_utils.results import difference, read_runs, right_of
+from course_utils.results import add_run, read_runs, right_of
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
 TEST = {"accuracy": 0.5, "reviews": 10}
@@ -58,7 +57,7 @@ def set_of(name, module):
 
 
 def go(made, tmp_path, **options):
-    return run_missing([made.set], [0, 1], jobs=1, folder=tmp_path, progress=False, **options)
+    return run_missing(made.set, [0, 1], jobs=1, folder=tmp_path, progress=False, **options)
 
 
 def test_a_run_says_what_it_was_and_one_seed_of_every_row_comes_first(made, tmp_path):
@@ -88,13 +87,6 @@ def test_other_settings_or_another_change_make_a_run_again(made, tmp_path):
     made.version = "b"
     assert len(missing_runs(made.set, [0, 1], tmp_path)) == 4
     assert missing_runs(made.set, [0, 1], tmp_path, only="irs") == [("first", 0), ("first", 1)]
-
-
-def test_each_set_keeps_the_settings_of_its_own(made, tmp_path):
-    other = types.SimpleNamespace(**{**vars(made), "version": "of the other"})
-    assert run_missing([made.set, set_of("other_set", other)], [0], jobs=1, folder=tmp_path, progress=False) == 0
-    for name, settings in (("small_set", "a"), ("other_set", "of the other")):
-        assert [run["settings"] for run in read_runs(name, tmp_path)] == [settings] * 2
 
 
 def test_a_run_that_fails_is_told_and_loses_no_other(made, tmp_path, capsys):
@@ -144,11 +136,6 @@ def test_runs_that_are_forgotten_take_their_states_along_and_no_other(made, tmp_
     forget("small_set", [("first", 0), ("first", 1)], tmp_path)
     assert [(run["model"], run["seed"]) for run in read_runs("small_set", tmp_path)] == [("second", 0), ("second", 1)]
     assert [file.name for file in states.glob("*.safetensors")] == ["small_set-second-1.safetensors"]
-
-
-def test_an_unknown_set_is_named_with_those_there_are():
-    with pytest.raises(ValueError, match="no set of runs called 'ablation'; there are ablations, .*scoreboard"):
-        find_set("ablation")
 
 
 def tiny(times=1):
@@ -214,7 +201,8 @@ def test_a_run_is_what_fit_and_evaluate_say_of_its_splits():
     net, by_hand, options = Lookup(), Lookup(), BatchOptions(batch_size=8)
     by_hand.load_state_dict(net.state_dict())
     net.frozen = nn.Parameter(torch.zeros(3), requires_grad=False)
-    record = train_and_score(net, data, encoded, options, 5, None, epochs=4, learning_rate=0.1)
+    record = made_run(lambda *run: train_and_score(net, data, encoded, options, 5, None, epochs=4, learning_rate=0.1),
+                      "a row", 5, None)
     expected = fit(by_hand, encoded["train"], encoded["validation"], options=options, seed=5, epochs=4, learning_rate=0.1,
                    progress=False)
     assert record["parameters"] == 8 and record["best_epoch"] == expected.best_epoch
@@ -258,90 +246,6 @@ def test_right_says_of_each_review_whether_it_was_right():
     assert right_of(run).mean() == pytest.approx(run["test"]["accuracy"])
 
 
-def runs_of(right):
-    return [{"test": {"right": f"{int('1' + ''.join(str(int(bit)) for bit in row), 2):x}"}} for row in right]
-
-
-@pytest.mark.parametrize("seeds", [(3, 5), (3, 15)])
-def test_the_interval_of_a_difference_covers_the_truth_as_often_as_it_says(seeds):
-    rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(400):                                # reviews of unequal hardness, seeds of unequal luck
-        hardness = rng.normal(0, 0.1, 300)
-        sides = [rng.random((n, 300)) < 0.8 + hardness + rng.normal(0, 0.02, (n, 1)) for n in seeds]
-        mean, half = difference(runs_of(sides[0]), runs_of(sides[1]))
-        covered.append(abs(mean) <= half)
-    assert 0.92 <= np.mean(covered) <= 1.0
-
-
-def test_a_difference_is_a_paired_interval_over_reviews_and_welchs_over_seeds():
-    def ends(figure):
-        return figure[0] - figure[1], figure[0] + figure[1]
-
-    one, other = [1] * 7 + [0] * 3, [1] * 3 + [0] * 5 + [1] * 2            # seeds alike: only the reviews are drawn
-    expected = stats.ttest_1samp(np.subtract(one, other), 0).confidence_interval()
-    assert ends(difference(runs_of([one] * 2), runs_of([other] * 3))) == pytest.approx(tuple(expected))
-    # each review is right for one seed of three, and for one of two: only the seeds are drawn
-    three = np.repeat(np.eye(3, dtype=int), [12, 6, 2], axis=1)
-    two = np.repeat(np.eye(2, dtype=int), [16, 4], axis=1)
-    expected = stats.ttest_ind(three.mean(axis=1), two.mean(axis=1), equal_var=False).confidence_interval()
-    assert ends(difference(runs_of(three), runs_of(two))) == pytest.approx(tuple(expected))
-    # two seeds that agree by luck are taken to vary as much as three
-    agreeing, spread = np.repeat(np.eye(2, dtype=int), [9, 11], axis=1), three.mean(axis=1).var(ddof=1)
-    reach = stats.t.ppf(0.975, 2) * math.sqrt(spread * (1 / 3 + 1 / 2))
-    assert difference(runs_of(agreeing), runs_of(three)) == pytest.approx((0.5 - 1 / 3, reach))
-    assert difference(runs_of(three), runs_of(agreeing)) == pytest.approx((1 / 3 - 0.5, reach))
-    # the same difference on every review, with a twin or without: nothing is left to chance
-    assert difference(runs_of([[1] * 9] * 2), runs_of([[0] * 9] * 2), [(0, 5), (1, 2)]) == (1.0, 0.0)
-    both = [{"test": runs_of([one])[0]["test"], "validation": runs_of([other])[0]["test"]}] * 2
-    assert difference(both, runs_of([one] * 2))[0] == 0
-    assert difference(both, [{"validation": runs_of([one])[0]["test"]}] * 2, split="validation")[0] == pytest.approx(-0.2)
-
-
-def test_twins_count_as_one_draw():
-    rng = np.random.default_rng(1)
-    once = [rng.random((3, 200)) < p for p in (0.9, 0.8)]
-    twice = [np.repeat(side, 2, axis=1) for side in once]
-    twins = [(i, i + 1) for i in range(0, 400, 2)]
-    alone, blind, told = (difference(*map(runs_of, sides), pair) for sides, pair in
-                          ((once, ()), (twice, ()), (twice, twins)))
-    assert told == pytest.approx(alone) and blind[1] < 0.95 * alone[1]
-
-
-def test_a_difference_of_one_seed_is_refused():
-    with pytest.raises(ValueError, match="two seeds or more"):
-        difference(runs_of([[1, 0]]), runs_of([[1, 0], [1, 1]]))
-
-
-def test_the_ablations_are_what_their_names_say(root):
-    changes, network = ablations.CHANGES, ablations.network
-    recipe = RECIPES["reviews"]
-
-    def built(name):
-        torch.manual_seed(0)
-        return network(changes[name], changed(recipe, **changes[name].options), 2709)
-
-    default = built(ablations.DEFAULT)
-    size = sum(p.numel() for p in default.parameters())
-    for name in changes:
-        assert isinstance(built(name), nn.Module)
-        if changes[name].group in ("equal parameters", "equal seconds"):
-            assert sum(p.numel() for p in built(name).parameters()) == pytest.approx(size, rel=0.015), name
-    assert len(built("4 layers").encoder.blocks) == 4
-    assert built("4 heads").encoder.blocks[0].attention.num_heads == 4
-    assert not built("frozen random embeddings").embedding.weight.requires_grad
-    assert not built("post-norm, 2 layers").encoder.blocks[0].norm_first
-    assert built("width 64").config.d_model == built("width 64").config.d_ff == 64
-    scaled, unscaled = default.encoder.blocks[0].attention, built("no scaling").encoder.blocks[0].attention
-    unscaled.load_state_dict(scaled.state_dict())
-    x = torch.randn(2, 5, 32)
-    scores = [
-        attention.attend(*attention.project(x, x, x), need_weights=True).weights.log() for attention in (scaled, unscaled)
-    ]
-    gaps = [score - score[..., :1] for score in scores]
-    torch.testing.assert_close(gaps[1], gaps[0] * 4, atol=1e-4, rtol=1e-4)  # √d_head = √16
-
-
 def test_every_pair_of_the_test_split_is_known_to_the_intervals():
     twins = pairs(load_reviews("reviews")["test"])
     assert len(twins) > 300 and len({i for pair in twins for i in pair}) == 2 * len(twins)
@@ -350,8 +254,77 @@ def test_every_pair_of_the_test_split_is_known_to_the_intervals():
 def test_processes_of_their_own_give_what_one_process_gives(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path / "outputs"))
     options = dict(only="majority", progress=False)
-    assert run_missing([find_set("scoreboard")], [0], jobs=1, folder=tmp_path / "one", **options) == 0
-    assert run_missing([find_set("scoreboard")], [0], jobs=2, folder=tmp_path / "two", **options) == 0
+    assert run_missing(find_set("scoreboard"), [0], jobs=1, folder=tmp_path / "one", **options) == 0
+    assert run_missing(find_set("scoreboard"), [0], jobs=2, folder=tmp_path / "two", **options) == 0
     one, two = (read_runs("scoreboard", tmp_path / name) for name in ("one", "two"))
     assert len(one) == 1 and one[0]["test"] == two[0]["test"]
     assert runner.state_folder(tmp_path / "one") != runner.state_folder(tmp_path / "two")
+
+
+# what runs need
+
+
+@pytest.fixture
+def needing(made, tmp_path):
+    """The set, whose first row needs a file that its second row leaves."""
+    file, ordinary = tmp_path / "left", made.run
+
+    def run(model, seed, state):
+        if model == "second":
+            file.write_text("by the second")
+        return ordinary(model, seed, state)
+
+    made.run = run
+    need = Need("what the second leaves", lambda row, seed: row == "second" or there(file, "small_set --only second"),
+                "small_set", ("second",))
+    made.set = dataclasses.replace(made.set, depends_on=(need,))
+    return made
+
+
+def test_rows_that_others_need_are_made_first(needing, tmp_path):
+    assert go(needing, tmp_path) == 0
+    assert needing.calls == [("second", 0), ("second", 1), ("first", 0), ("first", 1)]
+
+
+def test_a_run_that_lacks_something_is_not_begun_and_what_to_make_first_is_said_once(needing, tmp_path, capsys):
+    assert go(needing, tmp_path, only="first") == 2 and needing.calls == []
+    said = capsys.readouterr().err
+    assert said.count("make it first: python -m course_tools results small_set --only second") == 1
+    assert "what the second leaves" in said and "2 runs" in said
+
+
+def test_the_command_says_what_to_get_where_the_settings_cannot_be_computed(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    find_set("learning_curves").settings.cache_clear()
+    assert command.main(["learning_curves", "--output", str(tmp_path)]) == 2
+    assert "Set COURSE_DATA to a folder that has" in capsys.readouterr().err
+
+
+# what the command prints
+
+PRINTED = {"model": "m", "order": 0, "seed": 0, "seconds": 3.0, "test": {"accuracy": 0.5, "reviews": 100}, "loss": 1.5}
+
+
+SET = ResultSet("x", {}, lambda: "", lambda model, seed, state: {})
+
+
+def said_of(one, folder, monkeypatch, capsys) -> str:
+    monkeypatch.setattr(command, "find_set", lambda name: one)
+    command.show("x", folder)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_row_is_printed_with_its_accuracy_or_with_what_its_set_says(tmp_path, monkeypatch, capsys):
+    add_run("x", PRINTED, tmp_path)
+    add_run("x", {**PRINTED, "seed": 4, "loss": 2.5}, tmp_path)
+    assert said_of(SET, tmp_path, monkeypatch, capsys) == "m 50.0 ± 9.8 seeds 0 4 3 s"
+    losses = dataclasses.replace(SET, line=lambda runs: f"loss {sum(run['loss'] for run in runs) / len(runs)}")
+    assert said_of(losses, tmp_path, monkeypatch, capsys) == "m loss 2.0 seeds 0 4 3 s"
+
+
+def test_the_committed_figure_stands_beside_that_of_another_folder(tmp_path, monkeypatch, capsys):
+    add_run("x", PRINTED, tmp_path / "ours")
+    add_run("x", {**PRINTED, "test": {"accuracy": 0.6, "reviews": 100}}, tmp_path / "again")
+    read = command.read_runs
+    monkeypatch.setattr(command, "read_runs", lambda name, folder=tmp_path / "ours": read(name, folder))
+    assert said_of(SET, tmp_path / "again", monkeypatch, capsys) == "m 60.0 ± 9.6 seeds 0 committed 50.0 ± 9.8 3 s"

@@ -10,7 +10,6 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
-from course_tools.studies.sets import learning_curves as learning
 from course_tools.studies.sets import sentiment_axis as axis
 from course_tools.studies.sets import token_range as toy
 from course_utils.recipes import learning_curves as curves
@@ -116,13 +115,6 @@ def test_the_networks_have_about_equal_parameters_and_learn_one_half(monkeypatch
         assert len(result["history"]) == 4 and result["parameters"] in sizes
 
 
-def test_a_row_names_its_rule_and_its_network():
-    rows = toy.SET.wanted([0, 1])
-    assert len(set(rows)) == len(rows) == len(toy.RULES) * (len(toy.COUNTED) + len(toy.NETWORKS)) * 2
-    assert {"rule": "after a marker", "network": "LSTM"}.items() <= toy.SET.describe("after a marker: LSTM").items()
-    json.dumps(toy.run("noisy half: majority vote", 0, None))
-
-
 # The sentiment axis.
 
 
@@ -171,19 +163,6 @@ def test_a_bag_agrees_with_itself(reviews):
 # The learning curves.
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("network", [*learning.TFIDF, *learning.NETWORKS])
-def test_every_row_of_the_learning_curves_can_be_made(reviews, network, monkeypatch, tmp_path):
-    monkeypatch.setattr(learning, "imdb", lambda: reviews)
-    monkeypatch.setitem(learning.AMOUNTS, "1,000", curves.Amount(120, 2, 2))
-    name = learning.row(network, "1,000")
-    monkeypatch.setitem(learning.ROWS, name, (network, learning.AMOUNTS["1,000"]))
-    result = learning.run(name, 0, tmp_path / "state.safetensors")
-    assert result["data"] == {"train": 120, "validation": 60, "test": 80} and result["test"]["reviews"] == 80
-    assert len(result.get("history", [])) == (0 if network in learning.TFIDF else 2)
-    json.dumps([result, learning.SET.describe(name)])
-
-
 def test_curves_join_only_what_was_made_alike(tmp_path):
     sizes = {"train": 1000, "validation": 2500, "test": 5000}
     recipe = {"fit": {"epochs": 6}}
@@ -207,11 +186,3 @@ def test_curves_join_only_what_was_made_alike(tmp_path):
     assert 22500 not in curves.curves(tmp_path)["bag of embeddings"]
     shutil.rmtree(tmp_path)
     assert curves.curves(tmp_path) == {}
-
-
-def test_the_rows_of_the_learning_curves_are_the_models_with_either_number_of_reviews():
-    rows = learning.SET.wanted([0, 1, 2])
-    assert len(rows) == len(set(rows)) == 2 * 5 * 3 + 1
-    assert learning.SET.describe("bag of embeddings, 5,000 reviews")["reviews"] == 5000
-    everything = learning.SET.describe("BiLSTM, 22,500 reviews")
-    assert everything["reviews"] == curves.ALL and everything["batch_size"] == learning.RECIPE.batches["batch_size"]
