@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from course_tools.studies.sets import code_completion, induction, recurrent_attention, translation
+from course_tools.studies.sets.translation import head_alignments
 from course_utils.distillation import CautiousClassifier
 from course_utils.files import sha256
 from course_utils.files.paths import CHECKPOINTS
@@ -14,7 +15,6 @@ from course_utils.recurrent_attention import greedy
 from course_utils.results import fingerprint, read_runs, right_of
 from course_utils.training.pair_batches import EncodedPairs
 from course_utils.translation import transformers
-from course_utils.translation.scores import head_alignments
 from course_utils.translation.translators import (
     alignment_scores,
     gold_links,
