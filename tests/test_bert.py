@@ -156,7 +156,6 @@ def test_settings_that_no_weight_depends_on_can_be_changed(tmp_path):
 @pytest.mark.parametrize("setting, words", [
     (dict(position_embedding_type="relative_key"), "says position_embedding_type='relative_key'; .*'absolute'"),
     (dict(is_decoder=True), "says is_decoder=True"),
-    (dict(add_cross_attention=True), "says add_cross_attention=True"),
     (dict(hidden_act="silu"), "hidden_act='silu'; use one of gelu, gelu_new"),
     (dict(num_hidden_layers=None), "has no 'num_hidden_layers'"),
     (dict(num_attention_heads=7), "d_model=24 is not divisible by num_heads=7"),
@@ -237,25 +236,28 @@ def test_a_configuration_from_before_model_type_is_a_bert_s_if_its_other_setting
         (tmp_path / "config.json").write_text(json.dumps(other))
         with pytest.raises(ValueError, match='settings don\'t say what kind it is.*add "model_type": "bert"'):
             load_bert(tmp_path)
+    for classes in (["BertModel"], ["RobertaModel"]):
+        (tmp_path / "config.json").write_text(json.dumps(early | {"architectures": classes}))
+        if classes == ["BertModel"]:
+            load_bert(tmp_path)
+    with pytest.raises(ValueError, match=r"its architectures are \['RobertaModel'\]; expected"):
+        load_bert(tmp_path)
 
 
 def test_inputs_of_the_wrong_shape_or_range_are_refused():
     model = BertEncoder(BertConfig(20, d_model=8, num_heads=2, d_ff=8, num_layers=1, max_len=6))
     ids = torch.ones(2, 5, dtype=torch.long)
-    for given, words in (((ids[0],), r"\(5,\)"), ((ids, torch.ones(5, dtype=torch.bool)), "attention_mask"),
-                         ((ids, None, ids[:, :3]), "token_types")):
-        with pytest.raises(ValueError, match=words):
+    for given, error, facts in (
+        ((ids[0],), ValueError, r"\(5,\)"), ((ids, torch.ones(5, dtype=torch.bool)), ValueError, "attention_mask"),
+        ((ids, None, ids[:, :3]), ValueError, "token_types"), ((ids, ids), TypeError, "torch.bool"),
+        ((torch.tensor([[3, 3, 20]]),), ValueError, "3 to 20.* 0 to 19"),      # the ids of another vocabulary
+        ((torch.tensor([[3, 3, -100]]),), ValueError, "-100 to 3"),            # labels in place of ids
+        ((ids, None, torch.full_like(ids, 2)), ValueError, "token_types.* 2 to 2.* 0 to 1"),
+        ((ids, None, torch.full_like(ids, -1)), ValueError, "token_types.* -1"),
+        ((torch.ones(1, 7, dtype=torch.long),), ValueError, "max_len=6"),
+    ):
+        with pytest.raises(error, match=facts):
             model(*given)
-    with pytest.raises(TypeError, match="must be torch.bool"):
-        model(ids, ids)
-    for wrong, words in ((20, "from 3 to 20, and this encoder knows 0 to 19"), (-100, "from -100 to 3, and")):
-        with pytest.raises(ValueError, match=words):    # the ids of another vocabulary, and labels in place of ids
-            model(torch.tensor([[3, 3, wrong]]))
-    for wrong, words in ((2, "token_types go from 2 to 2, and this encoder knows 0 to 1"), (-1, "token_types go from -1")):
-        with pytest.raises(ValueError, match=words):
-            model(ids, None, torch.full_like(ids, wrong))
-    with pytest.raises(ValueError, match="positions for max_len=6"):
-        model(torch.ones(1, 7, dtype=torch.long))
     for wrong in (dict(num_token_types=0), dict(pooler=1), dict(dropout=1.0), dict(activation="silu"), dict(num_heads=3)):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             BertConfig(20, **{"d_model": 8, "num_heads": 2} | wrong)

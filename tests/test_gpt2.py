@@ -96,10 +96,8 @@ def test_the_names_on_the_hub_lack_a_prefix_and_old_files_hold_masks(tmp_path):
 @pytest.mark.parametrize("setting, words", [
     (dict(scale_attn_by_inverse_layer_idx=True), "says scale_attn_by_inverse_layer_idx=True; .* =?False"),
     (dict(scale_attn_weights=False), "says scale_attn_weights=False"),
-    (dict(add_cross_attention=True), "says add_cross_attention=True"),
     (dict(activation_function="swish"), "activation_function='swish'; use one of gelu_new"),
     (dict(n_layer=None), "has no 'n_layer'"),
-    (dict(n_head=7), "d_model=24 is not divisible by num_heads=7"),
 ])
 def test_settings_that_the_class_does_not_compute_are_refused(setting, words):
     with pytest.raises(ValueError, match=words.replace(" =?", " .*=")):
@@ -126,9 +124,6 @@ def test_another_kind_of_model_and_damaged_files_are_refused(tmp_path):
         load_gpt2(tmp_path / "ok")
     weights.unlink()
     with pytest.raises(ValueError, match="has no model.safetensors; expected the weights in that format"):
-        load_gpt2(tmp_path / "ok")
-    (tmp_path / "ok" / "model.safetensors.index.json").write_text("{}")
-    with pytest.raises(ValueError, match="only a list of several files; load it with transformers"):
         load_gpt2(tmp_path / "ok")
     config.unlink()
     with pytest.raises(ValueError, match="has no config.json"):

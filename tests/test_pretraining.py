@@ -223,6 +223,8 @@ def test_adapters_on_layers_that_are_not_there():
             add_adapters(BertClassifier(encoder()), names=names)
     with pytest.raises(ValueError, match=r"names='expand', a text; expected several names: use names=\('expand',\)"):
         add_adapters(BertClassifier(encoder()), names="expand")
+    with pytest.raises(ValueError, match="names has 'key_projection' 2 times; a layer gets one adapter"):
+        add_adapters(BertClassifier(encoder()), names=["key_projection", "key_projection"])
 
 
 def test_adapters_are_added_in_one_call():

@@ -49,8 +49,8 @@ def good() -> dict:
 
 
 @pytest.mark.parametrize("change", [
-    lambda found: found.pop("runs"), lambda found: found.pop("handed"), lambda found: found.update(runs=3),
-    lambda found: found["handed"].update(kind="right"), lambda found: found["runs"].extend([None]),
+    lambda found: found.pop("runs"), lambda found: found.update(runs=3), lambda found: found["handed"].update(kind="right"),
+    lambda found: found["runs"].extend([None]),
     lambda found: found["runs"][0].update(output={"tensor": "float32", "shape": [2, 2], "bytes": "AAAA"}),
     lambda found: found["runs"][0].update(output={"tensor": "object", "shape": [1], "bytes": "AAAA"}),
     lambda found: found["runs"][0].update(output={"tensor": "float32", "shape": [-1], "bytes": ""}),

@@ -66,12 +66,6 @@ def test_every_question_is_a_card_with_all_options_and_remarks(written):
         assert (len(tags.split()) == 2) == (question.taught != number)
 
 
-def test_no_two_cards_are_taken_for_one(written):
-    rows = rows_of(written)
-    assert len({row[0] for row in rows}) == len({row[1] for row in rows}) == len(rows)
-    assert all(re.fullmatch(r"[\w/-]+", row[0]) for row in rows)
-
-
 NASTY = Question("nasty", "04", 'a <b> & "c"\tq\nnext `x < 1`', (
     Option("</div><script>", False, "no: 'a'\tb"), Option("#tags:x", True, "yes\r\nindeed"),
     Option("\t{{c1::x}}", False, "<br>")))

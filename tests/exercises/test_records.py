@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.judge import judge
 from course_utils.exercises.records import M, R, ask, edited, phrase
@@ -100,10 +99,3 @@ def test_a_record_is_judged_as_any_exercise():
     said = judge(exercise, answers, answers.mutants["no-root"]).text
     assert "too large, and √m is 2.24 here" in said, said
     assert judge(exercise, answers, lambda x: x.sum(-1, True).abs()).text.endswith("and is wrong. Look again.")
-
-
-@pytest.mark.parametrize("number", ["0.1", "0.3", "4.2", "4.4", "5.1"])
-def test_a_number_finds_its_own_answer_question_and_title(number):
-    exercise = find_exercise(number)
-    assert exercise.id == number and exercise.title and exercise.question and exercise.minutes[0]
-    assert exercise.signature.startswith(f"{answers_to(number).reference.__name__}(")

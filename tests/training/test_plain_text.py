@@ -149,9 +149,8 @@ def test_the_models_that_come_with_the_course_read_both_forms_alike(name, negate
 
 @pytest.mark.parametrize(("kind", "name"), [(Translator, "translation"), (SubwordTranslator, "multi30k")])
 @pytest.mark.parametrize(("typed", "straight"), [
-    ("A man’s dog is running on the beach.", "A man's dog is running on the beach."),
     ("\ufeffThe film didn´t end.", "The film didn't end."), ("He said “yes” — twice.", 'He said "yes" - twice.'),
-    ("A girl in a cafe\u0301.", "A girl in a café."), ("Two do\u200bgs play.", "Two dogs play.")])
+    ("A girl in a cafe\u0301.", "A girl in a café.")])
 def test_the_translators_that_come_with_the_course_do_so_too(kind, name, typed, straight):
     translator = kind.load(CHECKPOINTS / name)
     assert translator.translate([typed]) == translator.translate([straight])
