@@ -23,6 +23,14 @@ def gradient_of(fitted, texts, labels) -> float:
     return max(abs(weights).max(), abs(error.sum())) / len(texts)
 
 
+@pytest.mark.parametrize("longest", [1, 2, 3])
+def test_ngrams_are_all_runs_of_words_up_to_the_longest(longest):
+    fitted = ngram_regression(longest).fit(["not a bad film"] * 2 + ["a bad film"] * 2, [1, 1, 0, 0])
+    words = ["not", "a", "bad", "film"]
+    runs = {" ".join(words[i:i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)}
+    assert set(fitted[0].get_feature_names_out()) == runs
+
+
 def test_the_ngram_fit_is_at_the_lowest_point_of_its_loss(reviews):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

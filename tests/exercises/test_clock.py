@@ -16,6 +16,7 @@ ENTRANCE = (clock.COURSE[0] + "exercises/running.py", 200, clock.ENTRANCE)
     ([(TORCH, 1, "g"), (COURSE, 9, "observe")], Place(False, False)),                       # done for the check
     ([(COURSE, 9, "model"), (CELL, 3, "f"), ENTRANCE], Place(False, True, CELL, 3)),        # a function that it was given
     ([(TORCH, 1, "g"), ENTRANCE, (COURSE, 9, "observe")], Place(True, True)),               # a library's function as answer
+    ([(COURSE, 9, "relu"), ENTRANCE, (COURSE, 9, "observe")], Place(False, True)),          # one of ours as answer
     ([(COURSE, 9, clock.LISTENER), (CELL, 3, "f"), ENTRANCE], Place(True, True, CELL, 3)),
     ([], Place(False, False)),
 ])

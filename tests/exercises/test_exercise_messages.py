@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,12 @@ def test_a_result_in_the_wrong_form_is_said_to_have_it(answer, told):
     assert all(part in said(answer) for part in told), said(answer)
 
 
+@pytest.mark.parametrize("form", [torch.clone, torch.Tensor.tolist, tuple], ids=["tensor", "list", "tuple"])
+@pytest.mark.parametrize("number, word", [(3, "three"), (4, "four")])
+def test_other_results_than_two_are_counted(number, word, form):
+    assert f"{word} results" in said(lambda q, k: form(torch.ones(number)), TWO_NUMBERS, lambda q, k: (0.1, 0.2))
+
+
 # errors
 
 def not_yet(query, key):
@@ -96,6 +103,14 @@ def test_a_number_that_fits_nothing_is_said_to_be_too_small_too_large_or_close()
     assert "too small" in number(0.6)[0] and "too large" in number(6)[0] and "too" not in number(6)[1].partition(",")[0]
     assert all("close" in text for text in number(1.12)) and all("close" not in text for text in number(1.3))
     assert "second" in number([1.0, 0.5], [1.0, 2.0])[0] and "one number" in number([1.0], [1.0, 2.0])[0]
+
+
+@pytest.mark.parametrize("hints", [("Try.", "It is 0.5."), ("Try 2.", "Draw it.", "0.5, then 0.7."), ("Try.", "Draw it.")])
+def test_the_hint_to_compare_with_is_the_first_after_the_first_that_gives_a_number(hints):
+    text = judge(NUMBER._replace(hints=hints), Answers(lambda: 1.094, {}), 0.6).text
+    named, *others = map(int, re.findall(r"hint\((\d)\)", text))
+    with_numbers = [place for place, hint in enumerate(hints, start=1) if place > 1 and re.search(r"\d", hint)]
+    assert named == min(with_numbers, default=1) and not others
 
 
 def test_a_property_of_a_number_sees_the_right_value_and_says_nothing_without_solutions():

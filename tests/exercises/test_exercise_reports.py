@@ -75,6 +75,15 @@ def test_a_text_that_is_no_report_is_refused(text):
         wire.read_report(text)
 
 
+@pytest.mark.parametrize("change", [str.encode, lambda text: None, lambda text: text + " " * wire.LONGEST],
+                         ids=["bytes", "None", "too long"])
+def test_a_report_is_a_text_of_a_limited_length(change):
+    text = json.dumps(good())
+    wire.read_report(text)
+    with pytest.raises(ValueError, match="expected a report of at most"):
+        wire.read_report(change(text))
+
+
 def test_a_report_cannot_claim_to_be_right_or_to_have_answered_everything():
     exercise, answers = find_exercise("4.2"), answers_to("4.2")
     found = good()

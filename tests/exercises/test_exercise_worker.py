@@ -166,6 +166,15 @@ def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never
     assert len(out) < 30_000 and "left out" in out
 
 
+def test_what_is_written_past_sys_stdout_does_not_get_among_the_workers_answers():
+    def writing(query, key, value):
+        os.write(1, b'{"text": "two"}\n')
+        os.system("echo three")
+        return right(query, key, value)
+
+    assert verdict_on(writing).state == "right"
+
+
 def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
     numbers = (number for number in itertools.count())
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, contrast, ink_on, luminance  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, shared_colorbar, token_strip  # noqa: E402
-from course_utils.heatmaps.views import make_view  # noqa: E402
+from course_utils.heatmaps.views import make_view, scale_ticks  # noqa: E402
 
 __all__ = ["quiet_and_tidy"]                            # pytest runs it around each test here
 
@@ -50,6 +50,21 @@ def test_a_weight_is_darker_than_a_smaller_one_and_zero_is_white():
         lightness = [luminance(colour_map(x)) for x in np.linspace(0, 1, 65)]
         assert all(a > b for a, b in zip(lightness, lightness[1:], strict=False))
     assert mpl.colors.to_hex(WEIGHT_MAP(0.0)) == "#ffffff"
+
+
+@pytest.mark.parametrize("low, high", [(0, 1), (0, 0.25), (0.2, 0.9), (-1, 1), (-0.03, 0.03)])
+def test_the_ticks_of_a_scale_rise_from_one_end_to_the_other(low, high):
+    ticks = scale_ticks(low, high)
+    assert (ticks[0], ticks[-1]) == (low, high) and ticks == sorted(ticks) and 3 <= len(ticks) <= 6
+
+
+@pytest.mark.parametrize("heads, tokens, title", [(2, 5, ""), (8, 12, "not a film for everyone " * 8)])
+def test_every_part_of_a_grid_of_heads_stands_in_its_figure_below_the_title(heads, tokens, title):
+    fig, _ = plot_attention_heads(softmax(heads, tokens, tokens), WORDS[:tokens], title=title)
+    for box in (ax.get_position() for ax in fig.axes):
+        assert 0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1
+    told = [text for text in fig.findobj(plt.Text) if title and text.get_text().replace("\n", " ") == title.strip()]
+    assert len(told) == bool(title)
 
 
 def test_numbers_contrast_with_every_colour_of_both_maps():

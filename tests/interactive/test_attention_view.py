@@ -142,6 +142,14 @@ def test_the_still_picture_is_small_and_shows_the_picked_head():
     assert "mean of the heads" in attention_view(FOUR, weights(2, 3, 4, 4), head="mean").still
 
 
+@pytest.mark.parametrize("given", [torch.eye(5), torch.eye(5).flip(0), torch.full((5, 5), 0.2)])
+def test_the_still_picture_shades_the_cells_that_have_weight_and_no_others(given):
+    shaded = torch.zeros(5, 5)
+    for column, row, length in re.findall(r"M(\d+) (\d+)h(\d+)", attention_view(list("abcde"), given).still):
+        shaded[int(row), int(column):int(column) + int(length)] += 1
+    assert shaded.equal((given > 0).float())
+
+
 def test_the_alternative_text_gives_the_row_of_a_picked_token():
     given = torch.tensor([[1.0, 0, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0.1, 0.2, 0.7, 0, 0],
                           [0.1, 0.55, 0.05, 0.3, 0], [0.02, 0.4, 0.05, 0.5, 0.03]])

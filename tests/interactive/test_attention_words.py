@@ -9,6 +9,7 @@ import small_classifiers
 import small_language_models as small
 import torch
 import transformers as hf
+from course_utils.interactive.attention_tokens import starts_by_spelling
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from course_utils.classifier import ReviewClassifier
@@ -179,6 +180,23 @@ def test_words_of_plain_tokens(tokens, words):
     assert all(np.abs(weights.sum(-1) - 1).max() < 1e-6 for weights in view.side.kinds[0].layers.values())
     starts = [start for start, _ in words_by_marks(tokens)]
     assert np.allclose(view.side.pooling, np.add.reduceat(pooling.double().numpy(), starts))
+
+
+class JoinedBySpaces:
+    """A tokenizer that marks nothing: its tokens' text alone says where a word begins."""
+
+    all_special_tokens = ["[CLS]"]
+
+    def convert_ids_to_tokens(self, ids):
+        return [["[CLS]", "the", "film", "##s", "a", "."][i] for i in ids]
+
+    def convert_tokens_to_string(self, tokens):
+        return " ".join(tokens).replace(" ##", "").replace(" .", ".")
+
+
+def test_a_word_begins_where_the_text_has_a_space():
+    ids = torch.tensor([0, 1, 2, 3, 4, 5, 2])
+    assert starts_by_spelling(JoinedBySpaces(), ids) == [True, True, True, False, True, False, True]
 
 
 def test_a_query_without_keys_doesnt_lower_its_words_average():

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from course_tools.studies.sets import code_completion, induction, recurrent_attention, translation
+from course_tools.studies.sets.recurrent_attention import alignment_scores, translation_scores
 from course_tools.studies.sets.translation import head_alignments
 from course_utils.distillation import CautiousClassifier
 from course_utils.files import sha256
@@ -15,13 +16,7 @@ from course_utils.recurrent_attention import greedy
 from course_utils.results import fingerprint, read_runs, right_of
 from course_utils.training.pair_batches import EncodedPairs
 from course_utils.translation import transformers
-from course_utils.translation.translators import (
-    alignment_scores,
-    gold_links,
-    kept_translator,
-    translation_corpus,
-    translation_scores,
-)
+from course_utils.translation.translators import gold_links, kept_translator, translation_corpus
 
 
 @pytest.mark.parametrize("row", recurrent_attention.KEPT)
