@@ -12,7 +12,6 @@ from typing import NamedTuple
 from course_tools.teaching.routes import in_runs
 
 BEGIN, END = "<!-- lectures: begin -->", "<!-- lectures: end -->"
-SESSION = 90                                              # minutes
 
 
 class Stretch(NamedTuple):

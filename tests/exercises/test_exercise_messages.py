@@ -31,6 +31,7 @@ def attend(query, key):
 PAIR = Exercise("attend(query (batch, query, d), key (batch, key, d)) -> context (batch, query, d), weights (batch, query, "
                 "key)", (), (), ("Try.", "It is 0.5."), draw, id="4.9", title="Attend", minutes=(5, 10))
 ONE = PAIR._replace(signature="mean_of(query (batch, query, d), key (batch, key, d), a tensor) -> (batch, d)")
+TWO_NUMBERS = PAIR._replace(signature="interval(query (batch, query, d), key) -> mean, half of the interval")
 NUMBER = PAIR._replace(kind="number", probes=None, signature="a number", tolerance=4e-3)
 
 

@@ -1,6 +1,7 @@
 """The attention view: its data are the weights it was given, its words are true, and wrong input says what to do."""
 
 import base64
+import re
 
 import numpy as np
 import pytest

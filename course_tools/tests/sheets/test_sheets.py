@@ -4,7 +4,6 @@ import itertools
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from fractions import Fraction
@@ -307,9 +306,3 @@ def test_two_runs_write_the_same_bytes_without_absolute_paths_network_or_scripts
     for text in map(bytes.decode, written[0]):
         assert str(root) not in text and str(tmp_path) not in text
         assert not re.search(r"https?:|//|<script|<link|<img|@import|url\(", text)
-
-
-@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_make_sheets_writes_those_of_learners_and_these(root):
-    said = subprocess.run(["make", "-n", "sheets"], cwd=root, capture_output=True, text=True, check=True).stdout
-    assert sorted(re.findall(r"-m course_\w+ (\S+)", said)) == ["cheat-sheet", "quiz-cards", "sheets"]

@@ -10,6 +10,7 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
+from course_tools.studies.runner import made_run
 from course_tools.studies.sets import sentiment_axis as axis
 from course_tools.studies.sets import token_range as toy
 from course_utils.recipes import learning_curves as curves
@@ -95,7 +96,7 @@ def test_where_order_decides_which_tokens_there_are_says_nothing(rule):
 @pytest.mark.parametrize("rule", [rule for rule in toy.RULES if toy.RULES[rule].train == 2000])
 @pytest.mark.parametrize("network", toy.COUNTED)
 def test_what_only_counts_reaches_what_is_possible_and_no_more(rule, network):
-    result = toy.run(f"{rule}: {network}", 0, None)
+    result = made_run(toy.run, f"{rule}: {network}", 0, None)
     accuracy, possible = result["test"]["accuracy"], result["possible"]
     assert accuracy < possible + 0.04                                      # 4,000 sequences: five standard errors
     fitted = network != "majority vote"                                    # numbers fitted on 2,000 sequences cost a little
@@ -109,7 +110,7 @@ def test_the_networks_have_about_equal_parameters_and_learn_one_half(monkeypatch
     monkeypatch.setattr(toy, "SCORED", {"validation": 100, "test": 200})
     monkeypatch.setitem(toy.RULES, "one half", toy.RULES["one half"]._replace(train=400, epochs=4))
     for network in toy.NETWORKS:
-        result = toy.run(f"one half: {network}", 0, None)
+        result = made_run(toy.run, f"one half: {network}", 0, None)
         assert result["sizes"] == {"train": 400, "validation": 100, "test": 200}
         assert result["test"]["accuracy"] > 0.9 and result["test"]["reviews"] == 200
         assert len(result["history"]) == 4 and result["parameters"] in sizes
