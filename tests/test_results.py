@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from course_tools.studies import command
+from course_tools.studies.runner import remove_runs, set_order
 from course_tools.studies.sets import imdb_facts
 from course_utils import results
 from course_utils.data import load_reviews
@@ -18,8 +19,6 @@ from course_utils.results import (
     interval,
     percent,
     read_runs,
-    remove_runs,
-    set_order,
     summarise,
 )
 from course_utils.tokenization import WordTokenizer
