@@ -27,7 +27,7 @@ def check_output(output: str, data: str) -> Path:
     """The output folder as a Path, if it can be made and written to. Nothing is made or written yet."""
     folder = Path(os.path.expanduser(output))
     found = next((part for part in (folder, *folder.parents) if os.path.lexists(part)), Path())
-    if not output.strip() or not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+    if not output.strip() or "\0" in output or not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
         raise ValueError(f"got {output!r:.80} as the output, and {found} isn't a folder that you can write to; expected a "
                          "folder for the classifier, or a new name, such as outputs/mine")
     source = Path(os.path.expanduser(data))

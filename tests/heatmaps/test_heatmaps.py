@@ -165,8 +165,8 @@ def test_a_shared_bar_asks_for_one_scale_and_one_figure(make, words):
 
 
 def view(weights, tokens, **options):
-    settings_ = {"key_tokens": None, "evidence": None, "kind": "weights", "attention_mask": None, "padding": "crop",
-                 "max_tokens": 24, "check_rows": True} | options
+    settings_ = {"key_tokens": None, "evidence": None, "kind": "weights", "attention_mask": None, "max_tokens": 24,
+                 "check_rows": True} | options
     return make_view(weights, tokens, **settings_)
 
 

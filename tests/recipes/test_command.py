@@ -84,7 +84,7 @@ def test_the_output_must_be_a_folder_that_can_be_written_to(tmp_path, capsys, mo
         "file": "file isn't a folder that you can write to", "file/deeper/still": "file isn't a folder",
         "good.csv": "good.csv isn't a folder", "": "got '' as the output", "  ": "got '  ' as the output",
         "nowhere": "nowhere isn't a folder", "nowhere/out": "nowhere isn't a folder", "x" * 300: "cannot be written to",
-        "odd": "result.json is a folder", "/proc/nobody/out": "cannot be written to", "a\0b": "cannot be written to",
+        "odd": "result.json is a folder", "/proc/nobody/out": "cannot be written to", "a\0b": r"got 'a\\x00b'",
         "locked": "locked/model.safetensors is a folder",
     }
     Path("locked/model.safetensors").mkdir(parents=True)
