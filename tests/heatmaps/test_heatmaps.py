@@ -13,7 +13,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from matplotlib.patches import Rectangle  # noqa: E402
 
-from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, contrast, ink_on, luminance  # noqa: E402
+from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, luminance  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, shared_colorbar, token_strip  # noqa: E402
 from course_utils.heatmaps.views import make_view  # noqa: E402
 
@@ -51,12 +51,6 @@ def test_a_weight_is_darker_than_a_smaller_one_and_zero_is_white():
         lightness = [luminance(colour_map(x)) for x in np.linspace(0, 1, 65)]
         assert all(a > b for a, b in zip(lightness, lightness[1:], strict=False))
     assert mpl.colors.to_hex(WEIGHT_MAP(0.0)) == "#ffffff"
-
-
-def test_numbers_contrast_with_every_colour_of_both_maps():
-    for colour_map in (WEIGHT_MAP, DIFFERENCE_MAP):
-        worst = min(contrast(ink_on(colour), colour) for colour in colour_map(np.linspace(0, 1, 256)))
-        assert worst >= 4.5
 
 
 def test_all_heads_share_one_scale_and_one_bar():
@@ -132,9 +126,7 @@ def test_several_axes_on_one_scale_take_one_bar():
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: [], ["no axes"]),
     (lambda: [plt.figure().add_subplot()], ["axes[0]", "plot_attention", "colorbar=False"]),
-    (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False) for v in (1, 1)], ["one figure"]),
     (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False, ax=ax) for v, ax in
               zip((1, 0.5), plt.subplots(1, 2)[1])], ["0 to 1", "0 to 0.5", "vmax="]),
     (lambda: [plot_attention(np.eye(2), ["a", "b"], kind=kind, vmax=1, colorbar=False, ax=ax) for kind, ax in

@@ -81,13 +81,11 @@ def test_the_output_must_be_a_folder_that_can_be_written_to(tmp_path, capsys, mo
     Path("nowhere").symlink_to("gone")
     Path("odd/result.json").mkdir(parents=True)
     wrong = {
-        "file": "file is a file; expected a folder", "file/deeper/still": "file is a file; expected a folder",
-        "good.csv": "good.csv is a file", "": "got '' as the output", "  ": "got '  ' as the output",
-        "nowhere": "nowhere is a link to nothing", "nowhere/out": "nowhere is a link to nothing", "x" * 300: "cannot be",
-        "odd": "result.json is a folder", "/proc/nobody/out": "/proc(/nobody/out)? cannot be",
+        "file/deeper/still": "file is a file; expected a folder", "good.csv": "good.csv is a file",
+        "": "got '' as the output",
+        "nowhere/out": "nowhere is a link to nothing", "x" * 300: "cannot be", "odd": "result.json is a folder",
         "a\0b": r"got 'a\\x00b' as the output", "locked": "locked/model.safetensors is a folder",
         "~nobody-of-that-name/out": "nobody here is called 'nobody-of-that-name'; for a folder of that name write ./",
-        "o\udcff": "which isn't text in UTF-8",
     }
     Path("locked/model.safetensors").mkdir(parents=True)
     for output, message in wrong.items():
