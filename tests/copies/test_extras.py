@@ -13,7 +13,6 @@ from course_tools.notebooks.export import exported_cells
 from course_utils.copies import commands as copies
 from course_utils.copies import notebooks
 from course_utils.copies.start import read_extra
-from course_utils.exercises import record
 
 EVERY = notebooks.extras()
 each_extra = pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
@@ -153,12 +152,3 @@ def test_a_copy_of_an_extra_is_made_anew_and_brought_up_to_date_by_its_name(cour
     assert len(list(mine.parent.glob("kept-*"))) == 2
     with pytest.raises(SystemExit, match="'voc' could be any of vocabulary, vocabulary_size; give the whole name"):
         copies.fresh("voc")
-
-
-def test_marks_of_an_extra_are_kept_with_those_of_the_other_notebooks(tmp_path, monkeypatch):
-    monkeypatch.delenv("COURSE_PROGRESS", raising=False)
-    (tmp_path / "extras").mkdir()
-    monkeypatch.chdir(tmp_path / "extras")
-    assert record.location() == tmp_path.resolve() / "progress.json"
-    monkeypatch.setattr(record, "NOTEBOOKS", tmp_path.resolve())
-    assert record.location() is None                       # the originals keep none

@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from small_course import make_course, small_notebook
 
-from course_tools.notebooks.export import exported_cells
 from course_utils.copies import commands as copies
 from course_utils.copies import notebooks
 
@@ -84,9 +83,3 @@ def test_results_come_before_the_extras_and_their_copies_show_the_numbers(front)
     mine, original = (nbformat.read(folder / "results_part_1.ipynb", as_version=4)
                       for folder in (front, notebooks.NOTEBOOKS))
     assert mine.cells[1].outputs == original.cells[1].outputs != []
-
-
-def test_start_and_the_hour_export_nothing(front):
-    nbformat.write(small_notebook("#| export sums\nx = 1"), notebooks.NOTEBOOKS / "START.ipynb")
-    with pytest.raises(SystemExit, match="^START.ipynb has a cell .* a notebook without a number exports nothing"):
-        list(exported_cells(notebooks.NOTEBOOKS))

@@ -7,11 +7,10 @@ mpl.use("Agg")
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from drawn import quiet_and_tidy  # noqa: E402, F401
-from matplotlib.patches import Rectangle  # noqa: E402
 
 from course_utils.figures import alt_text, plot_batch, plot_tokens  # noqa: E402
 from course_utils.figures.appearance import STYLES  # noqa: E402
-from course_utils.figures.tokens import PADDING, SPECIAL  # noqa: E402
+from course_utils.figures.tokens import PADDING  # noqa: E402
 
 VOCABULARY = ["<pad>", "<unk>", "this", "film", "not", "dull", "but", "moving", "."]
 IDS = torch.tensor([[2, 3, 4, 5, 8], [5, 8, 0, 0, 0], [2, 1, 7, 8, 0]])
@@ -50,12 +49,6 @@ def test_text_is_in_its_box_and_it_reads_on_a_slide(draw, name, monkeypatch):
 
 def faces(ax):
     return {mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if patch.get_fill()}
-
-
-def test_special_tokens_are_grey_and_equal_tokens_have_equal_colours():
-    ax = plot_tokens(["the", "film", "<unk>", "the", "<br />"])
-    colours = [mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if isinstance(patch, Rectangle)]
-    assert colours[0] == colours[3] != colours[1] and colours[2] == SPECIAL != colours[4]
 
 
 def test_padding_is_hatched_and_the_mask_stands_under_the_tokens():

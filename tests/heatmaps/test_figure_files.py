@@ -155,30 +155,6 @@ def test_histograms_error_bars_bands_and_categories_are_described(draw, words):
     assert words in described(draw)
 
 
-def test_ticks_that_only_write_their_number_are_no_names_and_names_of_other_numbers_are():
-    def thousands(ax):
-        ax.plot([100, 1000], [1, 2])
-        ax.set_xticks([100, 1000], ["100", "1,000"])
-
-    def heads(ax):
-        ax.plot([0, 1, 2], [5, 6, 4])
-        ax.set_xticks([0, 1, 2], ["1", "2", "8"])
-
-    assert "from (100, 1) to (1000, 2)" in described(thousands)
-    assert "from (1, 5) to (8, 4), lowest 4 at 8, highest 6 at 2" in described(heads)
-
-
-def test_error_bars_are_described_once_and_reference_lines_not_at_all():
-    text = described(lambda ax: (ax.errorbar([1, 2], [3, 4], yerr=1, xerr=0.5, capsize=5, fmt="o-"),
-                                 ax.axhline(3), ax.axvline(1)))
-    assert text == "2 points with error bars: (1 (0.5 to 1.5), 3 (2 to 4)); (2 (1.5 to 2.5), 4 (3 to 5))."
-
-
-def test_marks_among_the_labels_are_quoted_and_a_title_ends_once():
-    text = alt_text(plot_attention(softmax(3, 3), ["film", ".", "<br />"], title="The film was dull."))
-    assert text.startswith("The film was dull. Heatmap") and "Rows: film, '.', <br />. " in text
-
-
 def test_figures_go_to_the_outputs_of_the_project_unless_told_otherwise(tmp_path, monkeypatch, root):
     from course_utils.files.paths import output_folder
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ from drawn import EYE, WORDS, mesh, quiet_and_tidy, softmax
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, contrast, ink_on, luminance  # noqa: E402
+from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, luminance  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, shared_colorbar, token_strip  # noqa: E402
 from course_utils.heatmaps.views import make_view, scale_ticks  # noqa: E402
 
@@ -65,12 +65,6 @@ def test_every_part_of_a_grid_of_heads_stands_in_its_figure_below_the_title(head
         assert 0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1
     told = [text for text in fig.findobj(plt.Text) if title and text.get_text().replace("\n", " ") == title.strip()]
     assert len(told) == bool(title)
-
-
-def test_numbers_contrast_with_every_colour_of_both_maps():
-    for colour_map in (WEIGHT_MAP, DIFFERENCE_MAP):
-        worst = min(contrast(ink_on(colour), colour) for colour in colour_map(np.linspace(0, 1, 256)))
-        assert worst >= 4.5
 
 
 def test_all_heads_share_one_scale_and_one_bar():
@@ -146,9 +140,7 @@ def test_several_axes_on_one_scale_take_one_bar():
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: [], ["no axes"]),
     (lambda: [plt.figure().add_subplot()], ["axes[0]", "plot_attention", "colorbar=False"]),
-    (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False) for v in (1, 1)], ["one figure"]),
     (lambda: [plot_attention(np.eye(2), ["a", "b"], vmax=v, colorbar=False, ax=ax) for v, ax in
               zip((1, 0.5), plt.subplots(1, 2)[1])], ["0 to 1", "0 to 0.5", "vmax="]),
     (lambda: [plot_attention(np.eye(2), ["a", "b"], kind=kind, vmax=1, colorbar=False, ax=ax) for kind, ax in

@@ -10,7 +10,7 @@ import torch
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.interactive import Piece, attention_view
-from course_utils.interactive.attention_data import matched, pages, slack
+from course_utils.interactive.attention_data import slack
 from course_utils.interactive.coded import decode
 from course_utils.tokenization import WordTokenizer
 
@@ -102,17 +102,6 @@ def test_a_long_text_has_pages_and_a_rest_that_keeps_the_sum():
     assert "'rest' adds up the" in view.alt
 
 
-def test_a_page_for_every_token():
-    for length in (5, 40, 41, 80, 81, 300):
-        found = pages(length, 40)
-        assert bool(found) is (length > 40)
-        if found:
-            assert found[-1]["ranges"] == [[0, length]]
-            assert all(len(range(*part)) <= 40 for page in found[:-1] for part in page["ranges"])
-    middle = [k for page in pages(300, 40)[1:-1] for part in page["ranges"] for k in range(*part)]
-    assert middle == list(range(300))
-
-
 WORST = 0.0851 * np.ones(11)  # eleven weights that take two characters each
 
 
@@ -175,12 +164,6 @@ def test_comparisons_share_one_scale(classifier):
     twins = attention_view(classifier, text, compare=twin)
     assert twins.data["sides"][1] == attention_view(classifier, twin).data["sides"][0]
     assert twins.data["match"] == [{"queries": [0, 3, 2, 1], "keys": [0, 3, 2, 1]}]
-
-
-def test_partners_in_the_other_text():
-    assert matched(["the", "a", "the"], ["the", "the", "b", "a"]) == [0, 3, 1]
-    assert matched(["good", "film"], ["bad", "film"]) == [0, 1], "one length, different words: the position"
-    assert matched(["new", "film"], ["film"]) == [-1, 0]
 
 
 ROWS = weights(2, 4, 4)

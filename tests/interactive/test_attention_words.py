@@ -157,16 +157,6 @@ def test_words_of_a_slow_tokenizer():
     assert labels(attention_view(model, tokenizer, "not café", by="word")) == ["not", "café", "</s>"]
 
 
-@pytest.mark.parametrize("options", [{}, {"target": "it was moving"}])
-@pytest.mark.parametrize("make", [small.bart])
-def test_what_a_decoder_reads_by_word(make, options):
-    tokens, view = (attention_view(*make(), "the film was dull", **options, by=by) for by in ("token", "word"))
-    for kind in range(3):
-        assert labels(view, kind) == labels(tokens, kind), "whole words, one token each"
-        for number, weights in maps(tokens, kind).items():
-            assert np.abs(maps(view, kind)[number] - weights).max() < 1e-9
-
-
 @pytest.mark.parametrize(("tokens", "words"), [
     (["[CLS]", "mov", "##ing", "film", "[SEP]"], ["[CLS]", "moving", "film", "[SEP]"]),
     (["▁the", "▁", "fi", "lm", "</s>"], ["the", "film", "</s>"]),

@@ -94,12 +94,6 @@ def test_the_picture_and_the_words_say_what_the_model_says(trained):
     assert piece.still.count("stroke-dasharray") == 1
 
 
-def test_no_words_and_very_many(trained):
-    assert "No words yet" in classifier_view(trained, "").alt
-    long = classifier_view(trained, "dull " * 300)
-    assert "with 256 tokens" in long.alt and "the first 40 of 256 tokens" in long.still
-
-
 @pytest.mark.parametrize(("options", "message"), [
     ({"parts": ("strip", "heat")}, "expected a list of any of strip, occlusion, map, heads"),
     ({"how": "hide"}, "use 'delete' or 'unk'"), ({"head": (2, 0)}, r"head=\(2, 0\); expected \(layer, head\)"),

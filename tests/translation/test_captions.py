@@ -18,16 +18,10 @@ FOLDER = CHECKPOINTS / "multi30k"
 CAPTION, FILM = "A little girl is playing with a red ball.", "The film was too long."
 CAPTIONS = [
     CAPTION, "A man in a green apron is washing a small boat.", "Three girls in yellow boots jump over a puddle.",
-    "An old woman is feeding ducks beside a lake.", "A boy with a straw hat climbs a wooden ladder.",
-    "Two men carry a long table across the street.", "A waiter is pouring water into a glass.",
-    "A brown horse is standing behind a white fence.", "Four cyclists are riding up a steep hill.",
-    "A woman with red hair is painting a door.", "A child in pyjamas is brushing his teeth.",
-    "A street musician is playing the violin near a fountain.",
-    "Several people are waiting under a bus shelter in the rain.", "A goalkeeper dives to stop the ball.",
-    "A young couple is dancing in an empty square.", "A farmer is driving a tractor through a field.",
-    "A toddler is pushing a shopping cart full of toys.", "Two sailors are pulling on a rope.",
-    "A man wearing headphones is sleeping on a train.", "A white dog is carrying a stick out of the water.",
-    "Five friends are eating pizza around a table.",
+    "An old woman is feeding ducks beside a lake.", "Two men carry a long table across the street.",
+    "A waiter is pouring water into a glass.", "A brown horse is standing behind a white fence.",
+    "Four cyclists are riding up a steep hill.", "A woman with red hair is painting a door.",
+    "A farmer is driving a tractor through a field.", "Five friends are eating pizza around a table.",
 ]
 OTHERS = [
     FILM, "Where is the station?", "I love you.", "The parliament has adopted the report.", "Hello.",
