@@ -520,6 +520,17 @@ def test_a_copy_that_cannot_be_read_is_named_and_carried_over_once_it_is_mended(
     assert "newest version already" in capsys.readouterr().out
 
 
+def test_a_copy_that_could_not_be_read_and_is_gone_since_is_named_once(course, capsys):
+    answered().write_bytes(b"")
+    copies.update("01")
+    (course / "kept-1-01_second.ipynb").unlink()
+    capsys.readouterr()
+    copies.update("01")
+    assert "kept-1-01_second.ipynb" in capsys.readouterr().out
+    copies.update("01")
+    assert "kept-1-01_second.ipynb" not in capsys.readouterr().out
+
+
 def test_a_mended_copy_is_carried_over_although_the_course_has_changed_meanwhile(course, capsys):
     mine = answered()
     whole = mine.read_bytes()
