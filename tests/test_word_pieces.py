@@ -213,6 +213,14 @@ def test_added_tokens_come_from_every_file_that_has_them_and_go_back(tmp_path):
     assert ours.encode("a <film> <movie>") == AutoTokenizer.from_pretrained(two)("a <film> <movie>").input_ids
 
 
+def test_a_special_token_that_only_the_vocabulary_holds_is_found_whole(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "vocab.txt").write_text("\n".join([*VOCABULARY, "[NAME]"]) + "\n", encoding="utf-8")
+    (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["[NAME]"]}')
+    ids = WordPieceTokenizer(**read_word_pieces(tmp_path)).encode("the [NAME] film")
+    assert ids == AutoTokenizer.from_pretrained(tmp_path)("the [NAME] film").input_ids and len(VOCABULARY) in ids
+
+
 @pytest.mark.parametrize("token, words", [
     (AddedToken("<movie>", lstrip=True), "'<movie>' has lstrip set"),
     (AddedToken("<movie>", single_word=True, rstrip=True), "has rstrip and single_word set"),

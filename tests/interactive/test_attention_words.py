@@ -9,12 +9,11 @@ import small_classifiers
 import small_language_models as small
 import torch
 import transformers as hf
-from course_utils.interactive.attention_tokens import starts_by_spelling
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.interactive import attention_view
-from course_utils.interactive.attention_words import words_by_marks
+from course_utils.interactive.attention_words import starts_by_spelling, words_by_marks
 from course_utils.interactive.coded import decode
 from course_utils.tokenization import BPETokenizer, WordTokenizer
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import re
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -92,6 +93,15 @@ def test_the_picture_and_the_words_say_what_the_model_says(trained):
     weights = re.findall(r'>(\d\.\d\d)</text>', piece.still)
     assert np.allclose([float(weight) for weight in weights], seen.weights, atol=0.006)
     assert piece.still.count("stroke-dasharray") == 1
+
+
+def test_the_words_of_the_picture_stand_within_it_and_none_on_another(trained):
+    picture = ET.fromstring(classifier_view(trained, "A moving film, not dull. " * 5).still)
+    boxes = [[float(node.get(side)) for side in ("x", "y", "width", "height")] for node in picture.iter() if node.get("rx")]
+    for i, (x, y, wide, high) in enumerate(boxes):
+        assert 0 <= x and x + wide <= float(picture.get("width")) and 0 <= y and y + high <= float(picture.get("height"))
+        assert all(x >= a + w or a >= x + wide or y >= b + h or b >= y + high for a, b, w, h in boxes[:i])
+    assert len(boxes) == 5 * 7
 
 
 @pytest.mark.parametrize(("options", "message"), [

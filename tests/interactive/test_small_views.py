@@ -57,8 +57,8 @@ def test_the_same_bytes_each_time_few_and_no_address(kind):
 
 
 @each
-def test_everything_in_the_still_picture_lies_within_it(make):
-    picture = ET.fromstring(make(["dull", "moving"]).still)
+def test_everything_in_the_still_picture_lies_within_it(kind):
+    picture = ET.fromstring(MAKE[kind](["dull", "moving"]).still)
     for node in picture.iter():
         for place, side in (("x", "width"), ("x1", "width"), ("x2", "width"), ("cx", "width"),
                             ("y", "height"), ("y1", "height"), ("y2", "height"), ("cy", "height")):
