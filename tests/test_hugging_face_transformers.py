@@ -81,7 +81,7 @@ def test_the_library_computes_the_same(tmp_path, positions, norm_first, seed):
 @each_class
 def test_the_library_writes_the_same(tmp_path, positions, norm_first):
     lengths = set()
-    for seed in range(4):
+    for seed in range(8):
         model = drawn_model(seed, positions, norm_first)
         theirs = AutoModelForSeq2SeqLM.from_pretrained(save_transformer(model, tmp_path / "it"))
         source, mask, _ = drawn_batch(model.config)

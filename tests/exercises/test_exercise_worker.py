@@ -109,7 +109,7 @@ def test_time_that_the_machine_takes_is_not_the_functions():
     def hold_up():
         worker = workers._worker.process.pid
         os.kill(worker, signal.SIGSTOP)
-        time.sleep(2.0)
+        time.sleep(4.0)
         os.kill(worker, signal.SIGCONT)
         held_up.set()
 
@@ -120,7 +120,7 @@ def test_time_that_the_machine_takes_is_not_the_functions():
         return right(*inputs)
 
     threading.Timer(0.1, hold_up).start()
-    found = verdict_on(slow, seconds=1.0, waiting=1.0)
+    found = verdict_on(slow, seconds=1.0, waiting=2.0)
     assert found.state == "right", found.text
     assert held_up.wait(10)
 
