@@ -324,7 +324,51 @@ def test_whatever_happened_to_a_copy_its_answers_are_carried_over_or_named(chang
 
 def conflict(content):
     lines = content.splitlines()
-    return b"\n".join([*lines[:5], b"
+    return b"\n".join([*lines[:5], b"<<<<<<< HEAD", lines[5], b"=======", lines[5], b">>>>>>> theirs", *lines[6:]])
+
+
+UNREADABLE = {                                          # change, what is said of it, what to do
+    "UTF-16": (lambda content: content.decode().encode("utf-16"), "it is text in UTF-16", "save it in UTF-8"),
+    "Latin-1": (lambda content: content.replace(b"01-a", b"01-\xe9"), "it is not text in UTF-8", "save it in UTF-8"),
+    "a conflict": (conflict, "git has left a merge conflict in it (line 6 begins with <<<<<<<)", "keep one side of each"),
+    "cut off": (lambda content: content[: len(content) // 2], "it is not JSON (line", "in .ipynb_checkpoints beside it"),
+    "nothing but space": (lambda content: b"\n \n", "it is empty", "in .ipynb_checkpoints"),
+    "a cell without a source": (lambda content: NO_SOURCE % b"", "it is JSON, but not a", "in .ipynb_checkpoints"),
+    "brackets": (lambda content: b"[" * 100_000, "its JSON is nested too deeply", "in .ipynb_checkpoints"),
+}
+
+
+@pytest.mark.parametrize(("damage", "trouble", "mend"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_copy_that_cannot_be_read_is_named_and_carried_over_once_it_is_mended(damage, trouble, mend, course, capsys):
+    mine = answered()
+    whole = mine.read_bytes()
+    mine.write_bytes(damage(whole))
+    damaged = mine.read_bytes()
+    capsys.readouterr()
+    copies.copy()
+    said = capsys.readouterr().out
+    assert "01_second.ipynb cannot be read and is left alone; make fresh NB=01" in said and trouble in said and mend in said
+    kept = course / "kept-1-01_second.ipynb"
+    for _ in range(2):                                  # the second time it is still not mended
+        copies.update("01")
+        said = capsys.readouterr().out
+        unread = f"{copies.shown(kept)} can't be read, so your answers and predictions are not in the new copy: {trouble}"
+        assert unread in said
+        assert mend in said and "Then give the command again: make update NB=01" in said
+        assert kept.read_bytes() == damaged and len(list(course.glob("kept-*"))) == 1
+    begun = nbformat.read(mine, as_version=4)           # meanwhile another answer is written into the new copy
+    next(each for each in begun.cells if each.id == "guess-a").source = 'guess = predict("01-a", 0.5)'
+    nbformat.write(begun, mine)
+    kept.write_bytes(whole)
+    copies.update("01")
+    said = capsys.readouterr().out
+    assert "kept-1-01_second.ipynb can be read now" in said and "it has 1 of your 2 answers" in said
+    assert 'not carried over: predict("01-a"): the new copy has an answer of yours already' in said
+    sources = {each.id: each.source for each in nbformat.read(mine, as_version=4).cells}
+    assert sources["first"] == WHOLE and sources["guess-a"].endswith("0.5)")
+    copies.update("01")
+    assert "newest version already" in capsys.readouterr().out
+
 
 def test_a_copy_that_could_not_be_read_and_is_gone_since_is_named_once(course, capsys):
     answered().write_bytes(b"")
