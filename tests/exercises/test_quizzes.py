@@ -1,6 +1,7 @@
 """Quizzes: the right option is not given away by its letter or its length, and old marks stay what they were."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -20,6 +21,14 @@ def length_among_the_others(asked) -> str:
     right = next(len(option.text) for option in asked.options if option.right)
     others = [len(option.text) for option in asked.options if not option.right]
     return "longest" if right > max(others) else "shortest" if right < min(others) else "between"
+
+
+@pytest.mark.parametrize("number", list_quizzes())
+def test_a_question_about_another_notebook_says_so_as_text_and_on_the_page(number):
+    quiz = exercises.quiz(number)
+    taught = [asked.taught for asked in load_quiz(number) if asked.taught != number]
+    for shown in (repr(quiz), quiz._repr_html_()):
+        assert re.findall(r"\(from (\w+)\)", shown) == taught
 
 
 def test_each_letter_is_right_about_as_often_as_the_others():
