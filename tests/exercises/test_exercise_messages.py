@@ -113,6 +113,20 @@ def test_an_error_inside_the_standard_library_shows_the_learners_line():
     assert "JSONDecodeError" in text and "return json.loads(\"{\")" in text and "query (2, 4, 6)" in text
 
 
+def test_a_gradient_that_is_not_finite_is_told():
+    def observe(function, query, key):
+        query = query.clone().requires_grad_()
+        context, weights = function(query, key)
+        return {"context": context, "gradient": torch.autograd.grad(context.sum(), query)[0]}
+
+    def with_a_root(query, key):
+        context, weights = attend(query, key)
+        return context + (query - query.detach()).abs().sqrt(), weights
+
+    text = said(with_a_root, PAIR._replace(observe=observe))
+    assert "gradient" in text and ("NaN" in text or "infinite" in text)
+
+
 def test_what_is_not_written_yet_is_open():
     for answer in (not_yet, half_done):
         assert judge(PAIR, Answers(attend, {}), answer).state == "open"
