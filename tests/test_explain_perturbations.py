@@ -64,7 +64,8 @@ def test_permutation_effect_knows_two_scales_and_log_odds_need_two_classes(batch
         explain.permutation_effect(make_model(), *batch, scale="odds")
     with pytest.raises(ValueError, match="the model has 3"):
         explain.permutation_effect(make_model(num_classes=3), *batch, scale="log-odds")
-    assert torch.isfinite(explain.permutation_effect(make_model(num_classes=3), *batch, shuffles=3)).all()
+    moved = explain.permutation_effect(make_model(num_classes=3), *batch, shuffles=3)
+    assert moved.shape == (len(batch[0]),) and torch.isfinite(moved).all()
 
 
 def divergence_of(p, q):

@@ -22,6 +22,7 @@ from course_utils.encoder_decoder import (
 )
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.training.pair_batches import BEGIN, END, PAD, UNKNOWN, WordList
+from course_utils.translation import transformers
 from course_utils.translation.subwords import SubwordTranslator
 
 
@@ -299,3 +300,8 @@ def test_a_translator_refuses_nothing_and_too_much():
         translator.translate([])
     with pytest.raises(ValueError, match="at most 12"):
         translator.translate(["film " * 13])
+
+
+def test_the_translator_that_comes_with_the_course_is_read_and_not_trained_again(monkeypatch):
+    monkeypatch.setattr(transformers, "train_translator", lambda seed: pytest.fail("it is trained again"))
+    assert isinstance(transformers.trained_translator(0), Translator)

@@ -158,3 +158,14 @@ def test_a_folder_that_course_data_names_is_no_namesake(tmp_path, monkeypatch, n
     monkeypatch.setattr("course_utils.data.load_corpus", lambda *_: DatasetDict())
     (tmp_path / "imdb").mkdir()
     load_reviews("imdb")
+
+
+def test_a_damaged_list_of_what_save_to_disk_wrote_is_named_and_a_split_that_is_there_twice_is(tmp_path):
+    DatasetDict(train=named(), test=named()).save_to_disk(tmp_path)
+    for content in ("{", "[]", '{"splits": 3}'):
+        (tmp_path / "dataset_dict.json").write_text(content)
+        with pytest.raises(ValueError, match=r"dataset_dict\.json cannot be read .*save the data set again"):
+            load_reviews(tmp_path)
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "Train"]}')
+    with pytest.raises(ValueError, match="got both train and Train; expected one file for train"):
+        load_reviews(tmp_path)

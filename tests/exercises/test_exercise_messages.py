@@ -76,6 +76,20 @@ def half_done(query, key):
     return attend(query, key)
 
 
+def test_a_gradient_that_is_not_finite_is_told():
+    def observe(function, query, key):
+        query = query.clone().requires_grad_()
+        context, weights = function(query, key)
+        return {"context": context, "gradient": torch.autograd.grad(context.sum(), query)[0]}
+
+    def with_a_root(query, key):
+        context, weights = attend(query, key)
+        return context + (query - query.detach()).abs().sqrt(), weights
+
+    text = said(with_a_root, PAIR._replace(observe=observe))
+    assert "gradient" in text and ("NaN" in text or "infinite" in text)
+
+
 def test_what_is_not_written_yet_is_open():
     for answer in (not_yet, half_done):
         assert judge(PAIR, Answers(attend, {}), answer).state == "open"

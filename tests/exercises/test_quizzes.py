@@ -1,6 +1,7 @@
 """Quizzes: the right option is not given away by its letter or its length, and old marks stay what they were."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -13,6 +14,14 @@ QUESTIONS = [(number, asked) for number in list_quizzes() for asked in load_quiz
 
 def right_letter(asked) -> str:
     return next(letter for letter, option in zip(LETTERS, asked.options) if option.right)
+
+
+@pytest.mark.parametrize("number", list_quizzes())
+def test_a_question_about_another_notebook_says_so_as_text_and_on_the_page(number):
+    quiz = exercises.quiz(number)
+    taught = [asked.taught for asked in load_quiz(number) if asked.taught != number]
+    for shown in (repr(quiz), quiz._repr_html_()):
+        assert re.findall(r"\(from (\w+)\)", shown) == taught
 
 
 @pytest.mark.parametrize("number", list_quizzes())

@@ -8,11 +8,12 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from course_utils.heatmaps.labels import turned  # noqa: E402
 from drawn import EYE, WORDS, mesh, quiet_and_tidy, softmax
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, luminance  # noqa: E402
+from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, Sizes, luminance  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, shared_colorbar, token_strip  # noqa: E402
 from course_utils.heatmaps.views import make_view, scale_ticks  # noqa: E402
 
@@ -65,6 +66,14 @@ def test_every_part_of_a_grid_of_heads_stands_in_its_figure_below_the_title(head
         assert 0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1
     told = [text for text in fig.findobj(plt.Text) if title and text.get_text().replace("\n", " ") == title.strip()]
     assert len(told) == bool(title)
+
+
+@pytest.mark.parametrize("slanted", [True, False])
+@pytest.mark.parametrize("pitch", [2.0, 7.0, 9.0, 12.0, 30.0, 200.0])
+def test_labels_of_columns_are_no_larger_than_asked_and_have_room(pitch, slanted):
+    how, points, step = turned(["word", "another"], pitch, 10.0, slanted, Sizes())
+    room = pitch * step * (0.71 if how["rotation"] == 45 else 1)
+    assert Sizes().smallest <= points <= 10 and (how["rotation"] == 0 or points <= room)
 
 
 def test_all_heads_share_one_scale_and_one_bar():
