@@ -379,3 +379,30 @@ def test_a_copy_that_could_not_be_read_and_is_gone_since_is_named_once(course, c
     assert "kept-1-01_second.ipynb" in capsys.readouterr().out
     copies.update("01")
     assert "kept-1-01_second.ipynb" not in capsys.readouterr().out
+
+
+def test_pages_to_read_are_copied_and_brought_up_to_date(course):
+    page = notebooks.NOTEBOOKS / "notation_and_glossary.md"
+    page.write_text("old", encoding="utf-8")
+    copies.copy()
+    page.write_text("new", encoding="utf-8")
+    copies.copy()
+    assert (copies.copies() / page.name).read_text(encoding="utf-8") == "new"
+
+
+def test_a_mended_copy_is_carried_over_although_the_course_has_changed_meanwhile(course, capsys):
+    mine = answered()
+    whole = mine.read_bytes()
+    mine.write_bytes(b"")
+    copies.update("01")
+    newest = nbformat.read(notebooks.NOTEBOOKS / "01_second.ipynb", as_version=4)
+    newest.cells[0].source = "# Better still"
+    nbformat.write(newest, notebooks.NOTEBOOKS / "01_second.ipynb")
+    (course / "kept-1-01_second.ipynb").write_bytes(whole)
+    copies.update("01")
+    sources = {each.id: each.source for each in nbformat.read(mine, as_version=4).cells}
+    assert sources["title"] == "# Better still" and sources["first"] == WHOLE
+    (course / "kept-1-01_second.ipynb").unlink()
+    capsys.readouterr()
+    copies.update("01")
+    assert "newest version already" in capsys.readouterr().out

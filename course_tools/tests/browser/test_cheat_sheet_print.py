@@ -53,6 +53,12 @@ def test_it_prints_on_one_a4_page(sheet, pictures):
     assert abs(width - 210 / 25.4 * 72) < 1 and abs(height - 297 / 25.4 * 72) < 1
 
 
+def test_a_line_too_many_would_be_seen(sheet):
+    sheet.driver.execute_script(
+        "for (let i = 0; i < 6; i++) document.body.append(document.querySelector('h1').cloneNode(true))")
+    assert pages(printed(sheet)) == 2
+
+
 def test_in_print_nothing_is_cut_and_nothing_is_too_small(sheet):
     sheet.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:

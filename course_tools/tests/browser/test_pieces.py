@@ -60,3 +60,11 @@ def test_it_follows_the_page_into_the_dark(browser, opened, toy):
     browser.wait(lambda: host.get_attribute("data-dark") is not None)
     browser.driver.execute_script("document.body.setAttribute('data-jp-theme-light', 'true')")
     browser.wait(lambda: host.get_attribute("data-dark") is None)
+
+
+def test_a_request_to_a_network_is_seen_and_fails(browser, tmp_path):
+    (tmp_path / "page.html").write_text('<img src="https://example.org/a.png">', encoding="utf-8")
+    browser.open(tmp_path / "page.html")
+    said = browser.wait(lambda: [line for line in browser.failures() if line.startswith("request")])
+    assert "example.org" in said[0]
+    browser.failures()

@@ -62,3 +62,15 @@ def test_axe_finds_nothing_serious_on_a_phone_and_in_the_dark(browser, built_sit
     assert browser.driver.execute_script("return document.documentElement.dataset.theme") == ("dark" if dark else "light")
     browser.picture(pictures / f"site-{page.replace('/', '-')}-{size}-{'dark' if dark else 'light'}.png")
     nothing(accessibility(browser))
+
+
+def test_the_checks_would_find_something(browser, tmp_path):
+    """A page with one of each fault, so that a check that finds nothing means something."""
+    page = tmp_path / "faulty.html"
+    page.write_text('<!doctype html><html lang="en"><title>x</title><body><main><img src="missing.png">'
+                    '<p style="width: 2000px">wide</p><math><merror><mtext>x</mtext></merror></math>'
+                    "<script>console.error('oh')</script>", encoding="utf-8")
+    with served(tmp_path) as address:
+        found = visit(browser, f"{address}/faulty.html", access=("projector",))
+    assert len(found.wide) == 4 and found.formulas and any("image-alt" in line for line in found.access)
+    assert any("missing.png" in line for line in found.failures) and any("oh" in line for line in found.failures)

@@ -82,6 +82,37 @@ def test_every_slide_can_be_read_from_the_last_row(browser, decks):
     assert time.perf_counter() - begun < SECONDS
 
 
+SPOILED = """<section id="spoiled" style="font-size:30px"><h2>Spoiled</h2><p style="font-size:17px">small</p><p>fine</p>
+<img src="pictures/no/x.png" width="30"><div class="host"></div><canvas width="90" height="20"></canvas>
+<canvas class="slanted" width="90" height="90"></canvas>
+<div style="height:900px">too much</div><math style="font-size:20px"><mi style="font-size:12px">x</mi></math>
+<math style="font-size:24px"><mi style="font-size:12px">y</mi></math><script>
+document.querySelector(".host").attachShadow({mode: "open"}).innerHTML = '<b style="font-size:10px">in a piece</b>';
+var pen = document.querySelector("canvas").getContext("2d");
+pen.font = "11px sans-serif";
+pen.fillText("drawn", 0, 15);
+pen = document.querySelector(".slanted").getContext("2d");
+pen.font = "19px sans-serif";
+pen.rotate(Math.PI / 4);
+pen.fillText("large enough", 0, 15);</script></section>"""
+
+
+def test_what_is_wrong_with_a_slide_is_found(browser, decks):
+    """Too much text; small type on the slide, in a piece, on a canvas and in a small formula; a stray picture. Slanted type
+    counts by its size."""
+    watch_canvases(browser)
+    page = (decks[0] / "04_attention.html").read_text(encoding="utf-8")
+    path = decks[0] / "spoiled.html"
+    path.write_text(page.replace("<section", f"{SPOILED}\n<section", 1), encoding="utf-8")
+    said = [one.what for one in problems(browser, path) if one.slide == "spoiled"]
+    path.unlink()
+    assert any("x.png" in line for line in browser.failures())
+    assert {line for line in said if "pixels too far" not in line} == {
+        "type of 17 pixels: p small", "type of 10 pixels: b in a piece", "type of 11 pixels: canvas ",
+        "type of 12 pixels: mi x", "its picture isn't drawn for slides: pictures/no/x.png"}
+    assert any(line.endswith("pixels too far: div too much") for line in said)
+
+
 def test_keys_turn_the_slides_show_all_of_them_and_leave_a_link_to_each(opened_deck):
     driver = opened_deck("04_attention")
     body = driver.find_element(By.TAG_NAME, "body")

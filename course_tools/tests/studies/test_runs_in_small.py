@@ -1,13 +1,17 @@
 """One law for every result set's runs: made in small, each says what those of its file say, and isn't made again."""
 
 import pytest
-from small_sets import clear_caches, small_set
+from small_sets import clear_caches, few_translations, small_set
 
 from course_tools.studies.runner import missing_runs, run_missing
 from course_tools.studies.sets import SETS
 from course_utils.results import read_runs
 
 LATER = {"python", "change", "history", "ordinary_second"}                 # what the oldest committed runs don't have
+
+
+def texts_of(translations) -> list[str]:
+    return [text for split in translations.values() for column in ("source", "target") for text in split[column]]
 
 
 @pytest.mark.slow
@@ -23,6 +27,8 @@ def test_a_fresh_run_says_what_those_of_the_file_say_and_is_not_made_again(name,
             assert set(run) | LATER == committed[run["model"]] | LATER, run["model"]
             assert not one.line or one.line([run]).strip()
         assert missing_runs(one, [0], tmp_path / "results") == []
+        written = (tmp_path / "results" / f"{name}.json").read_text(encoding="utf-8")
+        assert name != "multi30k" or not any(text in written for text in texts_of(few_translations(name))), "see its licence"
     finally:
         monkeypatch.undo()
         clear_caches()
