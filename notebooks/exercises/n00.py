@@ -660,8 +660,12 @@ def _own_left_out(x):
     return weights @ x, weights
 
 
-def _to_itself(case: Case) -> str:
-    return f"your first word gives itself a weight of {case.weights[0, 0]:.3f}, expected {case.right['weights'][0, 0]:.3f}."
+def _worst(case: Case) -> str:
+    """The weight that is furthest off, and the right one."""
+    right = case.right["weights"]
+    i, j = divmod(int((case.weights - right).abs().argmax()), len(right))
+    return (f"word {i} gives {'itself' if i == j else f'word {j}'} a weight of {case.weights[i, j]:.3f}, expected "
+            f"{right[i, j]:.3f}.")
 
 
 ROWS, COLUMNS = "your rows sum to {rows}.", "your rows sum to {rows}, and your columns to {columns}."
@@ -693,22 +697,22 @@ FIRST = ask(
                    "{off:.3f}.", "You add the mixture to x. Here the new vector is the mixture alone."),
         "not-mixed": M({"weights @ x": "x"}, "the weights are right, and your mixed vectors are off by up to {off:.3f}.",
                        "That is x as it came. A new vector is a mean of all rows of x, with a row of weights."),
-        "own-left-out": M(_own_left_out, _to_itself, "A word is compared with itself as well as with the others: leave the "
+        "own-left-out": M(_own_left_out, _worst, "A word is compared with itself as well as with the others: leave the "
                           "diagonal as it is."),
         "hard": M({"scores.softmax(dim=-1)": "F.one_hot(scores.argmax(dim=-1), num_classes=len(x)).float()"}, "your largest "
                   "weight is {largest:.3f}.", "You take the best match alone. Softmax gives every word a part, the best the "
                   "largest."),
-        "scaled": M({"x @ x.T": "x @ x.T / x.shape[1] ** 0.5"}, _to_itself, "You divide the scores by the square root of "
+        "scaled": M({"x @ x.T": "x @ x.T / x.shape[1] ** 0.5"}, _worst, "You divide the scores by the square root of "
                     "the number of features. Notebook 04 does that too, and says why; here the scores stay as they are.",
                     convention=True),
-        "normalized": M({"x @ x.T": "F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T"}, _to_itself, "You compare "
+        "normalized": M({"x @ x.T": "F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T"}, _worst, "You compare "
                         "directions alone, since each row was divided by its length. Here a score is the plain "
                         "sum of products, x @ x.T.", convention=True),
     },
     rules=(
         R(lambda case: (case.weights.sum(dim=-1) - 1).abs().max() > 1e-3, ROWS, "Each row of weights sums to one: softmax "
           "over the last dimension."),
-        R(lambda case: gap(case, "weights") > 1e-4, _to_itself, "A score is the sum of products of two rows of x: row i of "
+        R(lambda case: gap(case, "weights") > 1e-4, _worst, "A score is the sum of products of two rows of x: row i of "
           "x @ x.T has the scores of word i with all words."),
         R(lambda case: gap(case, "mixed") > 1e-4, "the weights are right, your mixed vectors are off by up to {off:.3f}.",
           "The new vectors are weights @ x, as in section 2."),
