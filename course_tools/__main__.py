@@ -130,7 +130,7 @@ def gallery() -> Command:
 
 def animations() -> Command:
     """draw the animations as SVG and GIF"""
-    from course_utils.interactive.animations import main
+    from course_tools.gallery.animations import main
     return main
 
 

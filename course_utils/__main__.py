@@ -58,7 +58,7 @@ def translate() -> Command:
 
 def quiz_cards() -> Command:
     """write the quizzes as cards that Anki can import"""
-    from course_utils.exercises.quiz_cards import main
+    from course_utils.exercises.quizzes import main
     return main
 
 

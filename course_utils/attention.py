@@ -17,12 +17,7 @@ from torch.nn import functional as F
 
 from course_utils.shapes import check_mask, check_vectors
 
-__all__ = [
-    "causal_mask",
-    "padding_mask",
-    "AttentionResult",
-    "scaled_dot_product_attention",
-]
+__all__ = ["causal_mask", "padding_mask", "AttentionResult", "scaled_dot_product_attention"]
 
 
 def causal_mask(query_len: int, key_len: int | None = None, device: torch.device | str | None = None) -> Tensor:

@@ -20,18 +20,8 @@ from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.shapes import check_flags, stack_attentions
 from course_utils.training import logits_of
 
-__all__ = [
-    "twin_order",
-    "RoleScores",
-    "role_scores",
-    "offset_targets",
-    "key_targets",
-    "uniform_attentions",
-    "attention_distance",
-    "attention_entropy",
-    "HeadGates",
-    "head_importance",
-]
+__all__ = ["twin_order", "RoleScores", "role_scores", "offset_targets", "key_targets", "uniform_attentions",
+           "attention_distance", "attention_entropy", "HeadGates", "head_importance"]
 
 
 def twin_order(tokens: list[str], twin: list[str]) -> list[int]:

@@ -25,15 +25,8 @@ from course_utils.tokenization import Token, Tokenizer, pad_batch, truncate
 from course_utils.training.saved_models import check_answers, check_label_names, read_model, write_model
 from course_utils.transformer_blocks import Encoder, EncoderResult
 
-__all__ = [
-    "AttentionPooling",
-    "POOLINGS",
-    "ClassifierConfig",
-    "ClassifierResult",
-    "SelfAttentionClassifier",
-    "Explanation",
-    "ReviewClassifier",
-]
+__all__ = ["AttentionPooling", "POOLINGS", "ClassifierConfig", "ClassifierResult", "SelfAttentionClassifier", "Explanation",
+           "ReviewClassifier"]
 
 
 class AttentionPooling(nn.Module):
@@ -260,10 +253,3 @@ class ReviewClassifier:
         attentions = torch.stack(result.attentions)[:, 0, :, shown, shown] if result.attentions else torch.zeros(0)
         label = self.label_names[int(probabilities.argmax())]
         return Explanation(tokens, weights[0, shown], attentions, label, dict(zip(self.label_names, probabilities.tolist())))
-
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)

@@ -8,10 +8,7 @@ Exported from notebooks/03_embeddings.ipynb: edit it there.
 import torch
 from torch import nn
 
-__all__ = [
-    "masked_mean",
-    "BagOfEmbeddings",
-]
+__all__ = ["masked_mean", "BagOfEmbeddings"]
 
 
 def masked_mean(x: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:

@@ -36,25 +36,10 @@ from course_utils.training.pair_batches import BEGIN, END, PAD
 from course_utils.training.saved_contents import check_label_names
 from course_utils.training.written_checkpoints import write_checkpoint
 
-__all__ = [
-    "library_names",
-    "THEIR_ACTIVATIONS",
-    "library_bert_config",
-    "load_bert_classifier",
-    "THEIR_CLASSES",
-    "save_bert",
-    "NEOX_NAMES",
-    "halves",
-    "library_decoder_weights",
-    "library_decoder_config",
-    "save_language_model",
-    "THEIR_TRANSFORMERS",
-    "library_transformer_config",
-    "TRANSFORMER_NAMES",
-    "sines_first",
-    "library_transformer_weights",
-    "save_transformer",
-]
+__all__ = ["library_names", "THEIR_ACTIVATIONS", "library_bert_config", "load_bert_classifier", "THEIR_CLASSES", "save_bert",
+           "NEOX_NAMES", "halves", "library_decoder_weights", "library_decoder_config", "save_language_model",
+           "THEIR_TRANSFORMERS", "library_transformer_config", "TRANSFORMER_NAMES", "sines_first",
+           "library_transformer_weights", "save_transformer"]
 
 
 def library_names(ours: dict[str, Tensor]) -> dict[str, Tensor]:

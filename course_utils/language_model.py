@@ -24,20 +24,8 @@ from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_token
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
-__all__ = [
-    "bits_per_byte",
-    "LanguageModelConfig",
-    "LanguageModelResult",
-    "LanguageModel",
-    "next_token_loss",
-    "sampling_probabilities",
-    "sample",
-    "KeyValueCache",
-    "GPT2_NAMES",
-    "gpt2_config",
-    "gpt2_weights",
-    "load_gpt2",
-]
+__all__ = ["bits_per_byte", "LanguageModelConfig", "LanguageModelResult", "LanguageModel", "next_token_loss",
+           "sampling_probabilities", "sample", "KeyValueCache", "GPT2_NAMES", "gpt2_config", "gpt2_weights", "load_gpt2"]
 
 
 def bits_per_byte(nats: float, texts: Sequence[str]) -> float:
@@ -325,10 +313,3 @@ def load_gpt2(folder_or_name: str) -> tuple[LanguageModel, GPT2Tokenizer | None]
         weights.pop("output.weight", None)                                 # some files hold the one matrix twice
     fill(model, weights, checkpoint.folder)
     return model.eval(), read_gpt2_tokenizer(checkpoint.folder)
-
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)

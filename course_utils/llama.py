@@ -19,17 +19,8 @@ from course_utils.options import check_options, positive, whole, yes_or_no
 from course_utils.positional_encoding import RotaryPositions
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 
-__all__ = [
-    "rms_norm",
-    "SwiGLU",
-    "GroupedQueryAttention",
-    "LlamaConfig",
-    "Llama",
-    "LLAMA_NAMES",
-    "llama_weights",
-    "llama_config",
-    "load_llama",
-]
+__all__ = ["rms_norm", "SwiGLU", "GroupedQueryAttention", "LlamaConfig", "Llama", "LLAMA_NAMES", "llama_weights",
+           "llama_config", "load_llama"]
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:

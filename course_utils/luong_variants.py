@@ -19,13 +19,7 @@ from course_utils.attention import AttentionResult
 from course_utils.options import check_options, fraction, one_of, whole, yes_or_no
 from course_utils.recurrent_attention import LuongAttention, Memory, RecurrentEncoder, Seq2SeqResult, weighted_states
 
-__all__ = [
-    "WINDOWS",
-    "LocalAttention",
-    "LuongState",
-    "LuongDecoder",
-    "LuongTranslator",
-]
+__all__ = ["WINDOWS", "LocalAttention", "LuongState", "LuongDecoder", "LuongTranslator"]
 
 
 WINDOWS = ("global", "monotonic", "predicted")

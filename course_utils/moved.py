@@ -1,9 +1,11 @@
 """Where modules and names of earlier releases are now, so that copies of the notebooks made then go on working.
 
-Does: let `import course_utils.experiments.recipes` give `course_utils.recipes`, with one warning. Does not: know
-what only the course's makers imported. The whole file goes with the next release.
+Does: let `import course_utils.experiments.recipes` give `course_utils.recipes`, and `course_utils.classifier.TokenEncoder`
+the class of which it's a part now, with one warning. Does not: know what only the course's makers imported. The whole file
+goes with the next release.
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -38,7 +40,46 @@ MODULES: dict[str, str | dict[str, str]] = {
     "course_utils.tools.hosted": "course_utils.copies.hosted",
     "course_utils.tools.one_file": "course_tools.notebooks.one_file",
     "course_utils.tools.start": "course_utils.copies.start",
+    "course_utils.training.options": "course_utils.options",
 }
+# of modules that are still there: the names that are gone -> where each is now
+NAMES: dict[str, dict[str, str]] = {
+    "course_utils.classifier": {"TokenEncoder": "course_utils.classifier:SelfAttentionClassifier",
+                                "ModelWithVocabulary": "course_utils.classifier:ReviewClassifier"},
+    "course_utils.encoder_decoder": dict.fromkeys(("Ends", "EncoderDecoder"), "course_utils.encoder_decoder:Transformer"),
+    "course_utils.encoder_decoder.model": dict.fromkeys(("Ends", "EncoderDecoder"),
+                                                        "course_utils.encoder_decoder.model:Transformer"),
+    "course_utils.language_model": {"CausalDecoder": "course_utils.language_model:LanguageModel"},
+    "course_utils.multi_head_attention": {"HeadProjections": "course_utils.multi_head_attention:MultiHeadAttention"},
+    "course_utils.options": {"renamed": "course_utils.moved:renamed"},
+}
+_warned: list[str] = []
+
+
+def renamed(notebook: str, **names: str):
+    """The decorator of an option in notebook 05 of release 2.2; it does nothing any more."""
+    return lambda method: method
+
+
+def _warn(old: str, new: str) -> None:
+    """Say once what has moved where, however many old names a notebook has."""
+    if not _warned:
+        _warned.append(old)
+        warnings.warn(f"{old} is now {new}; the old name works in this release. make update brings your copies of the "
+                      "notebooks up to date, with your answers.", FutureWarning, stacklevel=3)
+
+
+def _looked_up(where: str) -> object:
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _by_old_name(module: str, name: str) -> object:
+    if name not in NAMES[module]:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    new = NAMES[module][name]
+    _warn(f"{module}.{name}", new.replace(":", "."))
+    return _looked_up(new)
 
 
 class _Old(ModuleType):
@@ -50,20 +91,25 @@ class _Old(ModuleType):
         new = MODULES[self.__name__]
         if name.startswith("__") or (isinstance(new, dict) and name not in new):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        module, _, renamed = (new[name] if isinstance(new, dict) else f"{new}:{name}").partition(":")
-        return getattr(importlib.import_module(module), renamed)
+        return _looked_up(new[name] if isinstance(new, dict) else f"{new}:{name}")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the modules of the table, and warns at the first of them."""
-
-    def __init__(self):
-        self.warned = False
+    """Finds the modules of the first table, and gives those of the second the names that are gone."""
 
     def find_spec(self, fullname: str, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in MODULES:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=isinstance(MODULES[fullname], dict))
+        if fullname in MODULES:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=isinstance(MODULES[fullname], dict))
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target) if fullname in NAMES else None
+        if spec is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                module.__getattr__ = functools.partial(_by_old_name, fullname)
+
+            spec.loader.exec_module = exec_module
+        return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         return _Old(spec.name, f"Moved: {MODULES[spec.name] or 'see its parts'}.")
@@ -72,14 +118,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         new = MODULES[module.__name__]
         if isinstance(new, str):
             importlib.import_module(new)                # so that what is missing there is said at the import
-        if new and not self.warned:
-            self.warned = True
-            where = new if isinstance(new, str) else next(iter(new.values())).partition(":")[0]
-            warnings.warn(f"{module.__name__} is now {where}; the old name works in this release. make update brings your "
-                          "copies of the notebooks up to date, with your answers.", FutureWarning, stacklevel=2)
+        if new:
+            _warn(module.__name__, new if isinstance(new, str) else next(iter(new.values())).partition(":")[0])
 
 
 def install() -> None:
-    """Let Python find the old names, after everything else."""
+    """Let Python find the old names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        sys.meta_path.insert(0, _Finder())

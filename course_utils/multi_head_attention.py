@@ -12,12 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_utils.attention import AttentionResult, scaled_dot_product_attention
-from course_utils.options import check_model_options, renamed
+from course_utils.options import check_model_options
 from course_utils.shapes import check_attention_inputs
 
-__all__ = [
-    "MultiHeadAttention",
-]
+__all__ = ["MultiHeadAttention"]
 
 
 class MultiHeadAttention(nn.Module):
@@ -34,7 +32,6 @@ class MultiHeadAttention(nn.Module):
     Taught in 05_multi_head_attention, '4. Loop, one product, class'.
     """
 
-    @renamed(bias="projection_bias", notebook="05")
     def __init__(self, d_model: int, num_heads: int, projection_bias: bool = True, attention_dropout: float = 0.0):
         super().__init__()
         check_model_options(dict(d_model=d_model, num_heads=num_heads, attention_dropout=attention_dropout))
@@ -96,10 +93,3 @@ class MultiHeadAttention(nn.Module):
             key, value = cache.append(key, value)                          # (batch, heads, offset + seq_len, d_head)
         context, weights = self.attend(query, key, value, mask, bias, need_weights)
         return AttentionResult(self.output_projection(self.merge(context)), weights)
-
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)

@@ -4,41 +4,18 @@
     check_options({"num_layers": 2, "dropout": 1.5}, RULES)
     # ValueError: dropout=1.5; use a number from 0 up to, but not including, 1
 
-Does: check one value after another, by name; the rules for models, trainings, batches, sampling and beams; options and
-classes whose name has changed; texts, and the vocabulary they're read with. Does not: hold defaults, or build a model.
+Does: check one value after another, by name; the rules for models, trainings, batches, sampling and beams; texts, and the
+vocabulary they're read with. Does not: hold defaults, or build a model.
 """
 
-import functools
 import math
 import numbers
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = [
-    "BATCH_RULES",
-    "BEAM_RULES",
-    "FIT_RULES",
-    "MODEL_RULES",
-    "RUN_RULES",
-    "SAMPLING_RULES",
-    "Rule",
-    "between",
-    "by_old_name",
-    "check_model_options",
-    "check_options",
-    "check_text",
-    "check_vocabulary",
-    "fraction",
-    "list_of_texts",
-    "one_of",
-    "or_none",
-    "positive",
-    "renamed",
-    "whole",
-    "yes_or_no",
-]
+__all__ = ["BATCH_RULES", "BEAM_RULES", "FIT_RULES", "MODEL_RULES", "RUN_RULES", "SAMPLING_RULES", "Rule", "between",
+           "check_model_options", "check_options", "check_text", "check_vocabulary", "fraction", "list_of_texts", "one_of",
+           "or_none", "positive", "whole", "yes_or_no"]
 
 
 class Rule(NamedTuple):
@@ -179,53 +156,6 @@ def _check_heads(d_model: int, num_heads: int, positions: str | None) -> None:
             f"d_model={d_model} with num_heads={num_heads} gives each head {d_model // num_heads} numbers; rotary positions "
             "turn pairs of them: make d_model / num_heads even"
         )
-
-
-def renamed(notebook: str, **names: str):
-    """Decorates a method with options that had other names once: `@renamed("05", bias="projection_bias")`.
-
-    An old name raises TypeError that says the new one, and how a copy of the notebook that teaches it is brought up to date.
-    """
-    def decorate(method):
-        @functools.wraps(method)
-        def checked(self, *arguments, **options):
-            for old, new in names.items():
-                if old in options:
-                    raise TypeError(
-                        f"{type(self).__name__} got {old}={options[old]!r}, but this option is called {new} now: write "
-                        f"{new}={options[old]!r}. If your copy of notebook {notebook} still has the old name, "
-                        f"`make update NB={notebook}` brings it up to date"
-                    )
-            return method(self, *arguments, **options)
-
-        return checked
-
-    return decorate
-
-
-OLD_CLASSES = {                                            # {module: {a class's name until now: its name}}, for one release
-    "multi_head_attention": {"HeadProjections": "MultiHeadAttention"},
-    "classifier": {"TokenEncoder": "SelfAttentionClassifier", "ModelWithVocabulary": "ReviewClassifier"},
-    "language_model": {"CausalDecoder": "LanguageModel"},
-    "encoder_decoder": {"Ends": "Transformer", "EncoderDecoder": "Transformer"},
-    "encoder_decoder.model": {"Ends": "Transformer", "EncoderDecoder": "Transformer"},
-}
-_warned: set[tuple[str, str]] = set()
-
-
-def by_old_name(module: str, name: str) -> type:
-    """The class that was called `name` in the module 'course_utils.classifier', with a warning the first time.
-
-    Raises AttributeError for a name that was never a class there.
-    """
-    now = OLD_CLASSES.get(module.removeprefix("course_utils."), {}).get(name)
-    if now is None:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    if (module, name) not in _warned:
-        _warned.add((module, name))
-        warnings.warn(f"{name} is a part of {now} now: write {now}. The old name goes with the next release",
-                      FutureWarning, stacklevel=3)
-    return getattr(sys.modules[module], now)
 
 
 def check_text(text) -> None:

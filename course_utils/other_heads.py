@@ -21,22 +21,8 @@ from course_utils.data.marked_reviews import NamedReview
 from course_utils.pretraining import BertEncoder, WordPieceTokenizer
 from course_utils.tokenization import pad_batch
 
-__all__ = [
-    "LABELS",
-    "names_in",
-    "f1",
-    "name_f1",
-    "words_and_labels",
-    "IGNORE",
-    "token_row",
-    "TokenTagger",
-    "SpanMarker",
-    "token_loss",
-    "span_loss",
-    "Rows",
-    "predicted_labels",
-    "best_spans",
-]
+__all__ = ["LABELS", "names_in", "f1", "name_f1", "words_and_labels", "IGNORE", "token_row", "TokenTagger", "SpanMarker",
+           "token_loss", "span_loss", "Rows", "predicted_labels", "best_spans"]
 
 
 LABELS = ["O", "B-person", "I-person", "B-film", "I-film"]

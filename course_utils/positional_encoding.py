@@ -16,19 +16,8 @@ from torch import Tensor, nn
 from course_utils.options import MODEL_RULES, check_options, one_of
 from course_utils.shapes import check_sequence
 
-__all__ = [
-    "Positions",
-    "sinusoidal_table",
-    "SinusoidalPositions",
-    "positions_from",
-    "LearnedPositions",
-    "RotaryPositions",
-    "alibi_slopes",
-    "alibi_bias",
-    "AlibiPositions",
-    "POSITIONS",
-    "make_positions",
-]
+__all__ = ["Positions", "sinusoidal_table", "SinusoidalPositions", "positions_from", "LearnedPositions", "RotaryPositions",
+           "alibi_slopes", "alibi_bias", "AlibiPositions", "POSITIONS", "make_positions"]
 
 
 class Positions(nn.Module):

@@ -17,15 +17,7 @@ from course_utils.pretraining import BertEncoder, BertResult, WordPieceTokenizer
 from course_utils.shapes import stack_attentions
 from course_utils.tokenization import pad_batch
 
-__all__ = [
-    "same_sense",
-    "position_of",
-    "read_texts",
-    "states_at",
-    "attention_lean",
-    "vector_lean",
-    "pair_shift",
-]
+__all__ = ["same_sense", "position_of", "read_texts", "states_at", "attention_lean", "vector_lean", "pair_shift"]
 
 
 def same_sense(vectors: Tensor, senses: Sequence[int], judged: Sequence[bool] | None = None) -> float:

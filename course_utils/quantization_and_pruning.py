@@ -15,14 +15,7 @@ from torch import Tensor, nn
 
 from course_utils.options import check_options, one_of, positive, whole
 
-__all__ = [
-    "Quantized",
-    "quantize",
-    "matrices",
-    "with_weights",
-    "prune",
-    "stored_bytes",
-]
+__all__ = ["Quantized", "quantize", "matrices", "with_weights", "prune", "stored_bytes"]
 
 
 class Quantized(NamedTuple):

@@ -23,21 +23,8 @@ from course_utils.data.translations import split_english
 from course_utils.encoder_decoder import Attentions, CrossAttention, DecodingState, Transformer, TransformerConfig
 from course_utils.training.pair_batches import BEGIN, END, UNKNOWN, EncodedPairs, WordList
 
-__all__ = [
-    "SENTENCE",
-    "summary_of",
-    "summaries",
-    "rouge_1",
-    "rouge_l",
-    "mixture",
-    "copy_ids",
-    "encode_copies",
-    "decode_copies",
-    "SourceMemory",
-    "PointerState",
-    "PointerResult",
-    "PointerTransformer",
-]
+__all__ = ["SENTENCE", "summary_of", "summaries", "rouge_1", "rouge_l", "mixture", "copy_ids", "encode_copies",
+           "decode_copies", "SourceMemory", "PointerState", "PointerResult", "PointerTransformer"]
 
 
 SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)", re.DOTALL)

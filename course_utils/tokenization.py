@@ -19,17 +19,8 @@ from torch import Tensor
 
 from course_utils.files.saved_lists import SavedList
 
-__all__ = [
-    "Token",
-    "Tokenizer",
-    "WordTokenizer",
-    "truncate",
-    "pad_batch",
-    "merge",
-    "learn_merges",
-    "apply_merges",
-    "BPETokenizer",
-]
+__all__ = ["Token", "Tokenizer", "WordTokenizer", "truncate", "pad_batch", "merge", "learn_merges", "apply_merges",
+           "BPETokenizer"]
 
 
 class Token(NamedTuple):

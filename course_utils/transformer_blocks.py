@@ -17,15 +17,7 @@ from torch.nn import functional as F
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.options import MODEL_RULES, check_options
 
-__all__ = [
-    "ACTIVATIONS",
-    "FeedForward",
-    "layer_norm",
-    "BlockResult",
-    "EncoderBlock",
-    "EncoderResult",
-    "Encoder",
-]
+__all__ = ["ACTIVATIONS", "FeedForward", "layer_norm", "BlockResult", "EncoderBlock", "EncoderResult", "Encoder"]
 
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")

@@ -1,6 +1,5 @@
 """Scaled dot-product attention equals the library's, and the masks mean what they say."""
 
-import re
 
 import pytest
 import torch
@@ -54,15 +53,6 @@ def test_equals_the_library_when_causal(batch, length, d_k, seed):
     same_gradients(ours, [query, key, value], theirs, [query, key, value])
 
 
-def test_any_leading_dimensions_will_do():
-    torch.manual_seed(0)
-    query, key, value = (torch.randn(*shape) for shape in ((4, 6), (5, 6), (5, 3)))
-    same(scaled_dot_product_attention(query, key, value).context, F.scaled_dot_product_attention(query, key, value))
-    one_query = scaled_dot_product_attention(query[:1], key.expand(7, 5, 6), value.expand(7, 5, 3))
-    assert one_query.context.shape == (7, 1, 3)
-    assert one_query.weights.shape == (7, 1, 5)
-
-
 def test_an_example_worked_by_hand():
     # scores 0 and 2 / sqrt(4) = 1, so the weights are 1/(1+e) and e/(1+e)
     query, key = torch.tensor([[1.0, 1.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
@@ -70,37 +60,6 @@ def test_an_example_worked_by_hand():
     e = torch.e
     torch.testing.assert_close(result.weights, torch.tensor([[1 / (1 + e), e / (1 + e)]]))
     torch.testing.assert_close(result.context, torch.tensor([[(10 + 20 * e) / (1 + e)]]))
-
-
-def test_weights_sum_to_one_over_the_keys_and_make_the_context():
-    torch.manual_seed(1)
-    query, key, value = random_qkv(2, 3, 4, 6, 5, 7)
-    mask = torch.rand(2, 1, 4, 6) < 0.6
-    mask[..., 0] = True
-    context, weights = scaled_dot_product_attention(query, key, value, mask)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 4))
-    assert (weights.sum(-2) - 1).abs().max() > 0.1
-    assert (weights[~mask.expand_as(weights)] == 0).all()
-    torch.testing.assert_close(weights @ value, context)
-
-
-def test_a_query_with_no_key_gets_zeros_and_finite_gradients():
-    torch.manual_seed(2)
-    query, key, value = random_qkv(2, 2, 3, 4, 5, 6)
-    mask = torch.ones(2, 1, 3, 4, dtype=torch.bool)
-    mask[0, :, 1] = False                                                  # one row of one review
-    mask[1] = False                                                        # a whole review
-    context, weights = scaled_dot_product_attention(query, key, value, mask)
-    assert (context[0, :, 1] == 0).all() and (weights[1] == 0).all() and (context[1] == 0).all()
-    assert (context[0, :, 0] != 0).any()
-    for gradient in torch.autograd.grad(context.square().sum() + weights.sum(), [query, key, value]):
-        assert gradient.isfinite().all()
-
-
-def test_huge_scores_stay_finite():
-    query = torch.full((1, 2, 4), 1e18)
-    context, weights = scaled_dot_product_attention(query, query, torch.ones(1, 2, 3))
-    assert context.isfinite().all() and weights.isfinite().all()
 
 
 @pytest.mark.parametrize("size", [40.0, 300.0, 3000.0])
@@ -144,59 +103,10 @@ def test_dropout_acts_on_the_context_and_leaves_the_returned_weights():
     torch.testing.assert_close(context[~dropped], weights[~dropped] / 0.75)
 
 
-def test_wrong_arguments_are_named():
-    x = torch.zeros(2, 3, 4)
-    with pytest.raises(ValueError, match="d_k=4 and key has d_k=5"):
-        scaled_dot_product_attention(x, torch.zeros(2, 3, 5), x)
-    with pytest.raises(ValueError, match="3 keys and 6 values"):
-        scaled_dot_product_attention(x, x, torch.zeros(2, 6, 4))
-    with pytest.raises(TypeError, match="torch.float32.*torch.bool, True = may attend.*bias="):
-        scaled_dot_product_attention(x, x, x, torch.zeros(3, 3))
-
-
-@pytest.mark.parametrize(("scores", "shape"), [
-    ((1, 4, 3), (5, 1, 3)), ((2, 4, 3), (4, 4, 3)), ((2, 4, 3), (2, 3)), ((2, 4, 3), (1, 2, 4, 3)), ((4, 3), (2, 4, 3)),
-    ((1, 2, 4, 3), (5, 1, 1, 3)), ((2, 4, 1), (2, 4, 3)), ((2, 4, 3), (2,)),
-])
-def test_a_mask_or_bias_that_would_enlarge_the_scores_is_refused(scores, shape):
-    query, key = torch.zeros(*scores[:-1], 6), torch.zeros(*scores[:-2], scores[-1], 6)
-    hint = r"write {}\[:, " if len(scores) > 2 else "each size must be 1 or"
-    for name, wrong in (("mask", torch.ones(shape, dtype=torch.bool)), ("bias", torch.zeros(shape))):
-        with pytest.raises(ValueError, match=rf"{name} has shape {re.escape(f'{shape} and')}.*{hint.format(name)}"):
-            scaled_dot_product_attention(query, key, key, **{name: wrong})
-
-
-def test_the_error_of_a_mask_says_what_works():
-    x, real = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"write mask\[:, None, :\]"):
-        scaled_dot_product_attention(x, x, x, real)
-    assert scaled_dot_product_attention(x, x, x, real[:, None, :]).context.shape == (2, 3, 4)
-
-
-def test_a_boolean_bias_is_refused():
-    x = torch.zeros(2, 3, 4)
-    with pytest.raises(TypeError, match="bias has dtype torch.bool.*mask="):
-        scaled_dot_product_attention(x, x, x, bias=torch.ones(3, 3, dtype=torch.bool))
-
-
-def test_causal_mask_lets_a_query_see_itself_and_what_came_before():
-    assert causal_mask(3).int().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert causal_mask(3).dtype == torch.bool
-
-
-def test_causal_mask_is_aligned_at_the_bottom_right():
+def test_causal_mask_lets_a_query_see_itself_and_what_came_before_aligned_at_the_bottom_right():
+    assert causal_mask(3).int().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]] and causal_mask(3).dtype == torch.bool
     assert causal_mask(2, 5).int().tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
     assert causal_mask(3, 2).int().tolist() == [[0, 0], [1, 0], [1, 1]]
-
-
-def test_under_a_causal_mask_a_later_token_changes_nothing_before_it():
-    torch.manual_seed(4)
-    x = torch.randn(1, 6, 4)
-    changed = x.clone()
-    changed[0, 3] += 1
-    before, after = (scaled_dot_product_attention(t, t, t, causal_mask(6)).context for t in (x, changed))
-    assert torch.equal(before[:, :3], after[:, :3])
-    assert (before[:, 3:] != after[:, 3:]).any(-1).all()
 
 
 def test_padding_mask_hides_padding_from_every_query_and_head():
@@ -205,36 +115,26 @@ def test_padding_mask_hides_padding_from_every_query_and_head():
     assert torch.equal(padding_mask(mask).expand(2, 4, 5, 3)[:, 3, 4], mask)
     with pytest.raises(TypeError, match=r"torch.int64.*attention_mask.bool\(\)"):
         padding_mask(mask.long())
+    with pytest.raises(ValueError, match=r"\(3,\).*\(batch, seq_len\).*attention_mask\[None\]"):
+        padding_mask(mask[0])
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 1, 3)])
-def test_the_padding_of_a_single_text_needs_its_batch(shape):
-    with pytest.raises(ValueError, match=r"attention_mask has shape .*\(batch, seq_len\).*attention_mask\[None\]"):
-        padding_mask(torch.ones(shape, dtype=torch.bool))
-
-
-def test_the_lowest_float_as_a_bias_closes_nothing_and_the_weights_still_sum_to_one():
-    torch.manual_seed(6)
-    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 4)
-    lowest = torch.full((3, 5), torch.finfo(torch.float32).min)            # how other libraries close a key
-    for mask in (None, torch.eye(3, 5, dtype=torch.bool), torch.tensor([True, True, False, False, False])):
-        context, weights = scaled_dot_product_attention(query, key, value, mask, lowest)
-        bias = lowest if mask is None else lowest.masked_fill(~mask, float("-inf"))
-        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 3))
-        torch.testing.assert_close(context, F.scaled_dot_product_attention(query, key, value, bias))
-
-
-@pytest.mark.parametrize(("change", "error", "said"), [
-    ({"query": torch.ones(3, 4).long()}, TypeError, "query has dtype torch.int64; it must hold floats: use query.float()"),
-    ({"value": torch.ones(5, 4).bool()}, TypeError, "value has dtype torch.bool; it must hold floats"),
-    ({"key": [[1.0]]}, TypeError, "key is of type list; it must be a tensor: use torch.as_tensor(key)"),
-    ({"query": torch.ones(4)}, ValueError, "query has shape (4,); it must be (..., length, size). For one vector write"),
-    ({"value": torch.ones(5)}, ValueError, "value has shape (5,)"),
-    ({"mask": [[True]]}, TypeError, "mask is of type list; it must be a tensor"),
-    ({"mask": torch.ones(3, 5).bool().numpy()}, TypeError, "mask is of type ndarray; it must be a tensor"),
-    ({"bias": 0.5}, TypeError, "bias is of type float; it must be a tensor"),
+@pytest.mark.parametrize(("change", "error", "facts"), [
+    ({"key": torch.zeros(2, 5, 5)}, ValueError, ["d_k=4", "d_k=5"]),
+    ({"value": torch.zeros(2, 6, 4)}, ValueError, ["5 keys", "6 values"]),
+    ({"mask": torch.zeros(3, 5)}, TypeError, ["mask", "torch.float32", "torch.bool, True = may attend", "bias="]),
+    ({"bias": torch.ones(3, 5).bool()}, TypeError, ["bias", "torch.bool", "mask="]),
+    ({"mask": torch.ones(2, 5).bool()}, ValueError, ["mask", "(2, 5)", "(2, 3, 5)", "mask[:, None, :]"]),
+    ({"mask": torch.ones(1, 2, 3, 5).bool()}, ValueError, ["mask", "(1, 2, 3, 5)"]),
+    ({"bias": torch.zeros(4, 3, 5)}, ValueError, ["bias", "(4, 3, 5)", "(2, 3, 5)"]),
+    ({"query": torch.ones(2, 3, 4).long()}, TypeError, ["query", "torch.int64", "query.float()"]),
+    ({"key": [[1.0]]}, TypeError, ["key", "list", "torch.as_tensor(key)"]),
+    ({"query": torch.ones(4)}, ValueError, ["query", "(4,)", "query[None]"]),
+    ({"mask": torch.ones(3, 5).bool().numpy()}, TypeError, ["mask", "ndarray"]),
+    ({"bias": 0.5}, TypeError, ["bias", "float"]),
 ])
-def test_what_is_no_tensor_of_floats_is_refused_by_name(change, error, said):
-    arguments = {"query": torch.ones(3, 4), "key": torch.ones(5, 4), "value": torch.ones(5, 4)} | change
-    with pytest.raises(error, match=re.escape(said)):
+def test_what_does_not_fit_is_refused_by_name(change, error, facts):
+    arguments = {"query": torch.ones(2, 3, 4), "key": torch.ones(2, 5, 4), "value": torch.ones(2, 5, 4)} | change
+    with pytest.raises(error) as raised:
         scaled_dot_product_attention(**arguments)
+    assert all(fact in str(raised.value) for fact in facts), raised.value

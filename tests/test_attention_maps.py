@@ -87,15 +87,6 @@ def test_the_uniform_control_looks_a_third_of_the_text_far(n):
         assert attention_entropy(uniform, mask).item() == pytest.approx(1, rel=1e-5)
 
 
-def test_a_made_head_gets_what_it_was_made_for():
-    mask = ragged([6, 9], 2)
-    made = [offset_targets(mask, -1)[:, None].double()]
-    assert role_scores(made, offset_targets(mask, -1)).mass.flatten().tolist() == [1, 1]
-    assert role_scores(made, offset_targets(mask, 1)).mass.flatten().tolist() == [0, 0]
-    assert attention_distance(made, mask).flatten().tolist() == [1, 1]
-    assert attention_entropy(made, mask).flatten().tolist() == [0, 0]
-
-
 # slow loops
 
 @proof
@@ -155,28 +146,6 @@ def test_targets_equal_a_loop(lengths, offset, seed):
                 assert by_key[b, q, k] == (q < n and k < n and bool(flags[b, k]))
 
 
-def test_padding_changes_nothing():
-    mask = ragged([5], 0)
-    attentions = random_attentions(2, 3, mask, 0)
-    longer, wider = ragged([5], 4), [F.pad(layer, (0, 4, 0, 4)) for layer in attentions]
-    for measure in (attention_distance, attention_entropy, lambda a, m: role_scores(a, offset_targets(m, 1)).mass):
-        torch.testing.assert_close(measure(attentions, mask), measure(wider, longer))
-
-
-def test_300_tokens_and_a_model_s_own_attentions():
-    torch.manual_seed(0)
-    token_ids, mask = pad_batch([torch.randint(2, 20, (300,)).tolist(), [5, 6]], 0)
-    with torch.no_grad():
-        attentions = model()(token_ids, mask, need_weights=True).attentions
-    for values in (attention_distance(attentions, mask), attention_entropy(attentions, mask),
-                   role_scores(attentions, offset_targets(mask, -1)).mass):
-        assert values.shape == (2, 2, 2) and torch.isfinite(values).all()
-    one = attention_distance([layer[:1] for layer in attentions], mask[:1])
-    torch.testing.assert_close(attention_distance(attentions, mask)[:1], one)
-    explained = torch.stack(attentions)[:, 0]                                  # (layers, heads, query, key)
-    torch.testing.assert_close(attention_distance(explained[:, None], mask[:1]), one)
-
-
 def test_cross_attention_has_roles_but_no_distance():
     weights = torch.tensor([[[[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]]]])              # (batch, heads, query 2, key 3)
     targets = torch.tensor([[[True, False, False], [False, False, True]]])
@@ -185,11 +154,6 @@ def test_cross_attention_has_roles_but_no_distance():
     for measure in (attention_distance, attention_entropy):
         with pytest.raises(ValueError, match="2 queries and 3 keys"):
             measure([weights], torch.ones(1, 3, dtype=torch.bool))
-
-
-def test_half_precision_is_measured_in_single():
-    half = attention_distance([BY_HAND[None, None].to(torch.bfloat16)], FOUR)
-    assert half.dtype == torch.float32 and half.item() == pytest.approx(1.08125, abs=0.01)
 
 
 @pytest.mark.parametrize(("attentions", "message"), [
@@ -238,21 +202,6 @@ def test_other_words_are_no_twins(twin):
 
 
 # gates
-
-def test_a_shut_gate_equals_zeros_in_the_head_s_columns_of_the_output_projection():
-    made, batch = model(num_heads=3), some_batch()
-    for layer in range(2):
-        for head in range(3):
-            gates = torch.ones(2, 3)
-            gates[layer, head] = 0
-            with torch.no_grad(), HeadGates(made, gates):
-                gated = made(batch.token_ids, batch.attention_mask).logits
-            other = model(num_heads=3)
-            with torch.no_grad():
-                other.encoder.blocks[layer].attention.output_projection.weight[:, 4 * head : 4 * head + 4] = 0
-                expected = other(batch.token_ids, batch.attention_mask).logits
-            torch.testing.assert_close(gated, expected, atol=1e-5, rtol=1e-5)
-
 
 def test_a_gate_scales_the_context_of_its_own_head():
     torch.manual_seed(0)
@@ -328,14 +277,6 @@ def test_importance_equals_finite_differences_text_by_text():
                     losses.append(F.cross_entropy(logits, batch.labels[i : i + 1]).item())
                 slopes.append(abs(losses[0] - losses[1]) / (2 * step))
             assert importance[layer, head].item() == pytest.approx(sum(slopes) / 3, rel=1e-4, abs=1e-7)
-
-
-def test_importance_of_a_head_that_writes_nothing_is_zero():
-    made = model()
-    with torch.no_grad():
-        made.encoder.blocks[1].attention.output_projection.weight[:, :6] = 0
-    importance = head_importance(made, [some_batch(), some_batch(1)])
-    assert importance[1, 0] == 0 and (importance.flatten()[[0, 1, 3]] > 0).all()
 
 
 def test_importance_leaves_mode_and_gradients_as_they_were():

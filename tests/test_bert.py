@@ -6,7 +6,6 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import BertWordPieceTokenizer
 from transformers import (
     BertConfig as LibraryConfig,
 )
@@ -20,8 +19,6 @@ from transformers import (
 )
 
 from course_utils.pretraining import BertConfig, BertEncoder, MaskedLanguageModel, bert_config, load_bert
-from course_utils.training.hugging_face import ModelNotAvailable
-from course_utils.training.word_piece_files import SPECIAL
 
 SHAPES = [
     dict(vocab_size=61, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96,
@@ -94,19 +91,6 @@ def test_attention_weights_are_the_library_s_and_change_nothing(tmp_path):
         assert (one - other).abs().max() < 1e-5 and one[1, :, :, 1:].abs().max() == 0
 
 
-def test_padding_never_matters(tmp_path):
-    library_model(tmp_path, **SHAPES[0])
-    ours, _ = load_bert(tmp_path)
-    ids, mask, types = ragged(SHAPES[0])
-    with torch.no_grad():
-        together = ours(ids, mask, types)
-        for i, length in enumerate(mask.sum(dim=1).tolist()):
-            alone = ours(ids[i : i + 1, :length], token_types=types[i : i + 1, :length])
-            assert (alone.x - together.x[i, :length]).abs().max() < 1e-5
-            assert (alone.pooled - together.pooled[i]).abs().max() < 1e-5
-        assert ours(torch.zeros(2, 3, dtype=torch.long)).x.isfinite().all()    # nothing but padding
-
-
 @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForPreTraining])
 @shapes
 def test_the_scores_of_hidden_words_are_the_library_s(tmp_path, kind, shape):
@@ -167,15 +151,6 @@ def test_settings_that_no_weight_depends_on_can_be_changed(tmp_path):
     assert load_bert(tmp_path)[0].config.attention_dropout == 0.1          # the file's
 
 
-def test_the_tokenizer_comes_with_the_model(tmp_path):
-    vocabulary = [*SPECIAL, "not", "dull", "##er", ".", *map(chr, range(ord("a"), ord("z") + 1))]
-    library_model(tmp_path, **SHAPES[0] | {"vocab_size": len(vocabulary)})
-    BertWordPieceTokenizer(vocab={token: i for i, token in enumerate(vocabulary)}).save(str(tmp_path / "tokenizer.json"))
-    model, tokenizer = load_bert(tmp_path)
-    assert [token.text for token in tokenizer.tokenize("Not duller.")] == ["[CLS]", "not", "dull", "##er", ".", "[SEP]"]
-    assert model(torch.tensor([tokenizer.encode("Not duller.")])).x.shape == (1, 6, 24)
-
-
 # what is refused
 
 @pytest.mark.parametrize("setting, words", [
@@ -209,18 +184,6 @@ def test_weights_that_do_not_fit_are_named(tmp_path, change, words):
         load_bert(tmp_path)
 
 
-def test_another_kind_that_does_not_say_so_is_known_by_its_architecture(tmp_path):
-    library_model(tmp_path, **SHAPES[0])
-    settings = json.loads((tmp_path / "config.json").read_text())
-    del settings["model_type"]                          # as in files from before 2019
-    for classes in (["BertModel"], None):
-        (tmp_path / "config.json").write_text(json.dumps(settings | {"architectures": classes}))
-        load_bert(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(settings | {"architectures": ["RobertaModel"]}))
-    with pytest.raises(ValueError, match=r"no 'model_type', and its architectures are \['RobertaModel'\]; expected"):
-        load_bert(tmp_path)
-
-
 @pytest.mark.parametrize("write, words", [
     (lambda model, folder: model.save_pretrained(folder, max_shard_size="10KB"), "only a list of several files; load it"),
     (lambda model, folder: torch.save(model.state_dict(), folder / "pytorch_model.bin"), "only pytorch_model.bin, PyTorch"),
@@ -250,16 +213,6 @@ def test_weights_in_half_precision_are_computed_with_in_float32(tmp_path, dtype)
             assert (one - other).abs().max() < 1e-5
 
 
-def test_an_encoder_saved_without_a_pooler(tmp_path):
-    torch.manual_seed(0)
-    model = BertModel(LibraryConfig(**SHAPES[2]), add_pooling_layer=False).eval()
-    model.save_pretrained(tmp_path)
-    ours, (ids, mask, types) = load_bert(tmp_path)[0], ragged(SHAPES[2])
-    with torch.no_grad():
-        got, expected = ours(ids, mask, types), model(ids, attention_mask=mask.long(), token_type_ids=types)
-    assert ours.pooler is None and got.pooled is None and (got.x - expected.last_hidden_state).abs().max() < 1e-5
-
-
 def test_a_missing_head_and_another_kind_of_model_are_refused(tmp_path):
     library_model(tmp_path, **SHAPES[0])
     with pytest.raises(ValueError, match="has no head for hidden words, no weights named cls.predictions: its archi"):
@@ -284,15 +237,6 @@ def test_a_configuration_from_before_model_type_is_a_bert_s_if_its_other_setting
         (tmp_path / "config.json").write_text(json.dumps(other))
         with pytest.raises(ValueError, match='settings don\'t say what kind it is.*add "model_type": "bert"'):
             load_bert(tmp_path)
-
-
-def test_a_name_is_looked_up_where_course_models_says(tmp_path, monkeypatch):
-    library_model(tmp_path / "mine", **SHAPES[0])
-    monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
-    assert load_bert("mine")[0].config == load_bert("somebody/mine")[0].config
-    with pytest.raises(ModelNotAvailable) as caught:
-        load_bert("bert-base-uncased")
-    assert len(str(caught.value).splitlines()) == 3
 
 
 def test_inputs_of_the_wrong_shape_or_range_are_refused():

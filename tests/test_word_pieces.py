@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, BertWordPieceTokenizer, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
-from transformers import AutoTokenizer, BertTokenizer
+from transformers import AutoTokenizer
 
 from course_utils.pretraining import TextCleaning, WordPieceTokenizer, longest_pieces
-from course_utils.training.character_kinds import is_punctuation
 from course_utils.training.word_piece_files import SPECIAL, read_word_pieces
 
 LETTERS = "abdeilmnortuvwyßöéñşıжхйκσς中文가각½²ḁ̈ǆſ0123456789'-.,!?&$^`~|"
@@ -83,13 +82,6 @@ def test_a_pair_is_the_library_s_pair(first, second):
     assert ours.encode_pair(first, second) == (expected.ids, expected.type_ids)
 
 
-def test_transformers_gives_the_same_ids(tmp_path):
-    theirs = BertTokenizer(vocab={token: i for i, token in enumerate(VOCABULARY)})
-    ours = WordPieceTokenizer(VOCABULARY)
-    for text in ("The film was not moving, was it?", "", "  \n", "don't [MASK] Été unmoved 中文 qqq"):
-        assert ours.encode(text) == theirs(text).input_ids
-
-
 def test_pieces_by_hand():
     vocabulary = {"un", "##mov", "##moved", "##ed", "unm", "a", "##a"}
     assert longest_pieces("unmoved", vocabulary) is None                   # 'unm' is longer than 'un', and a dead end
@@ -109,10 +101,6 @@ def test_ids_and_back():
     with pytest.raises(ValueError, match=r"the vocabulary lacks \[UNK\], \[MASK\]; BERT's has all of"):
         WordPieceTokenizer(["[PAD]", "[CLS]", "[SEP]", "dull"])
     assert [token.text for token in ours.pieces("a\ud800b")] == ["a", "##b"]   # half a pair, as broken files have it
-
-
-def test_ascii_signs_are_punctuation_and_letters_are_not():
-    assert all(is_punctuation(sign) for sign in "$+<=>^`|~!'") and not any(is_punctuation(sign) for sign in "aß5中½€")
 
 
 # files

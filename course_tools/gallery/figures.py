@@ -27,6 +27,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image, PngImagePlugin
 
+from course_tools.gallery.animations import write_pictures
 from course_tools.gallery.page import escaped, in_motion, title_of
 from course_utils.attention import scaled_dot_product_attention
 from course_utils.claims import claim
@@ -36,7 +37,6 @@ from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, save_figure, style
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import NOTEBOOKS
 from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_colorbar, token_strip
-from course_utils.interactive.animations import write_pictures
 from course_utils.positional_encoding import sinusoidal_table
 from course_utils.recipes.trained_models import trained_model
 from course_utils.results import by_model, read_runs, summarise

@@ -86,7 +86,7 @@ def _limit(**most: int) -> None:
 @contextlib.contextmanager
 def _deadline():
     """End this process when it works too long on looking at an answer. What the answer itself does is stopped by `workers`,
-    in a process of its own; here an object may have ideas about being looked at, and what can't be sent there runs here."""
+    in a process of its own; here an object may have ideas about being looked at."""
     if not hasattr(signal, "setitimer"):
         yield
         return

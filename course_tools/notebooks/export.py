@@ -19,25 +19,17 @@ import keyword
 import re
 import symtable
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT, ROOT
-from course_utils.options import OLD_CLASSES
 
 MARK = "#| export "
 ORIGIN = "Exported from notebooks/"                     # in the docstring of every exported module
 TAUGHT = re.compile(r"Taught in ([\w/]+), (['\"])(.*)\2\.$")   # the last line of a public docstring, see `taught_in`
-OLD_NAMES = '''
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)
-'''
 LINE = 125                                              # characters; an import that is longer gets a line for each name
 
 
@@ -179,9 +171,9 @@ def read_modules(notebook_folder: Path) -> dict[str, str]:
             head, *parts = parts
         head = f"{head}\n\n" if head else ""
         docstring = f'"""{docstrings.get(module, module)}\n\n{origins[module]}\n"""\n\n'
-        exported = ",\n    ".join(f'"{name}"' for name in names[module])
-        modules[module] = f"{docstring}{head}__all__ = [\n    {exported},\n]\n" + "".join(f"\n\n{part}\n" for part in parts)
-        modules[module] += OLD_NAMES if module in OLD_CLASSES else ""
+        exported = textwrap.fill(", ".join(f'"{name}"' for name in names[module]), LINE, initial_indent="__all__ = [",
+                                 subsequent_indent=" " * len("__all__ = ["))
+        modules[module] = f"{docstring}{head}{exported}]\n" + "".join(f"\n\n{part}\n" for part in parts)
     return modules
 
 

@@ -10,17 +10,17 @@ them. Does not: publish them (.github/workflows/publish.yml does), or run them.
 import argparse
 import os
 import re
-import shutil
 import sys
 from pathlib import Path, PurePosixPath
 
 import nbformat
 
+from course_tools.site.address import as_https, current_commit, file_link, repository_address
 from course_utils.copies import notebooks
-from course_utils.copies.address import as_https, current_commit, file_link, launch_links, repository_address
 from course_utils.copies.commands import LINK, working_copy
+from course_utils.copies.hosted import launch_links
 from course_utils.copies.notebooks import write_notebook
-from course_utils.files import making_folder, write_text
+from course_utils.files import replacing_folder, write_text
 from course_utils.files.paths import output_folder
 
 FETCH = '''\
@@ -94,8 +94,7 @@ def _elsewhere(link: str, path: Path, address: str) -> str:
 def write_hosted_copies(folder: Path, address: str, commit: str) -> list[Path]:
     """Write a copy of every notebook, and a page that says what they are, to a new folder; return the notebooks' files."""
     places = [path.relative_to(notebooks.NOTEBOOKS) for path in notebooks.everything()]
-    shutil.rmtree(folder, ignore_errors=True)
-    with making_folder(folder) as partial:
+    with replacing_folder(folder) as partial:
         for place in places:
             write_notebook(hosted_copy(notebooks.NOTEBOOKS / place, address, commit), partial / place)
         write_text(partial / "README.md", README)

@@ -51,22 +51,12 @@ EXERCISE_{tail} = ask(
 )
 '''
 
-VARIANTS = '''    "{id}": {{"by hand": lambda x: x - sum(x.tolist()) / len(x),
-            "in float64": lambda x: x.double() - x.double().mean(),
-            "a list": lambda x: (x - x.mean()).tolist()}},
-'''
-
 IMPORTS = ("import torch", "from course_utils.exercises.records import M, R, ask")
 HEAD = '''"""Exercises and quiz of notebook {number}."""
 
 import torch
 
 from course_utils.exercises.records import M, R, ask
-'''
-HEAD_OF_VARIANTS = '''"""Other right answers to the exercises of notebook {number}, which a check must accept."""
-
-VARIANTS = {{
-}}
 '''
 QUIZ = f"# {'-' * 64} quiz; `name` stays for ever: progress is kept by it"
 
@@ -103,7 +93,7 @@ def number_of(name: str) -> str:
 
 
 def add_exercise(path: Path) -> str:
-    """Add the next exercise to a notebook, its records and its variants; return its number, such as '4.6'."""
+    """Add the next exercise to a notebook and to its records; return its number, such as '4.6'."""
     number = copied.number_of(path)
     notebook = nbformat.read(path, as_version=4)
     there = sum(is_exercise(cell) for cell in notebook.cells)
@@ -124,9 +114,6 @@ def add_exercise(path: Path) -> str:
     record = older if older.exists() else record
     before, quiz, after = _with_imports(_read(record, HEAD, number)).partition(f"\n{QUIZ}")
     write_text(record, f"{before.rstrip()}\n\n{RECORD.format(id=new, tail=tail)}{quiz}{after}")
-    variants = ROOT / "tests" / "exercises" / "variants" / f"n{number}.py"
-    before, _, _ = _read(variants, HEAD_OF_VARIANTS, number).rpartition("}\n")
-    write_text(variants, before + VARIANTS.format(id=new) + "}\n")
     return new
 
 
@@ -209,10 +196,9 @@ def exercise_command(arguments: list[str] | None = None) -> int:
     new = add_exercise(path)
     number = copied.number_of(path)
     print(f"exercise {new} is in {path.relative_to(ROOT).as_posix()}, before 'Check yourself'. Move its two cells to where "
-          "they belong, after the exercises with smaller numbers.")
-    print(f"Also replace the example in tests/exercises/variants/n{number}.py, and rename what you like.")
-    _say(f"make save NB={number}, python -m course_tools timetable, python -m pytest tests/exercises tests/tools -q "
-         f"-k '{new} or {new.replace('.', '-')} or {number} or scaffold or instructors'")
+          "they belong.")
+    _say(f"make save NB={number}, python -m course_tools timetable, make lint, python -m pytest tests/exercises tests/tools "
+         f"course_tools/tests/notebooks/test_scaffold.py -q -k '{new} or {new.replace('.', '-')} or {number} or scaffold'")
     return 0
 
 
@@ -222,6 +208,7 @@ def notebook_command(arguments: list[str] | None = None) -> int:
     parser.add_argument("name", help="two digits and lower-case words, such as 13_language_model")
     name = parser.parse_args(arguments).name
     new_notebook(name)
-    _say(f"make save NB={name[:2]}, python -m course_tools timetable, make test NB={name[:2]}, python -m pytest tests/tools "
-         "tests/exercises tests/results/test_results.py -q")
+    number = copied.number_of(name)
+    _say(f"make save NB={number}, python -m course_tools timetable, make test NB={number}, make lint, python -m pytest "
+         f"tests/tools tests/exercises course_tools/tests/notebooks/test_scaffold.py -q -k '{number} or scaffold or tools'")
     return 0

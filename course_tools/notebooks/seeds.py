@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 
 from course_tools.notebooks import processors
 from course_utils.copies import notebooks
-from course_utils.copies.kernels import AsyncKernelOverFiles
+from course_utils.copies.notebooks import AsyncKernelOverFiles
 from course_utils.files.paths import output_folder
 
 

@@ -14,10 +14,10 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+from course_tools.site.address import repository_address
 from course_tools.site.facts import SLIDES
 from course_tools.site.licences import write_licences
 from course_tools.site.prepare import prepare
-from course_utils.copies.address import repository_address
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT, output_folder
 

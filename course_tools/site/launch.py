@@ -1,13 +1,13 @@
 """The buttons that open a page's notebook without installing anything, in the theme's own menu.
 
 Does: name them for each page that is a notebook, where the repository's address is known. Does not: make the links (see
-`course_utils.copies.address`).
+`course_utils.copies.hosted`).
 """
 
 from __future__ import annotations
 
 from course_tools.site import pages
-from course_utils.copies.address import launch_links
+from course_utils.copies.hosted import launch_links
 from course_utils.files.paths import NOTEBOOKS
 
 ICONS = {"Binder": "_static/images/logo_binder.svg", "Colab": "_static/images/logo_colab.png",

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
+from course_tools.site.address import file_link
 from course_tools.site.pages import Page
-from course_utils.copies.address import file_link
 from course_utils.files.paths import ROOT
 
 LINK = r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)"

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import nbformat
 
-from course_utils.copies.extras import read_extra
 from course_utils.copies.notebooks import extras, find, number_of, results
-from course_utils.copies.start import PARTS
+from course_utils.copies.start import PARTS, read_extra
 from course_utils.files.paths import FRONT, NOTEBOOKS, ROOT
 
 HOME = "index"

@@ -2,7 +2,7 @@
 
 Does: one tokenizer, trained on the training split and kept in outputs/code, and each split's modules encoded with it; the
 same for this repository's own package, as it was at one commit, so that all results are about the same text. Does not:
-choose the modules (see `course_utils.data.standard_library`).
+choose the modules (see `course_tools.studies.standard_library`).
 """
 
 import functools
@@ -11,12 +11,12 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from course_utils.data.standard_library import library_fingerprint, load_standard_library
+from course_tools.studies.standard_library import library_fingerprint, load_standard_library
+from course_tools.studies.text_windows import TextWindows, joined
 from course_utils.files import locked
 from course_utils.files.paths import ROOT, output_folder
 from course_utils.results import fingerprint
 from course_utils.tokenization import BPETokenizer
-from course_utils.training.text_windows import TextWindows, joined
 
 __all__ = ["REPOSITORY", "SEPARATOR", "VOCAB_SIZE", "code_ids", "code_settings", "code_texts", "code_tokenizer",
            "code_windows", "package_at"]

@@ -1,7 +1,7 @@
 """How often a method that completes names has the right one first, or among its first five.
 
 Does: draw names in modules, ask any function from a text to ranked words for them, summarise with intervals; combine two
-such functions. Does not: know any method (see `course_utils.baselines.words_in_file` and `course_utils.completion`).
+such functions. Does not: know any method (see `course_tools.studies.file_words` and `course_utils.completion`).
 """
 
 import io

@@ -10,7 +10,7 @@ numbers are never cut, and a gap counted in tokens is about the number of tokens
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
@@ -23,15 +23,7 @@ from torch.nn import functional as F
 from course_utils import files
 from course_utils.data.programs import KINDS, Program, make_programs
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.recipes.small_language_models import (
-    can_be_found,
-    keep_model,
-    padded,
-    program_ids,
-    program_tokenizer,
-    repeated_tokens,
-    start_local,
-)
+from course_utils.recipes.small_language_models import keep_model, padded, program_ids, program_tokenizer, repeated_tokens
 from course_utils.training import learning_rate_at, seed_everything, train_epoch
 from course_utils.training.state import TrainingState, load_checkpoint, save_checkpoint, weights_of
 
@@ -221,3 +213,29 @@ def make_import_model(seed: int) -> None:
     keep_model("imports", seed, model, program_tokenizer())
 
 
+@torch.no_grad()
+def start_local(model: LanguageModel, strengths: Sequence[float]) -> None:
+    """Give layer 0 of a new model with rotary positions heads that look nearby, by the biases of queries and keys.
+
+    For each head both are its strength in the first column of every rotary pair, else zero. The score of a key then gets an
+    addition of strength² · Σ cos(distance · frequency) / √d_head, which is largest at distance 0 and falls off within a few
+    tokens, more gently for a smaller strength. Training can change it like any other weight. Raises ValueError unless there
+    is a strength for each head.
+
+    A new model's rotary heads look at all earlier tokens about equally. An induction head needs another head that looks at
+    the token before, and neither is of use without the other, so for a long time nothing is learned. Heads that look nearby
+    from the start, as ALiBi's do by construction (Press et al. 2022), make that time short.
+    """
+    attention = model.decoder.blocks[0].attention
+    if len(strengths) != attention.num_heads:
+        raise ValueError(f"{len(strengths)} strengths for {attention.num_heads} heads; give one for each")
+    for projection in (attention.query_projection, attention.key_projection):
+        by_head = projection.bias.view(attention.num_heads, attention.d_head)
+        by_head.zero_()
+        by_head[:, 0::2] = torch.tensor(strengths)[:, None]
+
+
+def can_be_found(token_ids: Tensor) -> Tensor:
+    """Of `repeated_tokens`, which tokens stand after a repeated one, so that looking back finds them: (rows, length)."""
+    again = (token_ids == token_ids[:, :1]).cumsum(dim=1) >= 2
+    return again & again.roll(1, dims=1)                # not the first of them: nothing says that the row repeats now

@@ -19,18 +19,9 @@ from typing import Any
 import torch
 
 from course_utils.data import load_reviews, pairs
-from course_utils.files import bars, locked
+from course_utils.files import bars, locked, write_json
 from course_utils.files.paths import output_folder
-from course_utils.results import (
-    FOLDER,
-    add_run,
-    environment,
-    read_runs,
-    remove_runs,
-    scores,
-    scores_one_by_one,
-    set_order,
-)
+from course_utils.results import FOLDER, add_run, environment, locked_runs, read_runs, scores, scores_one_by_one
 from course_utils.training import evaluate, fastest_device, fit
 
 
@@ -215,3 +206,20 @@ def twin_gap(net, dataset, encoded, options) -> float:
     probabilities = evaluate(net, encoded, options).probabilities
     twins = [(a, b) for a, b in pairs(dataset) if dataset[a]["kind"] == "order"]
     return max((probabilities[a] - probabilities[b]).abs().max().item() for a, b in twins)
+
+
+def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: Path = FOLDER) -> None:
+    """Take runs out of the file, so that they are made again; written at once or not at all."""
+    gone = set(models_and_seeds)
+    with locked_runs(name, folder):
+        runs = read_runs(name, folder)
+        if any((run["model"], run["seed"]) in gone for run in runs):
+            write_json(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
+
+
+def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
+    """Number the runs of the file by the order of the rows in `models`; a row that is not among them comes last."""
+    place = {model: i for i, model in enumerate(dict.fromkeys(models))}
+    with locked_runs(name, folder):
+        runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
+        write_json(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))

@@ -16,10 +16,10 @@ from pathlib import Path
 import nbformat
 import torch
 
+from course_tools.teaching.sealing import seal, without_answers
 from course_utils.copies.notebooks import NOTEBOOKS, ROOT, everything, write_notebook
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, record_of, source_of_solution
 from course_utils.exercises.definitions import right_order
-from course_utils.exercises.sealed import seal, without_answers
 from course_utils.files import replacing, write_text
 from course_utils.files.paths import output_folder
 

@@ -1,6 +1,6 @@
-"""The three routes through the course that START offers, with their hours: an hour, a weekend, everything.
+"""The five routes through the course that START offers, with their hours.
 
-Does: choose the sections and exercises of a weekend, and add up their minutes. Does not: read notebooks or write START
+Does: name each route's notebooks, sections and exercises, and add up their minutes. Does not: read notebooks or write START
 (`timetable` does both).
 """
 
@@ -8,21 +8,56 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 BEGIN, END = "<!-- routes: begin -->", "<!-- routes: end -->"
-FRONT_MINUTES = 10                                        # for START itself
-# by notebook: the sections of a weekend, and its exercises
-WEEKEND: dict[str, tuple[list[int], list[str]]] = {
-    "01": ([1, 2, 4, 8, 10], []),
-    "02": ([1, 3, 6, 7], ["2.2"]),
-    "03": ([1, 3, 4, 5, 6], ["3.3"]),
-    "04": ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], ["4.1", "4.2", "4.3"]),
-    "05": ([1, 2, 3, 4, 5, 8, 9], ["5.1"]),
-    "06": ([1, 2, 3, 7], ["6.1"]),
-    "07": ([1, 2, 3, 4, 6, 7, 9, 10], ["7.2"]),
-    "08": ([1, 2, 3, 4, 5, 6, 7], ["8.2"]),
-    "09": ([1, 2, 5, 6, 7, 8, 9], []),
-    "10": ([1, 2, 3, 6], ["10.4"]),
-    "11": ([1, 2, 3, 7], []),
-}
+ALL: list[int] = []                                       # all sections of a notebook
+
+
+class Stop(NamedTuple):
+    """What to read of a notebook, by section, and its exercises; `ALL` is the whole notebook."""
+
+    sections: list[int] = ALL
+    exercises: tuple[str, ...] = ()
+
+
+class Route(NamedTuple):
+    """A way through the course: its name, whom it's for, and its stops by number; 'hour' is the one for an hour."""
+
+    name: str
+    whom: str
+    stops: dict[str, Stop]
+
+
+ROUTES = (
+    Route("An hour", "you want to see it once: four words by hand, then a model that you complete, train and question",
+          {"hour": Stop()}),
+    Route("A weekend", "you want to build a classifier and a language model yourself, and leave the details for later", {
+        "00": Stop(ALL),
+        "02": Stop([1, 3, 6, 7], ("2.2",)),
+        "03": Stop([1, 3, 4, 5, 6], ("3.3",)),
+        "04": Stop(ALL, ("4.1", "4.2", "4.3")),
+        "05": Stop([1, 2, 3, 4, 5, 8], ("5.1",)),
+        "06": Stop([1, 2, 3, 7], ("6.1",)),
+        "07": Stop([1, 2, 3, 4, 6, 7, 9], ("7.2",)),
+        "08": Stop([1, 2, 3, 4, 5, 7], ("8.2",)),
+        "13": Stop([1, 2, 3, 4, 5, 6], ()),
+        "14": Stop([1, 3, 5, 6, 7], ()),
+    }),
+    Route("Everything", "you want to know why each part is as it is, and what was measured", {}),
+    Route("What's inside", "you use Hugging Face, and want to write, load and open up what it runs", {
+        "04": Stop([2, 3, 4, 5, 6, 7, 8], ("4.2", "4.3")),
+        "05": Stop([1, 2, 3, 4, 5, 6], ("5.1",)),
+        "06": Stop([1, 2, 3, 7], ()),
+        "07": Stop([1, 2, 3, 4, 6, 7, 8, 9], ("7.2",)),
+        "08": Stop([1, 2, 3, 5], ()),
+        "14": Stop([1, 2, 3, 5, 6, 7, 8], ()),
+        "13": Stop([1, 2, 3, 5, 6, 7, 10], ()),
+    }),
+    Route("How it came about", "you want the story: attention beside recurrent networks, then without them", {
+        "04": Stop(ALL, ("4.1", "4.2")),
+        "13": Stop([1, 2, 3, 4, 5], ()),
+        "16": Stop(ALL, ()),
+        "17": Stop([1, 2, 3, 4, 6, 8], ()),
+    }),
+)
 
 
 class Counted(NamedTuple):
@@ -47,62 +82,47 @@ def in_runs(numbers: list[int]) -> str:
 
 
 def hours(low: float, high: float) -> str:
-    """Minutes from `low` to `high` in whole hours: '8–9 hours'."""
-    return f"{round(low / 60)}–{round(high / 60)} hours"
+    """Minutes from `low` to `high` in whole hours: '8–9 hours'; '1 hour' where both are the same."""
+    ends = sorted({max(1, round(low / 60)), max(1, round(high / 60))})
+    return f"{'–'.join(map(str, ends))} hour{'s' if ends[-1] > 1 else ''}"
 
 
-def weekend_minutes(notebooks: Mapping[str, Counted]) -> tuple[int, int, int]:
-    """Of the weekend: minutes of reading, and of exercises from low to high.
+def minutes(route: Route, notebooks: Mapping[str, Counted]) -> dict[str, tuple[int, int, int]]:
+    """By stop: minutes of reading, and of exercises from low to high. A route without stops goes to every notebook.
 
     Raises ValueError for a section or an exercise that there is not.
     """
-    reading, low, high = FRONT_MINUTES, 0, 0
-    for number, (sections, exercises) in WEEKEND.items():
+    every = {number: Stop(ALL, tuple(one.exercises)) for number, one in notebooks.items() if number != "hour"}
+    found = {}
+    for number, (sections, exercises) in (route.stops or every).items():
         counted = notebooks[number]
         missing = [*(set(sections) - set(counted.sections)), *(set(exercises) - set(counted.exercises))]
         if missing:
-            raise ValueError(f"the weekend's route names {missing} of {counted.name}, which it has not; mend WEEKEND in "
+            raise ValueError(f"the route {route.name!r} names {missing} of {counted.name}, which it has not; mend ROUTES in "
                              "course_tools/teaching/routes.py")
-        reading += sum(counted.sections[section] for section in sections)
-        low += sum(counted.exercises[one][0] for one in exercises)
-        high += sum(counted.exercises[one][1] for one in exercises)
-    return reading, low, high
+        reading = sum(counted.sections[section] for section in sections) if sections else counted.minutes
+        found[number] = (reading, *(sum(counted.exercises[one][end] for one in exercises) for end in (0, 1)))
+    return found
 
 
-def routes_part(notebooks: Mapping[str, Counted], hour: str) -> str:
-    """The routes in Markdown; `hour` is the file name of the notebook for an hour, '' while there is none."""
-    reading, low, high = weekend_minutes(notebooks)
-    core = sum(one.minutes for one in notebooks.values())
-    every = [minutes for one in notebooks.values() for minutes in one.exercises.values()]
-    all_low, all_high = (core + sum(minutes[end] for minutes in every) for end in (0, 1))
-    rows = []
-    for number, (sections, exercises) in WEEKEND.items():
-        one = notebooks[number]
-        minutes = sum(one.sections[section] for section in sections)
-        ends = [sum(one.exercises[name][end] for name in exercises) for end in (0, 1)]
-        shown = f"{', '.join(exercises)} ({ends[0]}–{ends[1]})" if exercises else "–"
-        rows.append(f"| [{one.title}]({one.name}) | {in_runs(sections)} | {minutes} | {shown} |")
-    practice = f"about {round((low + high) / 120)} of them exercises"
-    routes = [
-        ("Weekend", f"{hours(reading + low, reading + high)}, {practice}", "byte pairs, other kinds of positions, half "
-         "of 10, most of 11, all of 12, the longer exercises", "the sections not listed below; each notebook runs alone"),
-        ("Everything", f"{hours(all_low, all_high)}, about half of them exercises", "the extras", "the list under the map"),
-    ]
-    if hour:
-        routes.insert(0, (f"[Hour]({hour})", "one sitting", "why each part is the way it is; most measurements",
-                          "each step names its notebook"))
-    return "\n".join([
-        "| | time | what it leaves out | how to catch up |",
-        "|---|---|---|---|",
-        *(f"| **{name}** | {time} | {without} | {later} |" for name, time, without, later in routes),
-        "",
-        "<details><summary>The weekend, section by section</summary>",
-        "",
-        "| notebook | sections | minutes | exercises (minutes) |",
-        "|---|---|---|---|",
-        *rows,
-        "",
-        f"Together {reading} minutes to read and run, START included, and {low}–{high} for the exercises.",
-        "",
-        "</details>",
-    ])
+def routes_part(notebooks: Mapping[str, Counted]) -> str:
+    """The routes in Markdown."""
+    table, lists = ["| route | time | for you if |", "|---|---|---|"], []
+    for route in ROUTES:
+        counted = minutes(route, notebooks)
+        reading, low, high = (sum(column) for column in zip(*counted.values()))
+        practice = f", {hours(low, high)} of them exercises" if high >= 60 else ""
+        link = f"[{route.name}]({notebooks['hour'].name})" if list(route.stops) == ["hour"] else route.name
+        table.append(f"| **{link}** | {hours(reading + low, reading + high)}{practice} | {route.whom} |")
+        if len(route.stops) > 1:
+            lists += [f"<details><summary>{route.name}, stop by stop</summary>", "",
+                      "| notebook | sections | minutes | exercises (minutes) |", "|---|---|---|---|",
+                      *(_row(notebooks[number], stop, counted[number]) for number, stop in route.stops.items()),
+                      "", f"Together {reading} minutes to read and run, and {low}–{high} for the exercises.", "",
+                      "</details>", ""]
+    return "\n".join([*table, "", *lists]).rstrip()
+
+
+def _row(one: Counted, stop: Stop, counted: tuple[int, int, int]) -> str:
+    practice = f"{', '.join(stop.exercises)} ({counted[1]}–{counted[2]})" if stop.exercises else "–"
+    return f"| [{one.title}]({one.name}) | {in_runs(stop.sections) or 'all'} | {counted[0]} | {practice} |"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import nbformat
 
 from course_tools.teaching import lectures, routes
-from course_utils.copies.extras import read_extra
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, is_exercise, number_of, write_notebook
+from course_utils.copies.start import read_extra
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT
@@ -162,14 +162,18 @@ def counted(path) -> routes.Counted:
     return routes.Counted(lesson.title, path.name, sections, sum(one.minutes for one in lesson.core), mine)
 
 
+def counted_notebooks() -> dict[str, routes.Counted]:
+    """Every notebook on a route by its number; 'hour' is the one for an hour."""
+    return {number_of(path) or "hour": counted(path) for path in [NOTEBOOKS / f"{FRONT[1]}.ipynb", *find([])]}
+
+
 def with_routes(notebook) -> bool:
     """Bring the routes in START up to date; whether that changed them. Raises ValueError where their place is missing."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "markdown" and routes.BEGIN in cell.source]
     if len(cells) != 1 or cells[0].source.count(routes.BEGIN) != 1 or cells[0].source.count(routes.END) != 1:
         raise ValueError(f"START.ipynb must hold {routes.BEGIN} and {routes.END} once each, in one cell")
     before, _, rest = cells[0].source.partition(routes.BEGIN)
-    hour = f"{FRONT[1]}.ipynb" if (NOTEBOOKS / f"{FRONT[1]}.ipynb").is_file() else ""
-    part = routes.routes_part({number_of(path): counted(path) for path in find([])}, hour)
+    part = routes.routes_part(counted_notebooks())
     source = f"{before}{routes.BEGIN}\n\n{part}\n\n{routes.END}{rest.partition(routes.END)[2]}"
     changed, cells[0].source = source != cells[0].source, source
     return changed

@@ -8,10 +8,19 @@ import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from course_utils.completion.names import ROOM, SHORTEST, TokenTable, decoded, first_word, last_word, make_prompt, of_a_word
-from course_utils.completion.reading import Reader
-from course_utils.completion.search import search
-from course_utils.completion.useful import Useful, goes_in_circles
+from course_utils.completion.names import (
+    ROOM,
+    SHORTEST,
+    TokenTable,
+    Useful,
+    decoded,
+    first_word,
+    goes_in_circles,
+    last_word,
+    make_prompt,
+    of_a_word,
+)
+from course_utils.completion.search import Reader, search
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, check_vocabulary, whole

@@ -11,13 +11,16 @@ import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import quote
 
 import course_utils
-from course_utils.copies.address import launch_links
-from course_utils.files.paths import ROOT
+from course_utils.files.paths import NOTEBOOKS, ROOT
 
 # what requirements.txt has for JupyterLab, the tests and the maintainers' commands; no notebook imports it
 NOT_FOR_NOTEBOOKS = {"jupyterlab", "nbval", "pytest", "pytest-xdist", "hypothesis", "mistune", "ruff"}
+BRANCH = "main"                                           # what is published
+HOSTED = "hosted"                                         # the branch of the copies for Colab (see `hosted`)
 HOSTED_AT = "COURSE_HOSTED"                               # set while notebooks run there: the repository's address
 
 
@@ -72,6 +75,32 @@ def _other_torch() -> str:
     line = next(line for line in wanted() if line.startswith("torch=="))
     here, made_with = version("torch").partition("+")[0], line.removeprefix("torch==")
     return "" if here == made_with else f" With PyTorch {here} in place of {made_with}, last digits may differ."
+
+
+def place_in_notebooks(notebook: str | Path) -> str:
+    """'04_attention.ipynb' or 'extras/vocabulary_size.ipynb', however a notebook of the course is named."""
+    path = Path(notebook)
+    return (path.relative_to(NOTEBOOKS) if path.is_absolute() else path).as_posix().removeprefix("notebooks/")
+
+
+def launch_links(notebook: str | Path, address: str | None) -> dict[str, str]:
+    """Where a notebook can be opened without installing anything: {'Binder': …, 'Colab': …, 'Codespaces': …}.
+
+    Binder opens any public repository; Colab and Codespaces only those on GitHub, and Colab has the copies of the branch
+    `hosted`. Empty where the repository's address isn't known.
+    """
+    if not address:
+        return {}
+    place = place_in_notebooks(notebook)
+    host, _, path = address.removeprefix("https://").partition("/")
+    provider = {"github.com": f"gh/{path}", "gitlab.com": f"gl/{quote(path, safe='')}"}.get(
+        host, f"git/{quote(address, safe='')}")
+    opens = quote(f"lab/tree/notebooks/my_copies/{place}")
+    links = {"Binder": f"https://mybinder.org/v2/{provider}/{BRANCH}?urlpath={opens}"}
+    if host == "github.com":
+        links["Colab"] = f"https://colab.research.google.com/github/{path}/blob/{HOSTED}/{quote(place)}"
+        links["Codespaces"] = f"https://codespaces.new/{path}?quickstart=1"
+    return links
 
 
 def hosted_link(notebook: str) -> str:

@@ -16,16 +16,44 @@ import re
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import nbformat
+from jupyter_client.manager import AsyncKernelManager, KernelManager
+from jupyter_core.paths import jupyter_runtime_dir
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from tqdm import tqdm
 
-from course_utils.copies.kernels import AsyncKernelOverFiles
 from course_utils.files import write_text
 from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, ROOT
 from course_utils.files.text import decoded
+
+LONGEST = 100                                             # bytes in a Unix socket's path; systems allow 103 or 107
+
+
+class _OverFiles:
+    """A kernel manager whose kernel listens on Unix sockets, where the system has them and their path isn't too long.
+
+    jupyter_client looks for five free ports, lets go of them and hands their numbers to the kernel, which opens them most of
+    a second later. Where several kernels start side by side, another process sometimes has one of them by then.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        file = os.path.join(jupyter_runtime_dir(), f"kernel-{uuid4().hex[:16]}.json")
+        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        if os.name == "posix" and len(os.fsencode(file)) + len("-ipc-5") <= LONGEST:
+            self.transport, self.connection_file = "ipc", file
+
+
+class KernelOverFiles(_OverFiles, KernelManager):
+    """`jupyter_client.KernelManager` over Unix sockets."""
+
+
+class AsyncKernelOverFiles(_OverFiles, AsyncKernelManager):
+    """`jupyter_client.AsyncKernelManager` over Unix sockets; nbclient's `kernel_manager_class`."""
+
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
     "12_ablations": "12_comparing_models",

@@ -6,16 +6,62 @@ notebooks are, in a learner's copies too. Does not: run a notebook, or keep prog
 
 import html
 import re
+from pathlib import Path
+from typing import NamedTuple
 
-from course_utils.copies.extras import read_extra
+import nbformat
+
 from course_utils.copies.hosted import hosted_link
 from course_utils.copies.notebooks import extras, find, number_of
 from course_utils.exercises import progress_by_notebook
 from course_utils.files.paths import ROOT
 
+OPENING = ("expected a first cell that begins with '# Extra: Title' and has the lines "
+           "'Goes with [03](../03_embeddings.ipynb).' and '**Time** about 20 minutes'")
+
+
+class Extra(NamedTuple):
+    """An extra: its `title`, the file names of the numbered notebooks that it `goes_with`, and its `minutes`."""
+
+    path: Path
+    title: str
+    goes_with: list[str]
+    minutes: int
+
+
+def read_extra(path: Path) -> Extra:
+    """Read an extra's first cell. Raises ValueError that names the file where the cell lacks one of its three lines."""
+    cells = nbformat.read(path, as_version=4).cells
+    opening = cells[0].source if cells else ""
+    title = re.match(r"# Extra: (.+)", opening)
+    beside = re.search(r"^Goes with (\[\d\d[a-z]?\]\(\.\./\d\d[a-z]?_\w+\.ipynb\).*)\.$", opening, re.M)
+    minutes = re.search(r"[*][*]Time[*][*] about (\d+) minutes", opening)
+    if not (title and beside and minutes):
+        raise ValueError(f"{path.name}: {OPENING}")
+    return Extra(path, title[1].strip(), re.findall(r"\(\.\./(\w+\.ipynb)\)", beside[1]), int(minutes[1]))
+
+
 PARTS = {0: "Part I: from raw text to a classifier", 10: "Part II: what did it learn?",
          13: "Part III: on to language models"}           # by the number of the first notebook
+# By notebook: where its box is on the map, as (column, row), and which notebooks it needs.
+MAP = {
+    "00": ((0, 0), []), "01": ((1, 0), ["00"]), "02": ((2, 0), ["01"]), "03": ((3, 0), ["02"]), "04": ((4, 0), ["03"]),
+    "05": ((5, 0), ["04"]), "06": ((6, 0), ["05"]), "07": ((7, 0), ["06"]), "08": ((8, 0), ["07"]), "09": ((9, 0), ["08"]),
+    "10": ((8, 1), ["08"]), "11": ((9, 1), ["10"]), "12": ((10, 1), ["09"]),
+    "02b": ((2, 2), ["02"]), "16": ((4, 2), ["04"]), "17": ((5, 2), ["16", "07"]), "13": ((7, 2), ["07", "02b"]),
+    "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]),
+}
+BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
+SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
+                "11": "Explaining", "12": "Comparing", "13": "Language", "17": "Translation", "16": "Recurrent"}
 STYLE = """<style>
+.course-map svg{display:block;width:100%;min-width:640px;max-width:1080px;margin:4px 0 10px}
+.course-map .wide{overflow-x:auto}
+.course-map svg rect{fill:none;stroke:currentColor;stroke-width:1.5}
+.course-map svg a:hover rect,.course-map svg a:focus-visible rect{stroke-width:4}
+.course-map svg text{fill:currentColor;font:13px sans-serif;text-anchor:middle}
+.course-map svg text.number{font-weight:bold;font-size:15px}
+.course-map svg path{fill:none;stroke:currentColor;stroke-width:1.5;opacity:.7}
 .course-map ol{display:flex;flex-wrap:wrap;gap:10px 26px;list-style:none;margin:6px 0 14px;padding:0}
 .course-map li.stop{position:relative;flex:0 1 200px;min-width:150px;margin:0;border:1.5px solid;border-radius:8px}
 .course-map li.stop+li.stop::before{content:"→";position:absolute;left:-22px;top:50%;transform:translateY(-50%)}
@@ -54,8 +100,47 @@ def _to(notebook: str) -> str:
     return hosted_link(notebook) or f'href="{notebook}"'
 
 
+def _short_title(number: str, title: str) -> str:
+    """The one or two words that fit into a box: 'Attention' for '04 Attention'."""
+    words = title.removeprefix(number).strip().removeprefix("The ")
+    return SHORT_TITLES.get(number, words[:1].upper() + words[1:])
+
+
+def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """An arrow from one box to another, as the path of an SVG: along the row, below it, or down and across."""
+    (w, h), (dx, dy) = BOX, STEP
+    x, y, to_x, to_y = start[0] * dx, start[1] * dy, end[0] * dx, end[1] * dy
+    if start[1] != end[1]:
+        return f"M{x + w / 2} {y + h}V{to_y - 16}H{to_x + w / 2}V{to_y - 2}"
+    if end[0] == start[0] + 1:
+        return f"M{x + w} {y + h / 2}H{to_x - 2}"
+    return f"M{x + w / 2} {y + h}V{y + h + 16}H{to_x + w / 2}V{y + h + 2}"
+
+
+def _drawn(rows: dict[str, tuple[str, str]]) -> str:
+    """The map: a box for each notebook, which is a link, and an arrow from each to those that need it."""
+    paths, (w, h), (dx, dy) = {number_of(path): path for path in find([])}, BOX, STEP
+    shown = {number: place for number, place in MAP.items() if number in paths}
+    shown |= {number: ((10, 2), []) for number in paths if number not in MAP}     # one that has just been added
+    parts = [f'<path d="{_arrow(shown[one][0], place)}" marker-end="url(#map-tip)"/>'
+             for place, needs in shown.values() for one in needs if one in shown]
+    parts += [f'<text x="{column * dx + w / 2}" y="{row * dy + h / 2 + 4}">{part}</text>'
+              for part, (column, row) in (("Part I", (0, 0.7)), ("Part II", (6, 1)), ("Part III", (0, 2)))]
+    for number, ((column, row), needs) in shown.items():
+        title, name = rows.get(number, (paths[number].stem.replace("_", " "), ""))[0], paths[number].name
+        words, x, y = html.escape(_short_title(number, title)), column * dx, row * dy
+        spoken = html.escape(title) + (f'; needs {", ".join(needs)}' if needs else "")
+        parts.append(f'<a {_to(name)} aria-label="{spoken}"><rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7"/>'
+                     f'<text class="number" x="{x + w / 2}" y="{y + 19}">{number}</text>'
+                     f'<text x="{x + w / 2}" y="{y + 37}">{words}</text></a>')
+    tip = ('<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+           '<path d="M0 0L8 4L0 8" style="opacity:1"/></marker></defs>')
+    return (f'<div class="wide"><svg viewBox="-3 -3 {10 * dx + w + 6} {2 * dy + h + 26}" role="group" '
+            f'aria-label="Which notebook needs which">{tip}{"".join(parts)}</svg></div>')
+
+
 def course_map() -> Page:
-    """The numbered notebooks in order, as boxes to click, part by part; the extras in a list to open."""
+    """The numbered notebooks as boxes with arrows from what each needs; lists of what one builds, and of the extras."""
     rows, parts, words = rows_of_the_readme(), [], []
     starts = [*PARTS, 100]
     for start, end in zip(starts, starts[1:]):
@@ -68,6 +153,7 @@ def course_map() -> Page:
             words.append(f"{title}: {built}")
         if stops:
             parts.append(f'<p class="part">{PARTS[start]}</p><ol>{"".join(boxes)}</ol>')
+    parts = [_drawn(rows), f'<details><summary>What you build in each</summary>{"".join(parts)}</details>']
     more = [f'<li><a {_to(f"{one.path.parent.name}/{one.path.name}")}>{html.escape(one.title)}</a> '
             f'({", ".join(map(number_of, one.goes_with))})</li>' for one in map(read_extra, extras())]
     if more:

@@ -13,17 +13,6 @@ from course_utils.distillation.abstaining import CautiousClassifier, RiskCoverag
 from course_utils.distillation.calibration import Reliability, expected_calibration_error, fit_temperature, reliability
 from course_utils.distillation.soft_targets import NO_LABEL, DistillationLoss, distillation_loss, soften
 
-__all__ = [
-    "NO_LABEL",
-    "soften",
-    "distillation_loss",
-    "DistillationLoss",
-    "Reliability",
-    "reliability",
-    "expected_calibration_error",
-    "fit_temperature",
-    "RiskCoverage",
-    "risk_coverage",
-    "threshold_for",
-    "CautiousClassifier",
-]
+__all__ = ["NO_LABEL", "soften", "distillation_loss", "DistillationLoss", "Reliability", "reliability",
+           "expected_calibration_error", "fit_temperature", "RiskCoverage", "risk_coverage", "threshold_for",
+           "CautiousClassifier"]

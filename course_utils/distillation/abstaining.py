@@ -14,12 +14,7 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.options import between, check_options
 from course_utils.training.saved_numbers import read_numbers, write_numbers
 
-__all__ = [
-    "RiskCoverage",
-    "risk_coverage",
-    "threshold_for",
-    "CautiousClassifier",
-]
+__all__ = ["RiskCoverage", "risk_coverage", "threshold_for", "CautiousClassifier"]
 
 
 class RiskCoverage(NamedTuple):

@@ -10,12 +10,7 @@ from torch import Tensor
 
 from course_utils.options import check_options, whole
 
-__all__ = [
-    "Reliability",
-    "reliability",
-    "expected_calibration_error",
-    "fit_temperature",
-]
+__all__ = ["Reliability", "reliability", "expected_calibration_error", "fit_temperature"]
 
 
 class Reliability(NamedTuple):

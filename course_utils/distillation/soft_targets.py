@@ -12,12 +12,7 @@ from course_utils.files import fingerprint
 from course_utils.options import between, check_options, positive
 from course_utils.training import Batch, logits_of
 
-__all__ = [
-    "NO_LABEL",
-    "soften",
-    "distillation_loss",
-    "DistillationLoss",
-]
+__all__ = ["NO_LABEL", "soften", "distillation_loss", "DistillationLoss"]
 
 
 NO_LABEL = -100

@@ -33,37 +33,7 @@ from course_utils.encoder_decoder.scoring import Bleu, bleu, ngrams
 from course_utils.encoder_decoder.smoothing import SmoothedLoss, smoothed_cross_entropy
 from course_utils.encoder_decoder.translator import Translator, warn_of_cuts
 
-__all__ = [
-    "CrossAttention",
-    "DecoderBlockResult",
-    "DecoderBlock",
-    "DecoderResult",
-    "Decoder",
-    "TransformerConfig",
-    "Attentions",
-    "Memory",
-    "TransformerResult",
-    "DecodingState",
-    "Transformer",
-    "smoothed_cross_entropy",
-    "SmoothedLoss",
-    "next_log_probabilities",
-    "default_lengths",
-    "Candidate",
-    "length_penalty",
-    "CutOff",
-    "Beam",
-    "beam_search",
-    "warn_of_cuts",
-    "Translator",
-    "ngrams",
-    "Bleu",
-    "bleu",
-]
-
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)
+__all__ = ["CrossAttention", "DecoderBlockResult", "DecoderBlock", "DecoderResult", "Decoder", "TransformerConfig",
+           "Attentions", "Memory", "TransformerResult", "DecodingState", "Transformer", "smoothed_cross_entropy",
+           "SmoothedLoss", "next_log_probabilities", "default_lengths", "Candidate", "length_penalty", "CutOff", "Beam",
+           "beam_search", "warn_of_cuts", "Translator", "ngrams", "Bleu", "bleu"]

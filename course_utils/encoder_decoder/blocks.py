@@ -14,13 +14,7 @@ from course_utils.options import MODEL_RULES, check_options
 from course_utils.shapes import check_attention_inputs
 from course_utils.transformer_blocks import FeedForward
 
-__all__ = [
-    "CrossAttention",
-    "DecoderBlockResult",
-    "DecoderBlock",
-    "DecoderResult",
-    "Decoder",
-]
+__all__ = ["CrossAttention", "DecoderBlockResult", "DecoderBlock", "DecoderResult", "Decoder"]
 
 
 class CrossAttention(MultiHeadAttention):

@@ -12,15 +12,7 @@ from torch import Tensor
 from course_utils.options import BEAM_RULES, check_options
 from course_utils.training.pair_batches import BEGIN, END, PAD
 
-__all__ = [
-    "next_log_probabilities",
-    "default_lengths",
-    "Candidate",
-    "length_penalty",
-    "CutOff",
-    "Beam",
-    "beam_search",
-]
+__all__ = ["next_log_probabilities", "default_lengths", "Candidate", "length_penalty", "CutOff", "Beam", "beam_search"]
 
 
 def next_log_probabilities(model, last_ids: Tensor, state) -> tuple[Tensor, object]:

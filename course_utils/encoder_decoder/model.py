@@ -19,14 +19,7 @@ from course_utils.shapes import check_token_ids
 from course_utils.training.pair_batches import PAD
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
-__all__ = [
-    "TransformerConfig",
-    "Attentions",
-    "Memory",
-    "TransformerResult",
-    "DecodingState",
-    "Transformer",
-]
+__all__ = ["TransformerConfig", "Attentions", "Memory", "TransformerResult", "DecodingState", "Transformer"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,10 +178,3 @@ class Transformer(nn.Module):
         x = self.decoder(x, None, None, state.memory_mask, self.positions.bias(1, done + 1), self.positions.rotate,
                          caches=caches, remembered=state.remembered).x
         return self.logits(x[:, 0]), state._replace(caches=caches)
-
-
-def __getattr__(name: str) -> type:
-    """Classes by the names that they had, for one release."""
-    from course_utils.options import by_old_name
-
-    return by_old_name(__name__, name)

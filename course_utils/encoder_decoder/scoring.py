@@ -8,11 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = [
-    "ngrams",
-    "Bleu",
-    "bleu",
-]
+__all__ = ["ngrams", "Bleu", "bleu"]
 
 
 def ngrams(tokens: Sequence[str], n: int) -> Counter:

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 from course_utils.options import check_options, fraction
 from course_utils.training.pair_batches import PAD, PairBatch
 
-__all__ = [
-    "smoothed_cross_entropy",
-    "SmoothedLoss",
-]
+__all__ = ["smoothed_cross_entropy", "SmoothedLoss"]
 
 
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.1, pad_id: int = PAD) -> Tensor:

@@ -17,10 +17,7 @@ from course_utils.training.pair_batches import PAD, WordList
 from course_utils.training.plain_text import as_read
 from course_utils.training.saved_models import read_model, write_model
 
-__all__ = [
-    "warn_of_cuts",
-    "Translator",
-]
+__all__ = ["warn_of_cuts", "Translator"]
 
 
 def warn_of_cuts(best: Sequence[Candidate], sources: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ UNSEEN = 2.0                                            # seconds of processor t
 COURSE = (str(Path(__file__).resolve().parents[1]) + os.sep, str(EXERCISES) + os.sep)
 LIBRARIES = (*COURSE, *(sysconfig.get_path(one) + os.sep for one in ("stdlib", "platstdlib", "purelib")))
 ENTRANCE = "the_answer"                                 # the function through which `running` calls a learner's function
-LISTENER = "note_a_call"                                # the function of `forbidden` that runs at each of its calls
+LISTENER = "note_a_call"                                # the function of `running` that runs at each of its calls
 
 
 class Stop(NamedTuple):

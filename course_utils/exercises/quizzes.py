@@ -1,10 +1,14 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read QUIZ in notebooks/exercises/n04.py (or the older n05/quiz.yaml), show questions, save answers. Does not: judge
-functions (see `judge`).
+Does: read QUIZ in notebooks/exercises/n04.py (or the older n05/quiz.yaml), show questions, save answers; write all questions
+as cards in the text format that Anki 2.1.54 and later import (`python -m course_utils quiz-cards`). A card is known by its
+question's name, which never changes, so a file that is imported again updates the cards and keeps what Anki has recorded.
+Does not: judge functions (see `judge`).
 """
 
+import argparse
 import html
+import os
 import re
 from typing import NamedTuple
 
@@ -12,6 +16,8 @@ import yaml
 
 from course_utils.exercises import record
 from course_utils.exercises.folder import list_lessons, quiz_of
+from course_utils.files import write_text
+from course_utils.files.paths import NOTEBOOKS, output_folder
 
 LETTERS = "abcdefgh"
 CALLED = {"QUIZ": "quiz", "WARM_UP": "warm-up"}
@@ -81,23 +87,32 @@ class Quiz:
         print(f"{'✓' if option.right else '✗'} {question} {chosen}: {option.remark}")
 
     def __repr__(self) -> str:
-        lines = []
-        for i, asked in enumerate(self.questions, start=1):
-            again = f" (from {asked.taught})" if asked.taught != self.number else ""
-            lines.append(f"{i}. {asked.text}{again}")
-            lines += [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
+        lines = [question_as_text(i, asked, self._from(asked)) for i, asked in enumerate(self.questions, start=1)]
         return "\n".join([*lines, f'Answer with {self.called.replace("-", "_")}("{self.number}").answer(1, "a").'])
 
     def _repr_html_(self) -> str:
-        parts = []
-        for i, asked in enumerate(self.questions, start=1):
-            again = f" <i>(from {html.escape(asked.taught)})</i>" if asked.taught != self.number else ""
-            parts.append(f"<p><b>{i}.</b> {inline(asked.text)}{again}</p>")
-            for letter, option in zip(LETTERS, asked.options):
-                sign = "✓" if option.right else "✗"
-                parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {inline(option.text)}</summary>"
-                             f"<p style='margin-left:1.5em'>{sign} {inline(option.remark)}</p></details>")
-        return "\n".join(parts)
+        return "\n".join(question_as_html(i, asked, self._from(asked)) for i, asked in enumerate(self.questions, start=1))
+
+    def _from(self, asked: Question) -> str:
+        """The number of the other notebook that teaches the answer, '' if it's this one."""
+        return "" if asked.taught == self.number else asked.taught
+
+
+def question_as_text(i: int, asked: Question, taught: str = "") -> str:
+    """A question and its options; `taught` is where its answer is taught, if that is to be said."""
+    options = [f"   {letter}) {option.text}" for letter, option in zip(LETTERS, asked.options)]
+    return "\n".join([f"{i}. {asked.text}{f' (from {taught})' if taught else ''}", *options])
+
+
+def question_as_html(i: int, asked: Question, taught: str = "") -> str:
+    """The same as HTML; each option opens its remark."""
+    again = f" <i>(from {html.escape(taught)})</i>" if taught else ""
+    parts = [f"<p><b>{i}.</b> {inline(asked.text)}{again}</p>"]
+    for letter, option in zip(LETTERS, asked.options):
+        sign = "✓" if option.right else "✗"
+        parts.append(f"<details style='margin-left:1.5em'><summary>{letter}) {inline(option.text)}</summary>"
+                     f"<p style='margin-left:1.5em'>{sign} {inline(option.remark)}</p></details>")
+    return "\n".join(parts)
 
 
 def inline(text: str) -> str:
@@ -151,3 +166,50 @@ def _number(value) -> str:
         return f"{float(value):.4g}"
     except (TypeError, ValueError):
         return str(value)
+
+
+NAME = "Attention from the Ground Up"
+MARK = "attention-from-the-ground-up"                       # begins every tag, and what Anki knows a card by
+HEADER = ["#separator:tab", "#html:true", "#notetype:Basic", "#columns:name\tFront\tBack\tdeck\ttags", "#guid column:1",
+          "#deck column:4", "#tags column:5"]
+
+
+def one_line(text: str) -> str:
+    """HTML without line ends and tabs, which would end a card or a column."""
+    return "<br>".join(line.replace("\t", "&emsp;") for line in text.strip().splitlines())
+
+
+def front(question: Question) -> str:
+    """The question, then its options a, b, c, each on a line, as HTML."""
+    options = [f"{letter}) {inline(option.text)}" for letter, option in zip(LETTERS, question.options)]
+    return one_line("\n".join([f"<b>{inline(question.text)}</b>", *options]))
+
+
+def back(question: Question) -> str:
+    """The right option with its remark, then the others with theirs, as HTML."""
+    said = [f"{letter}) {inline(option.text)}<br><i>{inline(option.remark)}</i>" if not option.right else
+            f"<b>{letter}) {inline(option.text)}</b><br>{inline(option.remark)}"
+            for letter, option in zip(LETTERS, question.options)]
+    right = next(i for i, option in enumerate(question.options) if option.right)
+    return one_line("\n\n".join([said.pop(right), *said]))
+
+
+def tags(number: str, question: Question) -> str:
+    """The notebook of the quiz, and the one that teaches the answer where that is an earlier one."""
+    stems = {taught: next(NOTEBOOKS.glob(f"{taught}_*.ipynb")).stem for taught in (number, question.taught)}
+    return " ".join(f"{MARK}::{stem}" for stem in stems.values())
+
+
+def cards() -> list[list[str]]:
+    """Of each question of all quizzes in order: what Anki knows the card by, front, back, deck, tags."""
+    return [[f"{MARK}/{number}/{question.name}", front(question), back(question), NAME, tags(number, question)]
+            for number in list_quizzes() for question in load_quiz(number)]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the quizzes as cards that Anki can import, to outputs/sheets; return the exit status."""
+    argparse.ArgumentParser(description=main.__doc__).parse_args(arguments)     # takes no arguments: any is refused
+    path, rows = output_folder() / "sheets" / "quiz_cards.txt", cards()
+    write_text(path, "\n".join([*HEADER, *("\t".join(row) for row in rows), ""]))
+    print(f"{len(rows)} cards for Anki (File, Import): {os.path.relpath(path)}")
+    return 0

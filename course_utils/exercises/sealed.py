@@ -4,30 +4,24 @@ In such an edition each file of records is one encoded file (n04.sealed for n04.
 it: any seed can be judged, and no line of an answer stands in it as text. That doesn't keep it secret: whoever decodes it
 has the functions. Of numbers and orders not even that is in it, only fingerprints, which say whether an answer is right.
 
-Does: compare, seal records, take answers out of them. Does not: judge (see `judge`), or find records (see `folder`).
+Does: compare. Does not: judge (see `judge`), find records (see `folder`), or seal them (`course_tools.teaching.sealing`
+does).
 """
 
-import ast
-import base64
-import json
 import math
-import shutil
-import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from course_utils.exercises.compare import NotNumbers, close, named_tensors
-from course_utils.exercises.definitions import Answers, Exercise, Record
-from course_utils.exercises.folder import ENDING, unsealed
+from course_utils.exercises.definitions import Answers, Exercise
+from course_utils.exercises.folder import unsealed
 from course_utils.exercises.running import run_once
-from course_utils.files import sha256, write_bytes
+from course_utils.files import sha256
 from course_utils.files.paths import EXERCISES
 
 RIGHT = "right"                                         # the solution among the names of the mistakes
-STEPS = 20                                              # a number's fingerprints lie this close, in shares of the tolerance
 NEAR = 8                                                # a number within so many tolerances is close, though not right
 
 _outcomes: dict = {}                                    # what solutions and mistakes gave on the inputs of a seed
@@ -61,19 +55,19 @@ class Solved:
 
     def form(self) -> dict:
         """The parts and shapes of the right value, without the value."""
-        return {part: torch.full_like(tensor, math.nan) for part, tensor in self._value(RIGHT).items()}
+        return {part: torch.full_like(tensor, math.nan) for part, tensor in self.value(RIGHT).items()}
 
     def right_value(self) -> dict | None:
         """The right value, as named tensors."""
-        return self._value(RIGHT)
+        return self.value(RIGHT)
 
     def is_value(self, name: str, got: dict) -> bool:
         """Whether `got` is the right value, or the one that a known mistake leads to."""
-        return close(got, self._value(name), self.exercise.tolerance)
+        return close(got, self.value(name), self.exercise.tolerance)
 
     def is_near(self, got: dict) -> bool:
         """Whether `got` is nearly the right value."""
-        return close(got, self._value(RIGHT), NEAR * self.exercise.tolerance)
+        return close(got, self.value(RIGHT), NEAR * self.exercise.tolerance)
 
     def broken_rule(self, order: list[str]) -> str | None:
         """The name of the first rule 'one line before another' that an order breaks."""
@@ -81,7 +75,7 @@ class Solved:
         broken = (name for before, after, name in self.answers.reference() if place[before] > place[after])
         return next(broken, None)
 
-    def _value(self, name: str) -> dict:
+    def value(self, name: str) -> dict:
         return named_tensors((self.answers.reference if name == RIGHT else self.answers.mutants[name])())
 
 
@@ -121,7 +115,7 @@ class Key(NamedTuple):
             for i, number in enumerate(value.flatten().tolist()):
                 if not math.isfinite(number):
                     return False
-                if _fingerprint(self.exercise.id, name, part, i, round(number / step[i])) not in fingerprints[i]:
+                if fingerprint_of(self.exercise.id, name, part, i, round(number / step[i])) not in fingerprints[i]:
                     return False
         return True
 
@@ -129,21 +123,9 @@ class Key(NamedTuple):
         """As `Solved.broken_rule`."""
         for name, sealed in self.entry["rules"]:
             for i, early in enumerate(order):
-                if any(_fingerprint(self.exercise.id, late, early) == sealed for late in order[i + 1:]):
+                if any(fingerprint_of(self.exercise.id, late, early) == sealed for late in order[i + 1:]):
                     return name
         return None
-
-
-def make_key(exercise: Exercise, answers: Answers) -> dict:
-    """The entry of a number or an order: fingerprints of its values, or of its rules."""
-    solved = Solved(exercise, answers)
-    if exercise.kind == "order":
-        return {"rules": [[name, _fingerprint(exercise.id, before, after)] for before, after, name in answers.reference()]}
-    near = exercise._replace(tolerance=NEAR * exercise.tolerance)
-    return {"form": {part: list(tensor.shape) for part, tensor in solved.form().items()},
-            "near": {part: _fingerprints(near, "near", part, tensor) for part, tensor in solved._value(RIGHT).items()},
-            "gives": {name: {part: _fingerprints(exercise, name, part, tensor)
-                             for part, tensor in solved._value(name).items()} for name in (RIGHT, *solved.names)}}
 
 
 def read_key(exercise: Exercise, folder: Path = EXERCISES) -> Key:
@@ -155,75 +137,6 @@ def read_key(exercise: Exercise, folder: Path = EXERCISES) -> Key:
     return Key(exercise, entry)
 
 
-def seal(folder: Path, records: Iterable[Record]) -> None:
-    """Put encoded files in the place of all that's in a copy of the records' folder; `records` are all of the course's."""
-    fixed = [record for record in records if record.exercise.kind != "function"]
-    hidden = {record.answers.reference.__name__ for record in fixed}
-    whole: dict[str, dict] = {}
-    for path in sorted(path for path in EXERCISES.rglob("*") if path.suffix in (".py", ".yaml")):
-        name, text = path.relative_to(EXERCISES).as_posix(), path.read_text(encoding="utf-8")
-        one = whole.setdefault(name.partition("/")[0].partition(".")[0], {"files": {}, "keys": {}})
-        one["files"][name] = without_answers(text, hidden) if path.suffix == ".py" else text
-    for exercise, answers in fixed:
-        whole[f"n{exercise.notebook}"]["keys"][exercise.id] = make_key(exercise, answers)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for name, one in whole.items():
-        packed = zlib.compress(json.dumps(one, ensure_ascii=False).encode(), 9)
-        write_bytes(folder / f"{name}{ENDING}", base64.b85encode(packed) + b"\n")
-
-
-def without_answers(source: str, hidden: set[str] | None = None) -> str:
-    """A file of records without some answers, by their functions' names (all if None), and without their known mistakes.
-
-    What only these used goes as well. Comments go with them, but a file that has no such answer stays as it is.
-    """
-    tree, found = ast.parse(source), False
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        place = {"ask": 1, "Answers": 0}.get(call.func.id)
-        if place is None or hidden is not None and ast.unparse(call.args[place]) not in hidden:
-            continue
-        found, call.args[place] = True, ast.Constant(None)
-        for given in (one.value for one in call.keywords if one.arg in ("mistakes", "mutants")):
-            for i, made in enumerate(given.values):
-                if call.func.id == "ask":
-                    made.args[0] = ast.Constant(None)
-                else:
-                    given.values[i] = ast.Constant(None)
-    if not found:
-        return source
-    while unused := _unused(tree):
-        tree.body = [node for node in tree.body if node not in unused]
-    return ast.unparse(tree) + "\n"
-
-
-def _unused(tree: ast.Module) -> list[ast.stmt]:
-    """Functions and constants that nothing in a file names any more; not records, or what the catalogue looks for."""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    edits = [call.args[0] for call in ast.walk(tree) if isinstance(call, ast.Call) and ast.unparse(call.func) == "M"]
-    quoted = " ".join(str(node.value) for edit in edits for node in ast.walk(edit) if isinstance(node, ast.Constant))
-    unused = []
-    for node in tree.body:
-        names = {node.name} if isinstance(node, ast.FunctionDef) else set()
-        if isinstance(node, ast.Assign) and not any(name in ast.unparse(node.value) for name in ("ask(", "Answers(")):
-            names = {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-        if names and not names & (used | {"ANSWERS", "EXERCISES", "QUIZ"}) and not any(name in quoted for name in names):
-            unused.append(node)
-    return unused
-
-
-def _fingerprints(exercise: Exercise, name: str, part: str, tensor: torch.Tensor) -> list:
-    """[shape, step of each number, fingerprints of all the steps within the tolerance of each number]."""
-    steps, fingerprints = [], []
-    for i, value in enumerate(tensor.flatten().tolist()):
-        reach = exercise.tolerance * (1 + abs(value))
-        step = 2.0 ** math.floor(math.log2(reach / STEPS))  # a power of two, so that it does not give the value away
-        first, last = math.ceil((value - reach) / step), math.floor((value + reach) / step)
-        steps.append(step)
-        fingerprints.append(sorted(_fingerprint(exercise.id, name, part, i, k) for k in range(first, last + 1)))
-    return [list(tensor.shape), steps, fingerprints]
-
-
-def _fingerprint(*parts) -> str:
+def fingerprint_of(*parts) -> str:
     """A fingerprint of ten hexadecimal digits."""
     return sha256("\0".join(map(str, parts)).encode())[:10]

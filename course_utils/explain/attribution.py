@@ -20,24 +20,9 @@ with warnings.catch_warnings():                                            # cap
     warnings.simplefilter("ignore")                                        # the course does not use
     from captum.attr import LayerGradientXActivation, LayerIntegratedGradients
 
-__all__ = [
-    "occlusion",
-    "pooling_scores",
-    "token_logits",
-    "rollout",
-    "rollout_scores",
-    "log_odds",
-    "Attribution",
-    "integrated_gradients_with_gap",
-    "integrated_gradients",
-    "gradient_times_input",
-    "attention_times_gradient",
-    "Counted",
-    "count_words",
-    "METHODS",
-    "TokenScores",
-    "score_texts",
-]
+__all__ = ["occlusion", "pooling_scores", "token_logits", "rollout", "rollout_scores", "log_odds", "Attribution",
+           "integrated_gradients_with_gap", "integrated_gradients", "gradient_times_input", "attention_times_gradient",
+           "Counted", "count_words", "METHODS", "TokenScores", "score_texts"]
 
 
 @torch.no_grad()

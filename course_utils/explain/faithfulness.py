@@ -15,21 +15,8 @@ from torch import Tensor
 from course_utils.classifier import SelfAttentionClassifier
 from course_utils.tokenization import Token
 
-__all__ = [
-    "Agreement",
-    "evidence_flags",
-    "agreement",
-    "REMOVALS",
-    "remove",
-    "probability_of",
-    "predicted_class",
-    "SHARES",
-    "top_tokens",
-    "comprehensiveness",
-    "sufficiency",
-    "Interval",
-    "bootstrap_interval",
-]
+__all__ = ["Agreement", "evidence_flags", "agreement", "REMOVALS", "remove", "probability_of", "predicted_class", "SHARES",
+           "top_tokens", "comprehensiveness", "sufficiency", "Interval", "bootstrap_interval"]
 
 
 class Agreement(NamedTuple):

@@ -18,17 +18,8 @@ from course_utils.data import find_folder
 from course_utils.explain.attribution import pooling_scores, token_logits
 from course_utils.tokenization import WordTokenizer
 
-__all__ = [
-    "permutation_effect",
-    "Adversarial",
-    "adversarial_weights",
-    "parts_from_output",
-    "randomised",
-    "unknown_words",
-    "shuffled_words",
-    "swapped_words",
-    "name_swaps",
-]
+__all__ = ["permutation_effect", "Adversarial", "adversarial_weights", "parts_from_output", "randomised", "unknown_words",
+           "shuffled_words", "swapped_words", "name_swaps"]
 
 
 @torch.no_grad()

@@ -27,8 +27,7 @@ from course_utils.figures.appearance import (
     style,
 )
 from course_utils.figures.diagrams import Diagram
-from course_utils.figures.notebooks import use_style
-from course_utils.figures.saving import alt_text, save_figure, set_alt_text
+from course_utils.figures.saving import alt_text, save_figure, set_alt_text, use_style
 from course_utils.figures.tokens import plot_batch, plot_tokens
 
 __all__ = ["COLOURS", "DIFFERENCE_MAP", "NEGATIVE", "POSITIVE", "SAVE_DPI", "WEIGHT_MAP", "Diagram", "Sizes", "alt_text",

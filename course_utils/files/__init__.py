@@ -2,8 +2,7 @@
 
     write_text(path, "…")                               # or write_bytes, write_json
     with replacing(path) as partial: …                  # for a library that writes to a path
-    with making_folder(path) as partial: …              # for several files that belong together
-    with replacing_folder(path) as partial: …           # the same, where an older folder has that name
+    with replacing_folder(path) as partial: …           # for several files that belong together
     with locked(folder, "training a model"): …          # one process at a time
 
 Does: write, replace, lock, checksums and fingerprints. Does not: know what is in the files.
@@ -26,7 +25,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 __all__ = [
-    "InUse", "fingerprint", "locked", "making_folder", "other_than_a_file", "remove_partials", "replacing",
+    "InUse", "fingerprint", "locked", "other_than_a_file", "remove_partials", "replacing",
     "replacing_folder", "sha256", "write_bytes", "write_json", "write_text",
 ]
 
@@ -98,30 +97,11 @@ def replacing(path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def making_folder(path) -> Iterator[Path]:
-    """A new folder beside `path` to fill; at the end of the `with` block it takes that name in one step.
-
-    After an error it is removed and the error goes on. Raises FileExistsError where something has the name already.
-    """
-    path = Path(os.path.realpath(path))
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, "there is something of that name already; expected a new name", str(path))
-    partial = _beside(path)
-    partial.mkdir(parents=True)
-    try:
-        yield partial
-        os.replace(partial, path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    _flush_folder(path.parent)
-
-
-@contextlib.contextmanager
 def replacing_folder(path) -> Iterator[Path]:
-    """As `making_folder`, but a folder of that name is renamed first, and removed once the new one has its name.
+    """A new folder beside `path` to fill; at the end of the `with` block it takes the place of what has that name.
 
-    A kill leaves the old folder whole or the new one whole; between the two renames both, under names like '….partial'.
+    After an error it is removed and the error goes on. A kill leaves the old folder whole or the new one whole; between the
+    two renames both, under names like '….partial'.
     """
     path = Path(os.path.realpath(path))
     partial, old = _beside(path), _beside(path)

@@ -12,9 +12,8 @@ change weights. A long text is cut to head and tail with a 'rest' column that ke
 """
 
 from course_utils.figures import alt_text, save_figure, use_style
-from course_utils.heatmaps.bars import shared_colorbar
 from course_utils.heatmaps.heads import plot_attention_heads
-from course_utils.heatmaps.matrices import plot_attention
+from course_utils.heatmaps.matrices import plot_attention, shared_colorbar
 from course_utils.heatmaps.strips import token_strip
 
 __all__ = ["alt_text", "plot_attention", "plot_attention_heads", "save_figure", "shared_colorbar", "token_strip",

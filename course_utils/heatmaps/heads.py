@@ -15,19 +15,28 @@ from matplotlib.figure import Figure
 
 from course_utils.figures import Sizes, set_alt_text, sizes
 from course_utils.figures.text import count, one_line, sentence, spoken, text_width, wrap_text
-from course_utils.heatmaps.bars import BAR_GAP, BAR_WIDTH, bar_room, draw_bar, drawing_style
-from course_utils.heatmaps.cells import INCH, Numbers, Scale, draw_cells, points_of, write_cells
-from course_utils.heatmaps.labels import (
+from course_utils.heatmaps.matrices import (
+    BAR_GAP,
+    BAR_WIDTH,
+    INCH,
     KEY_LABEL,
     LINE_PITCH,
     NOTE_LINE,
     QUERY_LABEL,
+    Numbers,
+    Scale,
+    bar_room,
+    draw_bar,
+    draw_cells,
+    drawing_style,
     evidence_words,
     label_axes,
     longest,
+    points_of,
     sizes_to_try,
     thinned,
     turned,
+    write_cells,
 )
 from course_utils.heatmaps.views import View, describe_view, make_view, to_array
 
@@ -45,9 +54,9 @@ TITLE_LINE = 1.35  # height of a line in its type sizes
 
 
 def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None = None,
-                         titles: Sequence | None = None, evidence=None, vmin: float = 0, vmax: float | None = None,
+                         titles: Sequence | None = None, evidence=None, vmax: float | None = None,
                          kind: Literal["weights", "difference"] = "weights", attention_mask=None,
-                         padding: Literal["crop", "hatch"] = "crop", max_tokens: int | None = None,
+                         max_tokens: int | None = None,
                          values: bool | Literal["auto"] = "auto", decimals: int = 2,
                          check_rows: bool = True) -> tuple[Figure, np.ndarray]:
     """Draw every head in a grid, on one colour scale with one colour bar.
@@ -74,12 +83,12 @@ def plot_attention_heads(weights, tokens, *, key_tokens=None, title: str | None 
         raise ValueError(f"weights has shape {array.shape}: there is no head to draw")
     names = [f"layer {index[0]}, head {index[1]}" if len(grid) == 2 else f"head {index[0]}" for index in np.ndindex(grid)]
     size, numbers = sizes(), Numbers(values, decimals)
-    views = [make_view(array[index], tokens, key_tokens, evidence, kind, attention_mask, padding,
+    views = [make_view(array[index], tokens, key_tokens, evidence, kind, attention_mask,
                        size.max_tokens if max_tokens is None else max_tokens, check_rows, tolerance, f"weights ({name})")
              for index, name in zip(np.ndindex(grid), names, strict=True)]
     if titles is not None:
         names = _given_names(titles, len(names))
-    scale = Scale.over(views, kind, vmin, vmax)
+    scale = Scale.over(views, kind, vmax)
     numbers.check(views)
     columns = grid[1] if len(grid) == 2 else _columns(grid[0])
     if size.tallest < float("inf") and len(views) <= SIDE_BY_SIDE:

@@ -84,7 +84,7 @@ def token_strip(tokens, weights, *, title: str | None = None, titles: Sequence[s
         raise ValueError(f"scale_label={scale_label!r}; say what the colours stand for, or leave it out")
     strips = _strips(tokens, weights, titles, evidence, attention_mask, kind, max_tokens)
     shown = [abs(box.value) for strip in strips for box in strip.boxes if not box.rest]
-    low, high = scale_limits(max(shown, default=0.0), kind, 0, vmax)
+    low, high = scale_limits(max(shown, default=0.0), kind, vmax)
     if decimals is None:
         decimals = 2 if max(shown, default=0.0) >= 0.1 else 3
     scale = _scale_words(strips, kind, low, high, scale_label)

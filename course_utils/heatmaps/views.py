@@ -1,6 +1,6 @@
 """What a heatmap shows, before anything is drawn: checked weights, cut to the room there is, and described.
 
-`make_view` checks one (query, key) matrix, crops or marks its padding and folds the middle of a long text
+`make_view` checks one (query, key) matrix, crops its padding and folds the middle of a long text
 into a 'rest' column. Nothing is renormalised: a shown row sums to what the given row summed to.
 """
 
@@ -26,8 +26,6 @@ class View:
     column_labels: list[str]
     rest_column: int | None
     gap_row: int | None
-    padded_rows: np.ndarray  # (rows,) True where the query is padding
-    padded_columns: np.ndarray  # (columns,)
     empty_rows: np.ndarray  # (rows,) True where a query has no key: a row of zeros
     evidence_rows: np.ndarray  # (rows,) bool
     evidence_columns: np.ndarray  # (columns,) bool
@@ -38,10 +36,10 @@ class View:
     @property
     def coloured(self) -> np.ndarray:
         """(rows, columns) True where a cell takes its colour from the scale."""
-        coloured = np.isfinite(self.cells) & ~(self.padded_rows | self.empty_rows)[:, None]
+        coloured = np.isfinite(self.cells) & ~self.empty_rows[:, None]
         if self.rest_column is not None:
             coloured[:, self.rest_column] = False
-        return coloured & ~(self.padded_columns[None, :] & (self.cells == 0))
+        return coloured
 
 
 def to_array(values: object, name: str = "weights") -> tuple[np.ndarray, float]:
@@ -158,14 +156,11 @@ def cut(length: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(limit - 1 - tail), np.arange(length - tail, length)
 
 
-def make_view(weights: object, tokens: object, key_tokens: object, evidence: object, kind: str,
-              attention_mask: object, padding: str, max_tokens: int, check_rows: bool,
-              tolerance: float = 1e-3, where: str = "weights") -> View:
+def make_view(weights: object, tokens: object, key_tokens: object, evidence: object, kind: str, attention_mask: object,
+              max_tokens: int, check_rows: bool, tolerance: float = 1e-3, where: str = "weights") -> View:
     """Check one (query, key) matrix and choose what to show of it. Raises ValueError with what to do."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}; expected 'weights' or 'difference'")
-    if padding not in ("crop", "hatch"):
-        raise ValueError(f"padding={padding!r}; expected 'crop' (leave padding out) or 'hatch' (grey it)")
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, (int, np.integer)) or max_tokens < 3:
         raise ValueError(f"max_tokens={max_tokens!r}; expected a whole number from 3: a head, the rest and a tail")
     query_len, key_len = weights.shape
@@ -187,22 +182,20 @@ def make_view(weights: object, tokens: object, key_tokens: object, evidence: obj
     check_weights(weights, queries, ~real_queries, kind, tolerance, check_rows, where)
 
     query_index, key_index = np.arange(query_len), np.arange(key_len)
-    if padding == "crop" and not real_keys.all():
+    if not real_keys.all():
         query_index, key_index = query_index[real_queries], key_index[real_keys]
         lost = np.abs(weights[query_index][:, ~real_keys]).sum(axis=1)
         if lost.max() > tolerance:
             row = int(query_index[lost.argmax()])
             raise ValueError(f"{where}: row {row} (query '{display_token(queries[row])}') gives {lost.max():.4g} to "
-                             f"padding, which cropping would hide; mask the scores before the softmax, or see it with "
-                             f"padding='hatch'")
+                             f"padding, which is left out here; mask the scores before the softmax")
     notes = []
     real = weights[np.ix_(query_index, key_index)]
     head, tail = cut(len(key_index), max_tokens)
     top, bottom = cut(len(query_index), max_tokens)
     columns, rows = key_index[np.r_[head, tail]], query_index[np.r_[top, bottom]]
     cells = weights[np.ix_(rows, columns)]
-    state = [~real_queries[rows], ~real_keys[columns],
-             (one_text & marked[rows]) if one_text else np.zeros(len(rows), bool), marked[columns]]
+    marked_rows, marked_columns = marked[rows] if one_text else np.zeros(len(rows), bool), marked[columns]
     row_labels = [display_token(queries[row]) for row in rows]
     column_labels = [display_token(keys[column]) for column in columns]
     rest_column = gap_row = None
@@ -212,7 +205,7 @@ def make_view(weights: object, tokens: object, key_tokens: object, evidence: obj
         between = key_index[len(head):len(key_index) - len(tail)]
         cells = np.insert(cells, rest_column, weights[np.ix_(rows, between)].sum(axis=1), axis=1)
         column_labels.insert(rest_column, f"rest ({hidden})")
-        state[1], state[3] = (np.insert(flags, rest_column, False) for flags in (state[1], state[3]))
+        marked_columns = np.insert(marked_columns, rest_column, False)
         total = "is unchanged" if kind == "difference" or not check_rows else "stays one"
         notes.append(f"{len(key_index)} keys: the first {len(head)} and last {len(tail)} are shown; 'rest' adds up the "
                      f"{hidden} between, so that each row's sum {total}.")
@@ -224,22 +217,19 @@ def make_view(weights: object, tokens: object, key_tokens: object, evidence: obj
         cells = np.insert(cells, gap_row, np.nan, axis=0)
         hidden = len(query_index) - len(rows)
         row_labels.insert(gap_row, f"⋮ ({hidden})")
-        state[0], state[2] = (np.insert(flags, gap_row, False) for flags in (state[0], state[2]))
+        marked_rows = np.insert(marked_rows, gap_row, False)
         notes.append(f"{hidden} of {len(query_index)} query rows are not drawn.")
-    empty = ~np.nan_to_num(cells, nan=1.0).any(axis=1) & ~state[0] & (kind == "weights")
+    empty = ~np.nan_to_num(cells, nan=1.0).any(axis=1) & (kind == "weights")
     if empty.any():
         notes.append("Grey row: a query with no key to attend to.")
-    if state[0].any() or state[1].any():
-        notes.append("Hatched: padding.")
-    return View(cells, row_labels, column_labels, rest_column, gap_row, state[0], state[1], empty, state[2], state[3],
-                one_text, _strongest(real, query_index, key_index, queries, keys, real_queries, kind), notes)
+    return View(cells, row_labels, column_labels, rest_column, gap_row, empty, marked_rows, marked_columns, one_text,
+                _strongest(real, query_index, key_index, queries, keys, kind), notes)
 
 
 def _strongest(real: np.ndarray, query_index: np.ndarray, key_index: np.ndarray, queries: list[str], keys: list[str],
-               real_queries: np.ndarray, kind: str) -> list[str]:
-    """The three largest weights (or changes) of real queries in words; fewer where fewer are not zero."""
-    size = np.abs(real) * real_queries[query_index][:, None]
-    words = []
+               kind: str) -> list[str]:
+    """The three largest weights (or changes) in words; fewer where fewer are not zero."""
+    size, words = np.abs(real), []
     # Rounded: weights that are equal but for the last bits keep their order on every machine.
     for flat in np.argsort(-size.round(6), axis=None, kind="stable")[:3]:
         row, column = np.unravel_index(flat, size.shape)
@@ -274,17 +264,12 @@ def nice_limit(largest: float) -> float:
     return float(f"{10 * power:.6g}")
 
 
-def scale_limits(largest: float, kind: str, vmin: float, vmax: float | None) -> tuple[float, float]:
+def scale_limits(largest: float, kind: str, vmax: float | None) -> tuple[float, float]:
     """The ends of the colour scale: zero to a round number for weights, symmetric for differences."""
-    if vmax is None:
-        vmax = max(nice_limit(largest), vmin + 1e-9) if kind == "difference" or vmin < largest else vmin + 1.0
-    if kind == "difference":
-        if vmin not in (0, -vmax):
-            raise ValueError(f"vmin={vmin} with kind='difference'; its scale is symmetric: give vmax= only")
-        vmin = -vmax
-    if not (np.isfinite([vmin, vmax]).all() and vmin < vmax):
-        raise ValueError(f"the scale runs from vmin={vmin} to vmax={vmax}; expected finite numbers, vmin below vmax")
-    return float(vmin), float(vmax)
+    vmax = nice_limit(largest) if vmax is None else vmax
+    if not 0 < vmax < math.inf:
+        raise ValueError(f"vmax={vmax}; expected a finite number above 0, the end of the colour scale")
+    return -float(vmax) if kind == "difference" else 0.0, float(vmax)
 
 
 def scale_ticks(vmin: float, vmax: float) -> list[float]:

@@ -13,9 +13,8 @@ Does: draw what it is given, in notebooks, on the site and on slides alike. Does
 
 from course_utils.interactive.animations import animation_view
 from course_utils.interactive.attention_view import attention_view
-from course_utils.interactive.classifier_view import classifier_view
+from course_utils.interactive.classifier_view import classifier_view, gates_view
 from course_utils.interactive.dot_product_view import dot_product_view, soft_lookup
-from course_utils.interactive.gates_view import gates_view
 from course_utils.interactive.piece import Piece
 from course_utils.interactive.rotary_view import rotary_score, rotary_view
 from course_utils.interactive.temperature_view import softmax_row, temperature_view

@@ -1,7 +1,7 @@
 """What an attention view shows, before anything is drawn: checked weights, without padding, coded for the page.
 
 Does: check weights and labels, crop padding, divide a long text into pages with a 'rest' column, match the tokens of two
-texts. Does not: run models (see `attention_sources`, `attention_hugging_face`) or draw. Nothing is renormalised.
+texts. Does not: run models (see `attention_view`, `attention_hugging_face`) or draw. Nothing is renormalised.
 """
 
 from __future__ import annotations

@@ -17,7 +17,10 @@ from torch import Tensor, nn
 
 from course_utils.figures.text import count, one_line
 from course_utils.interactive.attention_data import Kind, Side, make_kind
-from course_utils.interactive.attention_tokens import (
+from course_utils.interactive.attention_words import (
+    Labels,
+    between_texts,
+    by_words,
     check_vocabulary,
     has_two_vocabularies,
     speller,
@@ -26,8 +29,8 @@ from course_utils.interactive.attention_tokens import (
     starts_of_written,
     texts_of_tokens,
     token_texts,
+    words_at,
 )
-from course_utils.interactive.attention_words import Labels, between_texts, by_words, words_at
 
 MOST_GENERATED = 20  # tokens of a text that an encoder-decoder writes by itself
 # Whatever a generation_config asks for, one text is written, greedily, and comes back as ids.

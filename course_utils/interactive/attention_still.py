@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from course_utils.figures import WEIGHT_MAP, ink_on
 from course_utils.figures.text import display_token, one_line, text_width, wrap_text
-from course_utils.heatmaps.cells import DARKER, LIGHTEST_SUM, MOST_PRINTED
+from course_utils.heatmaps.matrices import DARKER, LIGHTEST_SUM, MOST_PRINTED
 from course_utils.heatmaps.views import View, cut, number
 
 # all in pixels

@@ -1,13 +1,14 @@
 """Attention to touch: pick a token and see what it attends to, in every layer and head, in any model or any tensors.
 
 Does: one view, or two side by side on one scale. Does not: compute attention for models that return none, renormalise, or
-import transformers. The weights come from `attention_sources` and `attention_hugging_face`, words and pairs of texts from
+import transformers. The weights of Hugging Face's models come from `attention_hugging_face`, words and pairs of texts from
 `attention_words`, checks and pages from `attention_data`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,69 @@ import numpy as np
 from course_utils.figures.text import count, display_token, one_line
 from course_utils.files import write_text
 from course_utils.heatmaps.views import describe_view, make_view, nice_limit
-from course_utils.interactive.attention_data import Kind, Side, matched, side_data
+from course_utils.interactive.attention_data import Kind, Side, make_kind, make_pooling, matched, side_data
 from course_utils.interactive.attention_hugging_face import from_hugging_face
-from course_utils.interactive.attention_sources import from_classifier, from_tensors
 from course_utils.interactive.attention_still import Row, still_picture
+from course_utils.interactive.attention_words import (
+    Labels,
+    bare,
+    by_words,
+    joined,
+    pooled_by_words,
+    words_at,
+    words_by_marks,
+)
 from course_utils.interactive.piece import Piece
+
+
+def from_tensors(tokens: object, attentions: object, key_tokens: object, attention_mask: object, pooling: object,
+                 layers: Sequence[int] | None, check_rows: bool, by_word: bool) -> Side:
+    """Labels and weights as they are given. Raises ValueError where they don't fit."""
+    kind = make_kind("attention", attentions, tokens, key_tokens, attention_mask=attention_mask, wanted=layers,
+                     check_rows=check_rows)
+    side = Side([kind], make_pooling(pooling, kind, attention_mask, check_rows))
+    if not by_word:
+        return side
+    return _by_word(side, *(Labels(labels, words_by_marks(labels)) for labels in (kind.queries, kind.keys)))
+
+
+def _by_word(side: Side, rows: Labels, columns: Labels) -> Side:
+    """The same side with the tokens of a word as one."""
+    pooling = None if side.pooling is None else pooled_by_words(side.pooling, columns)
+    return replace(side, kinds=[by_words(side.kinds[0], rows, columns)], pooling=pooling)
+
+
+def from_classifier(model: object, text: object, layers: Sequence[int] | None, check_rows: bool, by_word: bool) -> Side:
+    """A `ReviewClassifier` on one text. Raises ValueError for a text without tokens and a model without attention."""
+    if isinstance(text, tuple):
+        raise ValueError("a ReviewClassifier reads one text; two texts at once, (first, second), are for a model of Hugging "
+                         "Face that was trained on pairs")
+    if not isinstance(text, str):
+        raise ValueError(f"text is of type {type(text).__name__}; expected one text, a string")
+    told = model.explain(text)
+    tokens = [getattr(token, "text", token) for token in told.tokens]
+    if not tokens:
+        raise ValueError(f"the text {text!r} has no tokens; give one with at least one word")
+    if not len(told.attentions):
+        raise ValueError("the model has no attention layer; expected a model with num_layers=1 or more")
+    kind = make_kind("attention", told.attentions, tokens, wanted=layers, check_rows=check_rows)
+    side = Side([kind], make_pooling(told.weights, kind, None, check_rows), told.label, told.probabilities[told.label])
+    if not by_word:
+        return side
+    labels = Labels(tokens, _words(model.tokenizer, told.tokens, text))
+    return _by_word(side, labels, labels)
+
+
+def _words(tokenizer: object, tokens: list, text: str) -> list[tuple[int, str]]:
+    """The words of a course tokenizer's tokens: '##' continues one; byte pairs never reach beyond a match of its pattern."""
+    pattern = getattr(tokenizer, "pattern", None)
+    begins = set() if pattern is None else {match.start() for match in pattern.finditer(text)}
+    if hasattr(tokenizer, "merges"):
+        starts = [token.start in begins and (i == 0 or token.start != tokens[i - 1].start) for i, token in enumerate(tokens)]
+        return words_at(starts, lambda start, end: bare(text[tokens[start].start:tokens[end - 1].end]))
+    starts = [not token.text.startswith("##") for token in tokens]
+    return words_at(starts, lambda start, end: joined([token.text for token in tokens[start:end]]))
+
 
 FORMS = ("attention_view(model, text) for the course's ReviewClassifier, attention_view(model, tokenizer, text) for a model "
          "of Hugging Face, or attention_view(tokens, attentions) for plain tensors")
@@ -292,7 +351,7 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
         picked = head if head == MEAN or head < len(kind.layers[number]) else 0
         keys = None if kind.one_text else kind.keys
         matrix, whole = _matrix(kind, number, picked), check_rows and not kind.note
-        view = make_view(matrix, kind.queries, keys, None, "weights", None, "crop", most, whole, 2e-2)
+        view = make_view(matrix, kind.queries, keys, None, "weights", None, most, whole, 2e-2)
         place = f"layer {number}, {'mean of the heads' if picked == MEAN else f'head {picked}'}"
         answer = f" {side.answer}." if side.answer else ""
         words.append(f"{name[:1].upper() + name[1:]}: " if name else "")
@@ -302,7 +361,7 @@ def _in_words(sides: list[Side], names: list[str], heading: str, layer: int, hea
                      f"{describe_view(view, (len(kind.queries), len(kind.keys)), 'weights', 0.0, vmax, [])} ")
         row = None
         if side.pooling is not None and not which:
-            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, "crop", most, check_rows,
+            row = make_view(side.pooling[None], ["pooling"], kind.keys, None, "weights", None, most, check_rows,
                             2e-2)
             words.append(f"Pooling weights: {_largest(side.pooling, kind.keys)}. ")
         pooled.append(row)

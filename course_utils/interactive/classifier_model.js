@@ -1,7 +1,7 @@
 // The course's trained classifier in plain JavaScript: words, vectors, rotary positions, pre-norm blocks, pooling, answer.
-// Does what course_utils/classifier.py does in evaluation mode; classifier_data.py says which models it can run.
+// Does what course_utils/classifier.py does in evaluation mode; classifier_view.py says which models it can run.
 
-// classifierModel(saved): `saved` is what classifier_data.py wrote, its weights 16-bit floats in base64. Returns
+// classifierModel(saved): `saved` is what classifier_view.py wrote, its weights 16-bit floats in base64. Returns
 //   tokenize(text): [{text, start, end}], the words and punctuation in lower case, with their range in the text
 //   read(text): {tokens, ids, known: [bool], from, dropped}: what the model reads, `dropped` tokens missing before token `from`
 //   run(ids, {gates, weights}): {probability, pooling, attentions}: the second label's probability; gates[layer][head] is 1 or 0;

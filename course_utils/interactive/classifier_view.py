@@ -1,21 +1,103 @@
-"""The course's trained classifier to write for: its answer, where it looks, and what happens without a word or a head.
+"""The course's trained classifier to write for (`classifier_view`), and what it says of stored reviews without some of its
+heads (`gates_view`).
 
-Does: put a model's weights and words into a piece, whose script runs the whole model at every keystroke. Does not: train, or
-run models that `classifier_data` refuses.
+Does: put a model's weights, as 16-bit floats in the order that `classifier_model.js` reads them, and its words into a piece,
+whose script runs the whole model at every keystroke. Does not: train, or run models that the script can't.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Iterable, Sequence
 from itertools import product
+from numbers import Integral
 
+import numpy as np
 from matplotlib.colors import to_hex
+from torch import Tensor
+from torch.nn import functional as F
 
-from course_utils.classifier import Explanation, ReviewClassifier
+from course_utils.classifier import ClassifierConfig, Explanation, ReviewClassifier
 from course_utils.figures import NEGATIVE, POSITIVE, WEIGHT_MAP, ink_on
-from course_utils.interactive.classifier_data import model_data
 from course_utils.interactive.drawing import INK, LINE, bar, cut, label, picture, shown
 from course_utils.interactive.piece import Piece
+from course_utils.tokenization import WordTokenizer
+from course_utils.training.plain_text import PLAIN, PlainWords, page_rules
+
+MOST_BYTES = 1_000_000                                                     # of weights in one page, before base64
+
+
+def model_data(classifier: ReviewClassifier, texts: Iterable[str] | None = None) -> dict:
+    """What `classifierModel` needs: config, words, and all weights in base64. With `texts` only the words in these.
+
+    For a model that reads plain texts also their rules (see `training.plain_text`). A weight is off by one part in 2,048 at
+    most; for the course's models that moves a probability by less than 0.001.
+    Raises TypeError for anything but a ReviewClassifier, ValueError for a model that the script can't run.
+    """
+    _check(classifier)
+    config, words = classifier.model.config, classifier.tokenizer.vocabulary
+    if texts is not None:
+        used = {token.text for text in texts for token in classifier.tokenizer.tokenize(text)}
+        words = words[:2] + [word for word in words[2:] if word in used]
+    weights = _rounded(classifier, words)
+    if weights.nbytes > MOST_BYTES:
+        raise ValueError(f"the model's weights would take {weights.nbytes:,} bytes in the page; at most {MOST_BYTES:,} do. "
+                         "Use a model with fewer words or a smaller d_model")
+    block = classifier.model.encoder.blocks[0]
+    rules = {"plain": page_rules()} if classifier.tokenizer.texts == PLAIN else {}
+    kept = ("d_model", "num_heads", "d_ff", "num_layers", "max_len", "positions", "pooling", "embedding_scale", "unk_id")
+    return {
+        "config": {**{name: getattr(config, name) for name in kept}, "eps": block.attention_norm.eps,
+                   "base": getattr(classifier.model.positions, "base", 10000.0)},
+        **rules, "words": words, "labels": classifier.label_names, "weights": base64.b64encode(weights.tobytes()).decode(),
+    }
+
+
+def decoded(data: dict) -> np.ndarray:
+    """The weights that a page gets, in one row, float32."""
+    return np.frombuffer(base64.b64decode(data["weights"]), dtype="<f2").astype(np.float32)
+
+
+def weight_names(config: ClassifierConfig) -> list[str]:
+    """The parameters in the order in which `classifier_model.js` reads them; a linear layer's weight before its bias."""
+    layers = [f"attention.{which}_projection" for which in ("query", "key", "value", "output")]
+    layers += ["feed_forward.expand", "feed_forward.contract", "attention_norm", "feed_forward_norm"]
+    modules = [f"encoder.blocks.{i}.{layer}" for i in range(config.num_layers) for layer in layers] + ["encoder.norm"]
+    pooling = ["pooling.query"] if config.pooling == "attention" else []
+    both = [f"{module}.{kind}" for module in modules for kind in ("weight", "bias")]
+    return ["embedding.weight", *both, *pooling, "output.weight", "output.bias"]
+
+
+def _rounded(classifier: ReviewClassifier, words: list[str]) -> np.ndarray:
+    """All weights in one row of 16-bit floats, the embedding's rows for `words` only."""
+    state: dict[str, Tensor] = classifier.model.state_dict()
+    names = weight_names(classifier.model.config)
+    if sorted(names) != sorted(state):
+        raise ValueError(f"the model has other weights than a SelfAttentionClassifier: {sorted(set(names) ^ set(state))}")
+    rows = [classifier.tokenizer.ids[word] for word in words]
+    parts = [state[name][rows] if name == "embedding.weight" else state[name] for name in names]
+    every = np.concatenate([part.detach().cpu().float().numpy().ravel() for part in parts])
+    if not np.all(np.abs(every) < 65504):                                  # NaN isn't either
+        raise ValueError("a weight of the model is NaN or above 65,504, where 16-bit floats end; train it again")
+    return every.astype("<f2")
+
+
+def _check(classifier: ReviewClassifier) -> None:
+    """Raises TypeError or ValueError for what classifier_model.js does not implement."""
+    if not isinstance(classifier, ReviewClassifier):
+        raise TypeError(f"classifier is a {type(classifier).__name__}; expected a ReviewClassifier, such as trained_model()")
+    config, tokenizer = classifier.model.config, classifier.tokenizer
+    wanted = {"positions": ("rotary", "none"), "norm_first": (True,), "num_classes": (2,), "unk_id": (1,)}
+    for name, allowed in wanted.items():
+        if getattr(config, name) not in allowed:
+            raise ValueError(f"the model has {name}={getattr(config, name)!r}; in the browser it runs with "
+                             f"{' or '.join(f'{name}={value!r}' for value in allowed)} only")
+    if type(tokenizer) not in (WordTokenizer, PlainWords) or tokenizer.pattern != type(tokenizer).pattern:
+        raise ValueError(f"the tokenizer is a {type(tokenizer).__name__}; in the browser only the course's WordTokenizer "
+                         "runs")
+    if any(block.feed_forward.activation is not F.gelu for block in classifier.model.encoder.blocks):
+        raise ValueError("the feed-forward layers don't use gelu; in the browser they must")
+
 
 PARTS = ("strip", "occlusion", "map", "heads")
 REMOVALS = ("delete", "unk")
@@ -118,3 +200,43 @@ def answers_picture(texts: Sequence[str], likely: Sequence[float], names: Sequen
                   bar(left + wide * min(value, 0.5), y, wide * abs(value - 0.5), 18, POSITIVE if value > 0.5 else NEGATIVE),
                   bar(left + wide / 2 - 1, y, 2, 18, INK), label(left + wide + 10, y + 14, f"{value:.3f}")]
     return picture(width, 48 + 26 * len(texts), *parts)
+
+
+MOST = 40                                                                  # reviews in one piece
+
+
+def gates_view(
+    classifier: ReviewClassifier, texts: Sequence[str], labels: Sequence[int] | None = None, *,
+    names: Sequence[str] | None = None, head: tuple[int, int] = (0, 0),
+) -> Piece:
+    """A switch for each head; probabilities, pooling weights and maps of the stored texts follow at once, in the browser.
+
+    texts: one to forty reviews. labels: which label each really has, 0 or 1, to count how many are right. names: a word for
+    each review, such as its kind; right answers are counted for each name that occurs more than once. head: whose map is
+    shown first, (layer, head). A shut head adds nothing to its layer, as with `attention_maps.HeadGates`.
+    Only the word vectors of these texts are in the page: about 90 kB in all for the course's models.
+    Raises TypeError or ValueError for other arguments, and for a model that the script can't run (see `classifier_view`).
+    """
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"texts={cut(repr(texts), 60)}; expected a list of reviews, each a string")
+    texts = list(texts)
+    if not 1 <= len(texts) <= MOST:
+        raise ValueError(f"{len(texts)} texts; expected 1 to {MOST}")
+    for what, given in (("labels", labels), ("names", names)):
+        if given is not None and len(given) != len(texts):
+            raise ValueError(f"{len(given)} {what} for {len(texts)} texts; give one for each, or none at all")
+    wrong = [label for label in ([] if labels is None else labels) if not isinstance(label, Integral) or label not in (0, 1)]
+    if wrong:
+        raise ValueError(f"labels hold {wrong[0]!r}; expected 0 for {classifier.label_names[0]}, 1 for "
+                         f"{classifier.label_names[1]}")
+    model = model_data(classifier, texts)
+    labels = [None] * len(texts) if labels is None else [int(label) for label in labels]
+    names = [""] * len(texts) if names is None else names
+    reviews = [{"text": text, "label": label, "name": str(name)} for text, label, name in zip(texts, labels, names)]
+    likely = [round(value, 3) for value in classifier.predict(texts)[1][:, 1].tolist()]
+    data = {"model": model, "reviews": reviews, "head": checked_head(head, model)}
+    heads = model["config"]["num_layers"] * model["config"]["num_heads"]
+    alt = (f"Gates of {heads} heads to switch, and {len(texts)} reviews. "
+           f"All heads on, probability of '{model['labels'][1]}': "
+           + "; ".join(f"'{cut(shown(text), 60)}' {value:.3f}" for text, value in zip(texts, likely)) + ".")
+    return Piece("gates_view", data, still=answers_picture(texts, likely, model["labels"]), alt=alt, scripts=SCRIPTS)

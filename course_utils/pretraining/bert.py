@@ -20,19 +20,8 @@ from course_utils.training.hugging_face import check_settings, fill, read_checkp
 from course_utils.training.word_piece_files import read_word_pieces
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
-__all__ = [
-    "BertConfig",
-    "BertResult",
-    "BertEncoder",
-    "MaskedLanguageModel",
-    "MaskedTokenLoss",
-    "BERT_NAMES",
-    "MASKED_NAMES",
-    "OTHER_HEADS",
-    "bert_config",
-    "bert_weights",
-    "load_bert",
-]
+__all__ = ["BertConfig", "BertResult", "BertEncoder", "MaskedLanguageModel", "MaskedTokenLoss", "BERT_NAMES", "MASKED_NAMES",
+           "OTHER_HEADS", "bert_config", "bert_weights", "load_bert"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,19 +14,8 @@ from course_utils.embeddings import masked_mean
 from course_utils.options import check_options, fraction, one_of, positive, whole
 from course_utils.pretraining.bert import BertEncoder
 
-__all__ = [
-    "BERT_POOLINGS",
-    "BertClassifierResult",
-    "BertClassifier",
-    "layers_of",
-    "freeze",
-    "layer_rates",
-    "LowRankAdapter",
-    "ADAPTED",
-    "ADAPTABLE",
-    "add_adapters",
-    "merge_adapters",
-]
+__all__ = ["BERT_POOLINGS", "BertClassifierResult", "BertClassifier", "layers_of", "freeze", "layer_rates", "LowRankAdapter",
+           "ADAPTED", "ADAPTABLE", "add_adapters", "merge_adapters"]
 
 
 BERT_POOLINGS = ("mean", "first", "pooler")

@@ -10,10 +10,7 @@ from torch import Tensor
 
 from course_utils.options import check_options, fraction
 
-__all__ = [
-    "MaskedTokens",
-    "mask_tokens",
-]
+__all__ = ["MaskedTokens", "mask_tokens"]
 
 
 class MaskedTokens(NamedTuple):

@@ -13,13 +13,7 @@ from course_utils.tokenization import Token
 from course_utils.training import character_kinds as kinds
 from course_utils.training.word_piece_files import SPECIAL, word_piece_files
 
-__all__ = [
-    "longest_pieces",
-    "TextCleaning",
-    "cut_at_spaces",
-    "split_at",
-    "WordPieceTokenizer",
-]
+__all__ = ["longest_pieces", "TextCleaning", "cut_at_spaces", "split_at", "WordPieceTokenizer"]
 
 
 def longest_pieces(word: str, vocabulary) -> list[str] | None:

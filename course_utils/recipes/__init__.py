@@ -42,7 +42,7 @@ from course_utils.training import (
     fit,
     seed_everything,
 )
-from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.plain_text import PlainWords
 from course_utils.training.saved_files import INSIDE
 
 DECIDED = ("vocab_size", "num_classes", "pad_id", "unk_id")                  # by the data and the tokenizer

@@ -13,7 +13,7 @@ import torch
 
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import normalised, split_reviews
-from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.plain_text import PlainWords
 from course_utils.training.saved_files import INSIDE
 
 __all__ = [
@@ -25,40 +25,21 @@ RESULT, STATE = "result.json", "training_state.safetensors"
 
 def check_output(output: str, data: str) -> Path:
     """The output folder as a Path, if it can be made and written to. Nothing is made or written yet."""
-    if not output.strip() or "\0" in output:
-        raise ValueError(f"got {output!r} as the output; expected the name of a folder, such as outputs/mine")
-    expanded = os.path.expanduser(output)
-    if expanded.startswith("~"):
-        raise ValueError(f"got {output!r:.80} as the output, and nobody here is called {expanded.split('/')[0][1:]!r:.80}; "
-                         "for a folder of that name write ./ in front of it")
-    try:
-        expanded.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"got {output!r:.80} as the output, which isn't text in UTF-8; expected the name of a folder, "
-                         "such as outputs/mine") from None
-    folder = Path(expanded)
-    try:
-        found = folder
-        while not found.exists() and not found.is_symlink():
-            found = found.parent
-        if not found.is_dir():
-            what = "is a link to nothing" if found.is_symlink() and not found.exists() else "is a file"
-            raise ValueError(f"{found} {what}; expected a folder for the classifier, or a new name; choose another output")
-        if not os.access(found, os.W_OK | os.X_OK):
-            raise ValueError(f"{found} cannot be written to; expected a folder of your own; choose another output")
-        for name in (RESULT, STATE, INSIDE, ".lock"):
-            if (folder / name).is_dir():
-                raise ValueError(f"{folder / name} is a folder; expected a file there, or nothing; choose another output")
-    except OSError as error:
-        raise ValueError(f"{output[:80]!r} cannot be an output folder ({error.strerror or error}); expected the name of a "
-                         "folder, such as outputs/mine") from None
+    folder = Path(os.path.expanduser(output))
+    found = next((part for part in (folder, *folder.parents) if os.path.lexists(part)), Path())
+    if not output.strip() or not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+        raise ValueError(f"got {output!r:.80} as the output, and {found} isn't a folder that you can write to; expected a "
+                         "folder for the classifier, or a new name, such as outputs/mine")
     source = Path(os.path.expanduser(data))
-    if os.path.isfile(source) and os.path.realpath(source) in {os.path.realpath(folder / n) for n in (RESULT, INSIDE)}:
-        raise ValueError(f"{source} would be overwritten by the training's own {source.name}; choose another output")
+    for name in (RESULT, STATE, INSIDE, ".lock"):
+        if os.path.isdir(folder / name):
+            raise ValueError(f"{folder / name} is a folder; expected a file there, or nothing; choose another output")
+        if os.path.isfile(source) and os.path.realpath(source) == os.path.realpath(folder / name):
+            raise ValueError(f"{source} would be overwritten by the training's own {name}; choose another output")
     return folder
 
 
-def ready_to_train(dataset, source: str, validation: float = 0.1):
+def ready_to_train(dataset, source: str):
     """The dataset with a validation split, made if there is none, once a model can learn from it and be judged by it."""
     if "train" not in dataset:
         raise ValueError(f"{source} has no training reviews, only the split {' and '.join(dataset)}; expected a file, or a "
@@ -78,7 +59,7 @@ def ready_to_train(dataset, source: str, validation: float = 0.1):
         raise ValueError(f"{source}: the label {missing[0]!r} is in {' and '.join(where) or 'no split'} and not in train; "
                          "expected training reviews of every label; add some, or correct the label")
     if "validation" not in dataset:
-        dataset = _with_validation(dataset, source, counts["train"], validation)
+        dataset = _with_validation(dataset, source, counts["train"])
         counts["validation"] = Counter(names[label] for label in dataset["validation"]["label"])
     elif len(counts["validation"]) < 2:
         only = next(iter(counts["validation"]), "none")
@@ -91,7 +72,7 @@ def ready_to_train(dataset, source: str, validation: float = 0.1):
     return dataset
 
 
-def _with_validation(dataset, source: str, counts: Counter, validation: float):
+def _with_validation(dataset, source: str, counts: Counter):
     """Split off validation reviews of every label, or say which label has too few."""
     labels, texts = dataset["train"]["label"], dataset["train"]["text"]
     names = dataset["train"].features["label"].names
@@ -105,7 +86,7 @@ def _with_validation(dataset, source: str, counts: Counter, validation: float):
         rows = f"{counts[fewest]} {'row' if counts[fewest] == 1 else 'rows with the same text'}"
         raise ValueError(f"{source}: the label {fewest!r} has {rows}; {explained}")
     try:
-        split = split_reviews(dataset, validation=validation, seed=0)
+        split = split_reviews(dataset, seed=0)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     for side in ("train", "validation"):

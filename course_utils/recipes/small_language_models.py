@@ -1,12 +1,7 @@
-"""Small language models that the extra on induction heads looks into: how they start, and where they are kept.
+"""Small language models that the extra on induction heads looks into: what they read, and where they are kept.
 
-Does: `repeated_tokens`, random tokens that repeat, and what heads do with them; `start_local`, a first setting in which
-layer 0 looks at nearby tokens; `kept_model`, which reads a trained model from data/checkpoints or outputs/models; generated
-programs as tokens. Does not: train (the studies `induction` and `context` do).
-
-A new model's rotary heads look at all earlier tokens about equally. An induction head needs another head that looks at the
-token before, and neither is of use without the other, so for a long time nothing is learned. Heads that look nearby from the
-start, as ALiBi's do by construction (Press et al. 2022), make that time short.
+Does: `repeated_tokens`, random tokens that repeat, and what heads do with them; `kept_model`, which reads a trained model
+from data/checkpoints or outputs/models; generated programs as tokens. Does not: train (studies do).
 """
 
 import functools
@@ -23,24 +18,6 @@ from course_utils.tokenization import Tokenizer, WordTokenizer, pad_batch
 from course_utils.training.saved_models import holds_model, read_model, write_model
 
 
-@torch.no_grad()
-def start_local(model: LanguageModel, strengths: Sequence[float]) -> None:
-    """Give layer 0 of a new model with rotary positions heads that look nearby, by the biases of queries and keys.
-
-    For each head both are its strength in the first column of every rotary pair, else zero. The score of a key then gets an
-    addition of strength² · Σ cos(distance · frequency) / √d_head, which is largest at distance 0 and falls off within a few
-    tokens, more gently for a smaller strength. Training can change it like any other weight. Raises ValueError unless there
-    is a strength for each head.
-    """
-    attention = model.decoder.blocks[0].attention
-    if len(strengths) != attention.num_heads:
-        raise ValueError(f"{len(strengths)} strengths for {attention.num_heads} heads; give one for each")
-    for projection in (attention.query_projection, attention.key_projection):
-        by_head = projection.bias.view(attention.num_heads, attention.d_head)
-        by_head.zero_()
-        by_head[:, 0::2] = torch.tensor(strengths)[:, None]
-
-
 def repeated_tokens(periods: Sequence[int], length: int, vocab_size: int, generator: torch.Generator) -> Tensor:
     """Random rows (len(periods), length) of ids from 2 up: row i begins with periods[i] different ones, which then repeat.
 
@@ -52,12 +29,6 @@ def repeated_tokens(periods: Sequence[int], length: int, vocab_size: int, genera
                          "ask for shorter ones")
     drawn = torch.rand(len(periods), vocab_size - 2, generator=generator).argsort(dim=1) + 2
     return drawn.gather(1, torch.arange(length) % torch.tensor(periods, dtype=torch.long)[:, None])
-
-
-def can_be_found(token_ids: Tensor) -> Tensor:
-    """Of `repeated_tokens`, which tokens stand after a repeated one, so that looking back finds them: (rows, length)."""
-    again = (token_ids == token_ids[:, :1]).cumsum(dim=1) >= 2
-    return again & again.roll(1, dims=1)                # not the first of them: nothing says that the row repeats now
 
 
 def head_scores(attentions: Sequence[Tensor], period: int) -> dict[str, Tensor]:

@@ -34,24 +34,6 @@ from course_utils.recurrent_attention.translating import (
     teacher_forcing_loss,
 )
 
-__all__ = [
-    "LAYERS",
-    "Memory",
-    "RecurrentEncoder",
-    "check_source",
-    "weighted_states",
-    "AdditiveAttention",
-    "LUONG_SCORES",
-    "LuongAttention",
-    "DecoderState",
-    "RecurrentDecoder",
-    "SCORES",
-    "Seq2SeqConfig",
-    "Seq2SeqResult",
-    "Seq2Seq",
-    "teacher_forcing_loss",
-    "Translations",
-    "greedy",
-    "links_of",
-    "alignment_error_rate",
-]
+__all__ = ["LAYERS", "Memory", "RecurrentEncoder", "check_source", "weighted_states", "AdditiveAttention", "LUONG_SCORES",
+           "LuongAttention", "DecoderState", "RecurrentDecoder", "SCORES", "Seq2SeqConfig", "Seq2SeqResult", "Seq2Seq",
+           "teacher_forcing_loss", "Translations", "greedy", "links_of", "alignment_error_rate"]

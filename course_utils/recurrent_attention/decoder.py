@@ -15,14 +15,7 @@ from course_utils.options import Rule, check_options, fraction, one_of, whole
 from course_utils.recurrent_attention.encoder import LAYERS, Memory, RecurrentEncoder
 from course_utils.recurrent_attention.scores import LUONG_SCORES, AdditiveAttention, LuongAttention
 
-__all__ = [
-    "DecoderState",
-    "RecurrentDecoder",
-    "SCORES",
-    "Seq2SeqConfig",
-    "Seq2SeqResult",
-    "Seq2Seq",
-]
+__all__ = ["DecoderState", "RecurrentDecoder", "SCORES", "Seq2SeqConfig", "Seq2SeqResult", "Seq2Seq"]
 
 
 class DecoderState(NamedTuple):

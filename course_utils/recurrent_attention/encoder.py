@@ -13,12 +13,7 @@ from course_utils.options import check_options, one_of, whole
 from course_utils.shapes import check_flags
 from course_utils.training.pair_batches import PAD
 
-__all__ = [
-    "LAYERS",
-    "Memory",
-    "RecurrentEncoder",
-    "check_source",
-]
+__all__ = ["LAYERS", "Memory", "RecurrentEncoder", "check_source"]
 
 
 LAYERS = {"GRU": nn.GRU, "LSTM": nn.LSTM}

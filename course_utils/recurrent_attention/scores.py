@@ -9,12 +9,7 @@ from torch import Tensor, nn
 from course_utils.attention import AttentionResult
 from course_utils.options import check_options, one_of, whole
 
-__all__ = [
-    "weighted_states",
-    "AdditiveAttention",
-    "LUONG_SCORES",
-    "LuongAttention",
-]
+__all__ = ["weighted_states", "AdditiveAttention", "LUONG_SCORES", "LuongAttention"]
 
 
 def weighted_states(scores: Tensor, states: Tensor, mask: Tensor) -> AttentionResult:

@@ -13,13 +13,7 @@ from torch.nn import functional as F
 from course_utils.options import check_options, whole
 from course_utils.training.pair_batches import BEGIN, END, PAD, PairBatch
 
-__all__ = [
-    "teacher_forcing_loss",
-    "Translations",
-    "greedy",
-    "links_of",
-    "alignment_error_rate",
-]
+__all__ = ["teacher_forcing_loss", "Translations", "greedy", "links_of", "alignment_error_rate"]
 
 
 def teacher_forcing_loss(model: nn.Module, batch: PairBatch) -> tuple[Tensor, int]:

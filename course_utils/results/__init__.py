@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy import stats
-from torch import Tensor
 
 from course_utils.files import fingerprint, locked, write_json
 from course_utils.files.paths import RESULTS as FOLDER
@@ -53,31 +52,14 @@ def read_runs(name: str, folder: Path = FOLDER) -> list[dict]:
 
 def add_run(name: str, run: dict, folder: Path = FOLDER) -> None:
     """Put a run into the file, in place of one of the same model and seed; written at once or not at all."""
-    with _locked(name, folder):
+    with locked_runs(name, folder):
         runs = [old for old in read_runs(name, folder) if (old["model"], old["seed"]) != (run["model"], run["seed"])]
         runs = sorted([*runs, run], key=lambda run: (run["order"], run["seed"]))
         write_json(Path(folder) / f"{name}.json", runs)
 
 
-def remove_runs(name: str, models_and_seeds: Iterable[tuple[str, int]], folder: Path = FOLDER) -> None:
-    """Take runs out of the file, so that they are made again; written at once or not at all."""
-    gone = set(models_and_seeds)
-    with _locked(name, folder):
-        runs = read_runs(name, folder)
-        if any((run["model"], run["seed"]) in gone for run in runs):
-            write_json(Path(folder) / f"{name}.json", [run for run in runs if (run["model"], run["seed"]) not in gone])
-
-
-def set_order(name: str, models: Iterable[str], folder: Path = FOLDER) -> None:
-    """Number the runs of the file by the order of the rows in `models`; a row that is not among them comes last."""
-    place = {model: i for i, model in enumerate(dict.fromkeys(models))}
-    with _locked(name, folder):
-        runs = [{**run, "order": place.get(run["model"], len(place))} for run in read_runs(name, folder)]
-        write_json(Path(folder) / f"{name}.json", sorted(runs, key=lambda run: (run["order"], run["seed"])))
-
-
 @contextlib.contextmanager
-def _locked(name: str, folder: Path) -> Iterator[None]:
+def locked_runs(name: str, folder: Path) -> Iterator[None]:
     """One process at a time changes a result file, so that two scripts that add to it lose no run; others wait."""
     path = Path(folder) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -214,12 +196,6 @@ def percent(figure: tuple[float, float]) -> str:
     """A mean and half its interval in per cent: percent((0.871, 0.012)) -> '87.1 ± 1.2'."""
     mean, half = figure
     return f"{100 * mean:.1f} ± {100 * half:.1f}"
-
-
-def coded(values: Tensor | np.ndarray) -> list[str]:
-    """Numbers (rows, ...) as a line of thousandths for each row."""
-    thousandths = np.rint(1000 * np.asarray(values, dtype=float)).astype(int)
-    return [" ".join(map(str, row.ravel())) for row in thousandths]
 
 
 def decoded(rows: Sequence[str], *shape: int) -> np.ndarray:

@@ -6,22 +6,29 @@
 Phones, word processors and web pages write ’ for ', “ for ", – for -, … for ..., an accent as a character of its own, or
 characters that nobody sees. A model that was trained on straight quotes knows "isn't", but not "isn’t".
 
-Does: make the plain form of a text, and write down its rules for classifier_model.js. Does not: touch case, spaces, HTML or
-spelling. Byte pairs don't need it: they read every character as it is.
+Does: make the plain form of a text, and write down its rules for classifier_model.js; the tokenizers of models that read
+plain texts: same ids, spans in the text as it was typed. Does not: touch case, spaces, HTML or spelling. Byte pairs don't
+need it: they read every character as it is.
 
 Which models read plain texts is a setting in their saved files: "texts": "plain" beside the vocabulary. Without it a model
-reads texts as they are. `plain_tokenizers` has the tokenizers of models with it; `recipes.read_plain` gives it to one.
+reads texts as they are. `saved_models.read_plain_texts` sets it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import groupby
 
 from course_utils.files.saved_lists import SavedList
+from course_utils.tokenization import Token, Tokenizer, WordTokenizer
+from course_utils.training.pair_batches import WordList
+from course_utils.training.pair_subwords import SharedBytePairs
+from course_utils.training.saved_word_pieces import SavedWordPieces
 
-__all__ = ["PLAIN", "as_read", "page_rules", "plain", "plain_with_spans", "word_pattern"]
+__all__ = ["PLAIN", "PlainWordPieces", "PlainWords", "as_read", "page_rules", "plain", "plain_with_spans", "reading_plain",
+           "word_pattern"]
 
 PLAIN = "plain"                                         # the setting's value
 FORMS = {typed: form for form, all_typed in {
@@ -102,3 +109,51 @@ def page_rules() -> dict:
     """What classifier_model.js needs to make the same plain form, and the same words of it."""
     return {"forms": FORMS, "dropped": DROPPED, "character": CHARACTER, "apostrophe": APOSTROPHE, "quote": QUOTE,
             "words": WORDS}
+
+
+class PlainWords(WordTokenizer):
+    """`WordTokenizer` on the plain form of a text, in which combining marks stay in their word."""
+
+    texts = PLAIN
+    pattern = word_pattern
+
+    def tokenize(self, text: str) -> list[Token]:
+        """The words and punctuation of the text's plain form, each with its span in the text itself."""
+        text, spans = plain_with_spans(text)
+        return [Token(word, spans[start][0], spans[end - 1][1]) for word, start, end in super().tokenize(text)]
+
+
+class PlainWordPieces(SavedWordPieces):
+    """`SavedWordPieces` on the plain form of a text."""
+
+    texts = PLAIN
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the pieces of the text's plain form."""
+        return super().encode(plain(text))
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """Ids of many texts, on all processor cores."""
+        return super().encode_all([plain(text) for text in texts])
+
+    def tokenize(self, text: str) -> list[Token]:
+        """A token for each id, with its span in the text itself."""
+        text, spans = plain_with_spans(text)
+        return [Token(piece, spans[start][0], spans[end - 1][1]) for piece, start, end in super().tokenize(text)]
+
+
+def reading_plain(tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer with the same ids for a model that reads plain texts.
+
+    A translator's list stays as it is: its texts are made plain before it (see `as_read`). Raises ValueError for the byte
+    pairs of a language model, which must give back every text unchanged.
+    """
+    if isinstance(tokenizer, WordTokenizer):
+        return PlainWords(tokenizer.vocabulary)
+    if isinstance(tokenizer, SavedWordPieces):
+        return PlainWordPieces(tokenizer.vocabulary)
+    if not isinstance(tokenizer, WordList | SharedBytePairs):
+        raise ValueError(f"got a {type(tokenizer).__name__}, which reads texts as they are; a model reads plain texts by "
+                         "its words, its word pieces, or a translator's lists")
+    tokenizer.texts = PLAIN
+    return tokenizer

@@ -12,8 +12,7 @@ import torch
 from course_utils.tokenization import BPETokenizer, Tokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
-from course_utils.training.plain_text import PLAIN
-from course_utils.training.plain_tokenizers import reading_plain
+from course_utils.training.plain_text import PLAIN, reading_plain
 from course_utils.training.saved_files import MEND
 from course_utils.training.saved_word_pieces import SavedWordPieces
 

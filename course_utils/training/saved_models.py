@@ -7,6 +7,8 @@ Does: write, read, check; say what a name means. Does not: define a model; `Revi
 and the like call it. What is in the file: see `saved_files`.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import warnings
@@ -21,9 +23,8 @@ from course_utils.files import write_bytes
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.tokenization import Tokenizer
 from course_utils.training.earlier_models import about_folder, read_folder
-from course_utils.training.eight_bits import packed, unpacked
 from course_utils.training.model_kinds import CODE, SMALL, also_a_course_model, kind_in, kind_of
-from course_utils.training.plain_tokenizers import PlainWordPieces, PlainWords, reading_plain
+from course_utils.training.plain_text import PlainWordPieces, PlainWords, reading_plain
 from course_utils.training.saved_contents import (
     TOKENIZERS,
     check_answers,
@@ -35,8 +36,36 @@ from course_utils.training.saved_contents import (
 )
 from course_utils.training.saved_files import MEND, SUFFIX, about_file, file_bytes, model_file, read_file, writes_to
 
-__all__ = ["SavedModel", "check_answers", "check_label_names", "find_model", "holds_model", "read_model", "read_note",
-           "read_plain_texts", "write_model", "write_note"]
+__all__ = ["SCALES", "SavedModel", "check_answers", "check_label_names", "find_model", "holds_model", "in_eight_bits",
+           "packed", "read_model", "read_note", "read_plain_texts", "unpacked", "write_model", "write_note"]
+
+SCALES, LARGEST = "/scales", 127                        # follows a matrix's name; no parameter's name has a stroke
+
+
+def packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Matrices (rows, columns) as int8, each with its scales (rows,) float32; everything else as float32."""
+    result = {}
+    for name, weight in weights.items():
+        result[name] = weight = weight.detach().cpu().float().clone()
+        if weight.dim() == 2:
+            largest = weight.abs().amax(dim=1)
+            scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
+            result[name] = (weight / scales[:, None]).round().clamp(-LARGEST, LARGEST).to(torch.int8)
+            result[name + SCALES] = scales
+    return result
+
+
+def unpacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The matrices that `packed` ones stand for, float32; others as they are, also whole numbers without scales."""
+    scaled = {name for name, tensor in tensors.items()
+              if name + SCALES in tensors and tensors[name + SCALES].shape == tensor.shape[:1]}
+    return {name: tensor * tensors[name + SCALES][:, None] if name in scaled else tensor
+            for name, tensor in tensors.items() if not name.endswith(SCALES)}
+
+
+def in_eight_bits(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights as they come back from a file in 8 bits: float32, no matrix entry moved by more than half its scale."""
+    return unpacked(packed(weights))
 
 
 class SavedModel(NamedTuple):
@@ -51,7 +80,7 @@ def write_model(name, model: nn.Module, tokenizer, extra: dict, model_class: typ
     """Save a `model_class` with a dataclass `config`, its tokenizer and `extra` entries for the header; return the file.
 
     That is name.safetensors, or model.safetensors in a folder `name` that is there already. With `eight_bits` its matrices
-    are rounded (see `training.eight_bits`), and take a quarter of the space. A kill or a full disk at any moment leaves the
+    are rounded (see `packed`), and take a quarter of the space. A kill or a full disk at any moment leaves the
     old file whole or the new one. Raises ValueError for what `read_model` would refuse (weights that aren't finite, a
     vocabulary of another size), OSError if the file can't be written; the old one is still there.
     """

@@ -1,18 +1,20 @@
 """`python -m course_utils translate "…"`: English texts into French, each on a line of its own.
 
 Does: choose a translator, print translations (or, with --score, how good they are), and say on the error stream which model
-it is, which words it doesn't know, which sentences are unlike those that it was trained on (see `captions`), and which
-translations were cut off before they ended.
+it is, which words it doesn't know, which sentences are unlike those that it was trained on (`course_tools.studies.captions`
+has measured from where on), and which translations were cut off before they ended.
 Does not: cut a text into sentences (see `sentences`), or train (`results translation` and `results multi30k` do).
 """
+
+from __future__ import annotations
 
 import argparse
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from course_utils.files.text import MARK, standard_input
-from course_utils.translation.captions import Watched, threshold_for
 from course_utils.translation.sentences import translate_texts
 
 MULTI30K = "multi30k"                                   # names in data/checkpoints, the first that is there
@@ -22,6 +24,47 @@ ABOUT = {
     COURSE: "trained on the course's own sentences; it knows their {words:,} words and no others",
 }
 MOST = 1000                                             # texts at a time
+TITLE = "captions"                                      # of the note in the model's file
+BEAMS = (1, 2, 5)                                       # for which there is a threshold: a wider search is surer of itself
+
+
+def sureness(candidate) -> float:
+    """The mean ln p of a translation's tokens, <eos> included, of a `Candidate`: 0 is certain, below is less sure.
+
+    On captions the translator of Multi30k is sure of them, on other sentences it guesses.
+    """
+    return candidate.log_probability / (len(candidate.ids) + 1)
+
+
+class Watched:
+    """A `SubwordTranslator` that remembers how sure it was of each sentence, in `seen`: {sentence: mean ln p}."""
+
+    def __init__(self, translator):
+        self.translator, self.seen = translator, {}
+
+    def translate(self, texts: Sequence[str], beam: int) -> list[str]:
+        """What the translator's `translate` returns."""
+        best = self.translator.candidates(texts, beam)
+        self.seen |= {text: sureness(one) for text, one in zip(texts, best, strict=True)}
+        return [self.translator.pieces.decode(one.ids) for one in best]
+
+    def unlike(self, threshold: float) -> list[str]:
+        """The sentences of which it was less sure than `threshold`, in the order in which they came."""
+        return [text for text, value in self.seen.items() if value < threshold]
+
+
+def threshold_for(folder: Path, beam: int) -> float | None:
+    """The threshold of a translator for a search with `beam` candidates; None where it has none.
+
+    That of the widest measured search that isn't wider than `beam`. Raises ValueError where it isn't a number.
+    """
+    from course_utils.training.saved_numbers import read_numbers
+
+    name = f"threshold_beam_{max(one for one in BEAMS if one <= beam)}"
+    try:
+        return read_numbers(folder, TITLE, [name])[name]
+    except FileNotFoundError:
+        return None
 
 
 def default_folder() -> Path:
@@ -148,7 +191,7 @@ def _found(folder: Path) -> Path:
 
 
 def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:
-    from course_utils.translation.score_command import read_pairs
+    from course_utils.translation.quality import read_pairs
 
     return read_pairs(*files)
 
@@ -156,7 +199,7 @@ def _pairs(files: list[Path]) -> tuple[list[str], list[str]]:
 def _printed(translator, texts: list[str], pairs: tuple[list[str], list[str]] | None, beam: int) -> list[str]:
     """The translations, or the scores of `pairs`; translations that were cut off are named on the error stream."""
     from course_utils.encoder_decoder import CutOff
-    from course_utils.translation.score_command import score
+    from course_utils.translation.quality import score
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CutOff)

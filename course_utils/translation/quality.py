@@ -8,14 +8,15 @@ not: translate. No result holds a word of the texts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import _bootstrap_resample
 
+from course_utils.data.multi30k import read_sentences
 from course_utils.data.translations import split_english, split_french
-
-__all__ = ["LENGTHS", "SAMPLES", "length_group", "quality", "quality_by_length", "split_lower", "worst"]
 
 SAMPLES = 1000                                          # of the bootstrap; sacrebleu draws them with a fixed seed
 LENGTHS = {"1-10": (1, 10), "11-15": (11, 15), "16-20": (16, 20), "21-": (21, 10**9)}      # words of the source
@@ -89,3 +90,32 @@ def _check(translations: Sequence[str], *others: Sequence[str]) -> None:
         counts = " and ".join(str(len(texts)) for texts in others)
         raise ValueError(f"there are {len(translations)} translations and {counts} texts to compare them with; give lists "
                          "of the same length, one text for each translation")
+
+
+def read_pairs(english: Path, french: Path) -> tuple[list[str], list[str]]:
+    """The lines of both files. Raises ValueError, with the file and the line, for what isn't a list of pairs."""
+    sides = [read_sentences(path, "mend it, or leave the line out of both files") for path in (english, french)]
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(f"{english} has {len(sides[0])} lines, and {french} has {len(sides[1])}; line by line they must be "
+                         "translations of each other")
+    if len(sides[0]) < 2:
+        raise ValueError(f"{english} has one line; give two or more, since an interval needs several")
+    return sides[0], sides[1]
+
+
+def scores_in_lines(translations: list[str], english: list[str], french: list[str], seconds: float) -> list[str]:
+    """What is said of a translator's answers to `english`, whose references are `french`: lines to print."""
+    whole = quality(translations, french)
+    names = {"bleu": "BLEU", "chrf": "chrF", "split_bleu": "BLEU, lower case, split into tokens"}
+    lines = [f"{names[name]:36} {whole[name]['score']:6.2f} ± {whole[name]['half']:.2f}" for name in names]
+    lines += [f"{group:>3} words: {of['sentences']} sentences, BLEU {of['bleu']:.2f}, chrF {of['chrf']:.2f}"
+              for group, of in quality_by_length(translations, french, english).items()]
+    lines += [f"{whole['sentences']} sentences in {seconds:.0f} seconds; ± is half a 95 % interval over sentences"]
+    return lines + [f"{names[name]}: {whole[name]['signature']}" for name in ("bleu", "chrf")]
+
+
+def score(translator, english: list[str], french: list[str], beam: int) -> list[str]:
+    """Translate every line as it is, as the course's own results do, and say how good that was: lines to print."""
+    begun = time.perf_counter()
+    translations = translator.translate(english, beam)
+    return scores_in_lines(translations, english, french, time.perf_counter() - begun)

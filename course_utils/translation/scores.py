@@ -1,10 +1,7 @@
-"""What a translation model is scored by: sentences right, gold alignments, and pronouns that agree with a noun.
+"""What a translation model is scored by: sentences right, and pronouns that agree with a noun.
 
-Does: `exact_matches` by kind and length; `head_alignments`, the alignment error rate of each head; `pronoun_answers`, which
-of il and elle a model prefers, also when a head is shut or part of the source comes from the twin text. Does not: train
-(the set `translation` does), or compare models.
-
-Gold links are all sure, so the alignment error rate is 1 - 2 |A ∩ G| / (|A| + |G|), over all links of all sentences.
+Does: `exact_matches` by kind and length; `pronoun_answers`, which of il and elle a model prefers, also when part of the
+source comes from the twin text. Does not: train, or look at single heads (the study `translation` does both).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +10,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course_utils.attention_maps import HeadGates
 from course_utils.encoder_decoder import Memory, Transformer, Translator
 from course_utils.results import scores
 from course_utils.training.pair_batches import PairBatches, encode_pairs
@@ -32,38 +28,6 @@ def exact_matches(translations: Iterable[Sequence[str]], dataset) -> dict:
     right = [list(said) == list(wanted) for said, wanted in zip(translations, dataset["target_tokens"], strict=True)]
     return scores(right, [1] * len(right), kind=dataset["kind"], length=[length_group(s) for s in dataset["source_tokens"]],
                   unseen=["unseen" if unseen else "seen" for unseen in dataset["unseen"]])
-
-
-class Aligned(NamedTuple):
-    """Alignment error rates of each head of cross-attention, (layers, heads): by the row that `writes` the word, and by the
-    row that `reads` it, one step later."""
-
-    writes: Tensor
-    reads: Tensor
-
-
-@torch.no_grad()
-def head_alignments(translator: Translator, dataset, batch_size: int = 100) -> Aligned:
-    """Read the references with teacher forcing; link each target word to the source word with the largest weight."""
-    model, source_words, target_words = translator
-    data = PairBatches(encode_pairs(dataset, source_words, target_words), batch_size)
-    gold = [set(map(tuple, links)) for links in dataset["alignment"]]
-    found = {"writes": 0, "reads": 0}
-    words = sum(len(tokens) for tokens in dataset["target_tokens"])
-    for batch in data.batches(None):
-        result = model(batch.source_ids, batch.source_mask, batch.target_ids[:, :-1], need_weights=True)
-        best = torch.stack(result.weights.cross).argmax(dim=-1)              # (layers, batch, heads, target)
-        links = torch.zeros(len(batch.indices), batch.target_ids.shape[1], batch.source_ids.shape[1], dtype=torch.bool)
-        for row, i in enumerate(batch.indices):
-            for source, target in gold[i]:
-                links[row, target, source] = True
-        for name, shift in (("writes", 0), ("reads", 1)):                  # row 0 reads <bos> and writes word 0
-            rows = best[..., shift:]                                       # (layers, batch, heads, words or one more)
-            wanted = links[:, : rows.shape[-1]]                            # (batch, words, source)
-            hits = wanted[None, :, None].expand(*rows.shape, -1).gather(-1, rows[..., None])[..., 0]
-            found[name] = found[name] + hits.sum(dim=(1, 3))               # (layers, heads)
-    every = words + sum(map(len, gold))
-    return Aligned(*(1 - 2 * found[name].double() / every for name in ("writes", "reads")))
 
 
 # pronouns
@@ -144,27 +108,3 @@ def twin_answers(model: Transformer, texts: Pronouns) -> dict[str, Tensor]:
         "French": pronoun_answers(model, texts, memory, **french),
         "all": pronoun_answers(model, texts, memory._replace(x=other), **french),
     }
-
-
-def shut_answers(model: Transformer, texts: Pronouns) -> Tensor:
-    """Accuracy on the pronouns with one head shut at a time: (layers of `HeadGates`, heads)."""
-    shape = HeadGates(model).gates.shape
-    accuracy = torch.zeros(shape)
-    for layer in range(shape[0]):
-        for head in range(shape[1]):
-            gates = torch.ones(shape)
-            gates[layer, head] = 0
-            with HeadGates(model, gates):
-                accuracy[layer, head] = pronoun_answers(model, texts).float().mean()
-    return accuracy
-
-
-@torch.no_grad()
-def pronoun_looks(model: Transformer, texts: Pronouns) -> dict[str, Tensor]:
-    """The weight on the noun, by head, (layers, heads) each: of the English pronoun in the encoder, and of the row that
-    writes the French one, on the English noun ('cross') and on the French noun that was written ('decoder')."""
-    maps = model(texts.source_ids, texts.source_mask, texts.read, need_weights=True).weights
-    rows = torch.arange(len(texts.rows))
-    of = {"encoder": (maps.encoder, texts.pronoun, texts.antecedent), "cross": (maps.cross, texts.place, texts.antecedent),
-          "decoder": (maps.decoder, texts.place, texts.antecedent_target + 1)}           # <bos> comes first
-    return {name: torch.stack(layers)[:, rows, :, query, key].mean(dim=0) for name, (layers, query, key) in of.items()}

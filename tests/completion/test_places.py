@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils.completion.places import in_python
+from course_utils.completion.tab import in_python
 
 
 @pytest.mark.parametrize("cell", [

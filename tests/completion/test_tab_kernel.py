@@ -5,7 +5,7 @@ import os
 import pytest
 from small_code_models import counted
 
-from course_utils.copies.kernels import KernelOverFiles
+from course_utils.copies.notebooks import KernelOverFiles
 from course_utils.files.paths import ROOT
 
 
@@ -77,14 +77,3 @@ def test_tab_in_a_kernel_from_activate_to_deactivate(kernel, folder, tmp_path):
 
 def types_of_model(found):
     return [mark for mark in found[1].values() if mark.startswith("model")]
-
-
-def test_an_error_in_the_model_never_reaches_the_session(kernel, folder):
-    usual = tab(kernel, "for val")
-    printed(kernel, f"from course_utils.completion import CodeCompleter, activate, deactivate\nactivate({str(folder)!r})\n"
-                    "def broken(*_): raise RuntimeError('no')\n"
-                    "kept, CodeCompleter.complete = CodeCompleter.complete, broken")
-    assert tab(kernel, "for val") == usual
-    printed(kernel, "CodeCompleter.complete = kept")
-    assert types_of_model(tab(kernel, "for val"))
-    printed(kernel, "deactivate()")

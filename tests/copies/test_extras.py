@@ -4,18 +4,15 @@ The rules that hold for every saved notebook are in test_notebooks.py.
 """
 
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
 from small_course import make_course, small_notebook
 
 from course_tools.notebooks.export import exported_cells
-from course_utils.__main__ import main as course_command
 from course_utils.copies import commands as copies
 from course_utils.copies import notebooks
-from course_utils.copies.extras import read_extra
+from course_utils.copies.start import read_extra
 from course_utils.exercises import record
 
 EVERY = notebooks.extras()
@@ -58,12 +55,6 @@ def test_an_extra_asks_for_nothing_that_is_checked(path):
         assert "exercise" not in cell.metadata.get("tags", []), cell.id
 
 
-def test_nothing_else_lies_in_the_folder_of_the_extras():
-    folder = notebooks.NOTEBOOKS / notebooks.EXTRAS
-    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    assert {name for name in there if name[0] != "."} == {"model.py"} | {path.name for path in EVERY}
-
-
 def test_an_extra_is_read(course):
     assert read_extra(course / "vocabulary.ipynb")[1:] == ("Sizes of vocabularies", ["01_second.ipynb"], 15)
     both = OPENING.replace("ipynb).", "ipynb) and [00](../00_first.ipynb).")
@@ -79,8 +70,7 @@ def test_an_extra_without_one_of_its_three_lines_is_refused(course, line):
         read_extra(course / "vocabulary.ipynb")
 
 
-@pytest.mark.parametrize("mark", ["#| export attention", "# | export vocabulary", "#|exports vocabulary",
-                                  "#| export vocabulary.words", "#| export"])
+@pytest.mark.parametrize("mark", ["#| export attention", "#| export"])
 def test_an_extra_exports_to_no_module_but_its_own(course, mark):
     nbformat.write(small_extra(f"{mark}\nx = 1"), course / "vocabulary.ipynb")
     with pytest.raises(SystemExit, match=r"extras/vocabulary.ipynb has a cell that begins with '# ?\| ?export.*'; an extra "
@@ -102,25 +92,15 @@ def test_nothing_in_the_numbered_notebooks_needs_what_an_extra_exports():
 
 # which is meant
 
-def test_extras_come_after_the_numbered_notebooks_and_are_none_of_them(course):
+def test_an_extra_is_found_by_its_name_or_by_the_start_of_it(course):
     assert [path.stem for path in notebooks.everything()] == ["00_first", "01_second", "vocabulary", "vocabulary_size"]
     assert [path.stem for path in notebooks.find([])] == ["00_first", "01_second"]
-
-
-def test_an_extra_is_found_by_its_name_or_by_the_start_of_it(course):
     for names, found in ((["vocabulary_size"], ["vocabulary_size"]), (["vocabulary_s"], ["vocabulary_size"]),
                          (["vocabulary"], ["vocabulary"]), (["voc"], ["vocabulary", "vocabulary_size"]),
                          (["vocabulary", "1"], ["01_second", "vocabulary"])):
         assert [path.stem for path in notebooks.find(names)] == found
     with pytest.raises(SystemExit, match="no notebook 'words'; there are 00_first, 01_second, vocabulary, vocabulary_size"):
         notebooks.find(["words"])
-
-
-def test_make_test_finds_an_extra_by_its_name_and_everything_without_one(course, capsys):
-    assert course_command(["paths", "vocabulary_size"]) == 0
-    assert capsys.readouterr().out == "notebooks/extras/vocabulary_size.ipynb\n"
-    assert course_command(["paths"]) == 0
-    assert capsys.readouterr().out.split()[1:3] == ["notebooks/01_second.ipynb", "notebooks/extras/vocabulary.ipynb"]
 
 
 # what is done with it
@@ -138,18 +118,6 @@ def test_an_extra_runs_in_its_own_folder_and_its_copy_lands_in_a_folder_of_the_s
     assert cell.outputs[0].data["text/plain"] == "('data', 'extras')"
     assert notebooks.run(["vocabulary_size"], in_place=True) == 0
     assert nbformat.read(course / "vocabulary_size.ipynb", as_version=4).cells[1].outputs[0].data["text/plain"] == "4"
-
-
-def test_pytest_collects_extras_with_the_other_notebooks_and_compares_them(course, tmp_path, root):
-    wrong = small_extra("2 + 3")                           # the saved output is 2
-    nbformat.write(wrong, course / "vocabulary.ipynb")
-    nbformat.write(small_extra("1 + 1"), course / "vocabulary_size.ipynb")
-    (tmp_path / "pyproject.toml").write_bytes((root / "pyproject.toml").read_bytes())
-    copies.copy()                                          # which are not collected
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "--rootdir=.", "notebooks"],
-                          cwd=tmp_path, capture_output=True, text=True)
-    assert "1 failed, 3 passed" in done.stdout, done.stdout
-    assert "extras/vocabulary.ipynb" in done.stdout and "extras/vocabulary_size.ipynb::Cell" not in done.stdout
 
 
 def test_a_learner_gets_extras_in_a_folder_of_the_copies_where_links_lead_on(course, capsys):

@@ -64,13 +64,6 @@ def test_start_and_the_hour_come_first_and_have_short_names(front):
     assert [path.stem for path in notebooks.find(["01", "hour", "START"])] == ["START", "attention_in_an_hour", "01_second"]
 
 
-def test_start_stays_itself_where_an_extra_begins_with_the_same_word(front):
-    (notebooks.NOTEBOOKS / "extras").mkdir()
-    nbformat.write(small_notebook(), notebooks.NOTEBOOKS / "extras" / "start_of_training.ipynb")
-    assert [path.stem for path in notebooks.find(["start"])] == ["START"]
-    assert [path.stem for path in notebooks.find(["start_of"])] == ["start_of_training"]
-
-
 def test_the_copy_of_start_shows_its_saved_output_and_is_trusted(front):
     from nbformat.sign import NotebookNotary
 
@@ -91,20 +84,6 @@ def test_results_come_before_the_extras_and_their_copies_show_the_numbers(front)
     mine, original = (nbformat.read(folder / "results_part_1.ipynb", as_version=4)
                       for folder in (front, notebooks.NOTEBOOKS))
     assert mine.cells[1].outputs == original.cells[1].outputs != []
-
-
-def test_start_is_made_anew_and_brought_up_to_date_by_its_name(front, capsys):
-    copies.copy()
-    changed = small_notebook("3 + 3")
-    nbformat.write(changed, notebooks.NOTEBOOKS / "START.ipynb")
-    capsys.readouterr()
-    copies.copy()
-    assert "newer versions of START; yours are untouched. make update NB=START" in capsys.readouterr().out
-    copies.update("START")
-    copies.fresh("hour")
-    kept = sorted(path.name for path in front.glob("kept-*"))
-    assert kept == ["kept-1-START.ipynb", "kept-1-attention_in_an_hour.ipynb"]
-    assert nbformat.read(front / "START.ipynb", as_version=4).cells[1].source == "3 + 3"
 
 
 def test_start_and_the_hour_export_nothing(front):

@@ -14,7 +14,7 @@ from small_course import make_course, small_notebook
 import course_utils
 from course_tools.notebooks import hosted_copies
 from course_utils.copies import hosted, notebooks, start
-from course_utils.copies.address import launch_links
+from course_utils.copies.hosted import launch_links
 from course_utils.files.paths import ROOT
 
 COURSE = "https://github.com/owner/course"
@@ -54,11 +54,6 @@ def test_links_lead_to_other_copies_and_to_the_repository(course):
     home = hosted_copies.hosted_copy(course / "START.ipynb", COURSE, COMMIT)
     assert home.cells[3].outputs[0].data["text/html"] == (
         f'<a href="{COLAB}/01_second.ipynb" target="_blank">01</a><a href="#top">top</a><a href="https://x.org">x</a>')
-
-
-def test_a_copy_from_a_folder_keeps_its_links(course):
-    copy = hosted_copies.hosted_copy(course / "00_first.ipynb", "file:///srv/course", COMMIT)
-    assert copy.cells[2].source == nbformat.read(course / "00_first.ipynb", as_version=4).cells[0].source
 
 
 def test_every_link_of_the_course_s_notebooks_leads_somewhere_from_colab():
@@ -132,12 +127,6 @@ def test_the_first_cell_fetches_the_version_of_its_copy_and_only_once(published,
     assert run_cell(tmp_path / "content", address.as_uri(), older).stdout == "version one\n"
     (tmp_path / "gone").rename(address)
     assert run_cell(tmp_path / "content", address.as_uri(), newer).stdout == "version three\n"  # a newer copy's
-
-
-def test_a_course_that_cannot_be_fetched_is_named(tmp_path):
-    run = run_cell(tmp_path / "content", (tmp_path / "nowhere").as_uri(), COMMIT)
-    assert run.returncode == 1 and "RuntimeError: the course couldn't be fetched from file://" in run.stderr
-    assert "run this cell again" in run.stderr
 
 
 # the kernel
@@ -222,12 +211,6 @@ def test_a_package_that_cannot_be_installed_is_named_with_pip_s_words(kernel, mo
     monkeypatch.setattr(hosted, "lacking", lambda: ["captum~=9"])
     with pytest.raises(RuntimeError, match="^captum couldn't be installed: no captum 9\nRun this cell again"):
         hosted.prepare(COURSE)
-
-
-def test_another_version_of_pytorch_is_mentioned(monkeypatch):
-    assert hosted._other_torch() == ""
-    monkeypatch.setattr(hosted, "version", lambda name: "2.9.1+cu126")
-    assert hosted._other_torch().startswith(" With PyTorch 2.9.1 in place of 2.")
 
 
 def test_start_s_map_leads_to_other_copies_in_colab_and_to_files_at_home(monkeypatch):

@@ -3,19 +3,18 @@
 import os
 
 import nbformat
-import nbval.kernel
 import pytest
 from nbclient import NotebookClient
 
-from course_utils.copies import kernels
-from course_utils.copies.kernels import AsyncKernelOverFiles, KernelOverFiles
+from course_utils.copies import notebooks
+from course_utils.copies.notebooks import AsyncKernelOverFiles, KernelOverFiles
 
 posix = pytest.mark.skipif(os.name != "posix", reason="this system has no Unix sockets")
 
 
 @posix
 def test_each_kernel_has_its_own_files_and_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels, "jupyter_runtime_dir", lambda: "/tmp/" + tmp_path.name[:20] + str(os.getpid()))
+    monkeypatch.setattr(notebooks, "jupyter_runtime_dir", lambda: "/tmp/" + tmp_path.name[:20] + str(os.getpid()))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(6 * 7)", id="it")])
     clients = [NotebookClient(notebook, kernel_manager_class=AsyncKernelOverFiles, kernel_name="python3") for _ in range(2)]
     files = [client.create_kernel_manager().connection_file for client in clients]
@@ -46,9 +45,5 @@ def test_a_kernel_listens_on_its_files(tmp_path, monkeypatch):
 
 
 def test_where_the_path_is_too_long_for_a_socket_ports_are_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels, "jupyter_runtime_dir", lambda: str(tmp_path / ("a" * 90)))
+    monkeypatch.setattr(notebooks, "jupyter_runtime_dir", lambda: str(tmp_path / ("a" * 90)))
     assert KernelOverFiles().transport == "tcp"
-
-
-def test_the_notebooks_tests_start_kernels_this_way():
-    assert nbval.kernel.KernelManager is KernelOverFiles

@@ -16,7 +16,6 @@ from course_utils.copies import notebooks
 
 COURSE = sorted(notebooks.NOTEBOOKS.glob("[0-9]*.ipynb"))
 EVERY = notebooks.everything()
-each_notebook = pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
 
 
 # which notebooks there are
@@ -27,13 +26,8 @@ def course(tmp_path, monkeypatch):
     return make_course(tmp_path, monkeypatch)
 
 
-def test_notebooks_are_found_in_order_by_the_start_of_their_names(course):
-    assert [path.stem for path in notebooks.find([])] == ["00_first", "01_second"]
-    assert [path.stem for path in notebooks.find(["01"])] == ["01_second"]
+def test_notebooks_are_found_by_their_numbers_or_the_start_of_their_names(course):
     assert [path.stem for path in notebooks.find(["01_sec", "00"])] == ["00_first", "01_second"]
-
-
-def test_a_single_digit_is_the_number_of_a_notebook_and_not_the_start_of_ten_others(course):
     nbformat.write(small_notebook(), notebooks.NOTEBOOKS / "10_third.ipynb")
     assert [path.stem for path in notebooks.find(["1"])] == ["01_second"]
     assert [path.stem for path in notebooks.find(["0"])] == ["00_first"]
@@ -52,21 +46,14 @@ def test_the_command_line_names_the_files_of_a_notebook_and_refuses_what_it_does
     assert not (course / "my_copies").exists()
 
 
-@pytest.mark.parametrize("number", ["99", "4x", "nothing"])
-def test_make_test_with_a_number_that_there_is_not_runs_nothing(number, root):
-    make = shutil.which("make")
+def test_make_test_with_a_number_that_there_is_not_runs_nothing(root):
+    number, make = "99", shutil.which("make")
     if make is None:
         pytest.fail("the course's commands need make")
     ran = subprocess.run([make, "--no-print-directory", "-o", "setup", "test", f"NB={number}", f"PY={sys.executable}"],
                          cwd=root, capture_output=True, text=True, timeout=120)
     assert ran.returncode != 0 and "passed" not in ran.stdout
     assert f"there is no notebook {number!r}; there are START, " in ran.stderr
-
-
-def test_make_test_takes_one_notebook_by_its_number(root):
-    shown = subprocess.run(["make", "--no-print-directory", "-o", "setup", "test", "NB=4", "PY=echo"],
-                           cwd=root, capture_output=True, text=True, timeout=120).stdout
-    assert shown.split() == ["-m", "pytest", "-m", "course_utils", "paths", "4"]  # echo in place of python
 
 
 # running
@@ -103,10 +90,6 @@ def test_tidying_merges_pieces_of_a_stream_and_drops_what_differs_between_machin
 
 # what is saved
 
-def code_cells(path):
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
 def written(output) -> str:
     """All text of an output, without the bytes of its pictures."""
     texts = [output.get("text", "")]
@@ -114,61 +97,32 @@ def written(output) -> str:
     return "\n".join(str(text) for text in texts)
 
 
-@each_notebook
-def test_every_code_cell_was_executed_in_order(path):
-    counts = [cell.execution_count for cell in code_cells(path) if cell.source.strip()]
-    assert counts == list(range(1, len(counts) + 1))
+PLACE = re.compile(r"(?<![\w.:/<])/(?:home|root|work|tmp|usr|var|opt|mnt|srv|Users|private)/|\b[A-Za-z]:\\\\?\w")
+LEFT_OUT = {"nbval-skip", "skip-execution", "raises-exception", "nbval-raises-exception"}
 
 
-@each_notebook
-def test_no_output_is_an_error(path):
-    for cell in code_cells(path):
-        assert not [output for output in cell.outputs if output.output_type == "error"], cell.id
-
-
-@each_notebook
-def test_no_output_names_a_place_on_one_machine(path):
-    absolute = re.compile(r"(?<![\w.:/<])/(?:home|root|work|tmp|usr|var|opt|mnt|srv|Users|private)/|\b[A-Za-z]:\\\\?\w")
-    for cell in code_cells(path):
-        for output in cell.outputs:
-            found = absolute.search(written(output))
-            assert not found, f"{cell.id}: {written(output)[max(0, found.start() - 30) : found.end() + 60]!r}"
-
-
-@each_notebook
-def test_no_cell_is_left_out_of_the_tests(path):
-    for cell in code_cells(path):
-        tags = {tag.lower().replace("_", "-") for tag in cell.metadata.get("tags", [])}
-        assert not tags & {"nbval-skip", "skip-execution", "raises-exception", "nbval-raises-exception"}, cell.id
-        first = cell.source.lstrip().splitlines()[0] if cell.source.strip() else ""
-        assert not re.match(r"#\s*(NBVAL_SKIP|NBVAL_RAISES_EXCEPTION|PYTEST_VALIDATE_IGNORE_OUTPUT)", first, re.I), cell.id
-
-
-@each_notebook
-def test_a_cell_whose_output_is_not_compared_checks_itself(path):
-    for cell in code_cells(path):
-        tags = {tag.lower().replace("_", "-") for tag in cell.metadata.get("tags", [])}
-        if "nbval-ignore-output" in tags or re.search(r"^#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.I | re.M):
-            assert re.search(r"\bclaim\(|\bassert\b", cell.source), cell.id
-
-
-@each_notebook
-def test_cell_ids_are_unique_and_chosen(path):
-    notebook = nbformat.read(path, as_version=4)
-    ids = [cell.id for cell in notebook.cells]
-    assert len(ids) == len(set(ids))
-    drawn = re.compile(r"(?=.*\d)[0-9a-f]{8}(-[0-9a-f-]{27})?")            # as editors make them up
-    assert not [i for i in ids if drawn.fullmatch(i)]
-
-
-@each_notebook
-def test_a_saved_notebook_is_valid_and_tidy(path):
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+def test_a_saved_notebook_is_valid_and_tidy_and_what_a_run_left_behind(path):
+    """Executed in order, without an error or the name of a place on one machine, and no cell is left out of the tests."""
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
-    assert notebook.metadata.kernelspec.name == "python3"
+    assert (notebook.nbformat, notebook.nbformat_minor, notebook.metadata.kernelspec.name) == (4, 5, "python3")
     assert "version" not in notebook.metadata.get("language_info", {})
-    assert all("execution" not in cell.metadata for cell in notebook.cells)
+    ids = [cell.id for cell in notebook.cells]
+    drawn = re.compile(r"(?=.*\d)[0-9a-f]{8}(-[0-9a-f-]{27})?")            # as editors make them up
+    assert len(ids) == len(set(ids)) and not [i for i in ids if drawn.fullmatch(i)]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    counts = [cell.execution_count for cell in cells if cell.source.strip()]
+    assert counts == list(range(1, len(counts) + 1))
+    for cell in cells:
+        assert "execution" not in cell.metadata, cell.id
+        for output in cell.outputs:
+            assert output.output_type != "error" and not PLACE.search(written(output)), cell.id
+        tags = {tag.lower().replace("_", "-") for tag in cell.metadata.get("tags", [])}
+        assert not tags & LEFT_OUT, cell.id
+        assert not re.match(r"\s*#\s*(NBVAL_SKIP|NBVAL_RAISES_EXCEPTION|PYTEST_VALIDATE_IGNORE_OUTPUT)", cell.source, re.I)
+        if "nbval-ignore-output" in tags or re.search(r"^#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.I | re.M):
+            assert re.search(r"\bclaim\(|\bassert\b", cell.source), f"{cell.id}: nobody checks its output"
 
 
 def test_the_notebooks_are_numbered_without_gaps():

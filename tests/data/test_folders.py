@@ -21,7 +21,7 @@ def named(names=("neg", "pos"), labels=LABELS) -> Dataset:
                              Features(text=Value("string"), label=ClassLabel(names=list(names))))
 
 
-@pytest.mark.parametrize("inside", ["", "data/", "plain_text/", "default/"])
+@pytest.mark.parametrize("inside", ["", "plain_text/"])
 def test_a_copy_from_the_hub_is_read_with_all_pieces_in_their_order(tmp_path, inside):
     parquet(tmp_path / f"{inside}train-00001-of-00002.parquet", TEXTS[2:], LABELS[2:])
     parquet(tmp_path / f"{inside}train-00000-of-00002.parquet", TEXTS[:2], LABELS[:2])
@@ -129,7 +129,7 @@ def test_other_folders_are_refused_with_what_to_do(tmp_path, name, content, hint
         load_reviews(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["reviews", "imdb", "ordinary"])
+@pytest.mark.parametrize("name", ["reviews", "imdb"])
 def test_a_folder_of_ones_own_with_a_name_of_the_courses_is_said(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("course_utils.data.load_corpus", lambda *_: DatasetDict())

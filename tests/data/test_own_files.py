@@ -37,10 +37,7 @@ def write_any(path, texts, labels, names=("text", "label"), line_end="\n", mark=
     return path
 
 
-FILE_NAMES = ["a.csv", "a.tsv", "a.jsonl", "a.ndjson", "a.json", "array.json", "a.parquet", "A.CSV"]
-
-
-@pytest.mark.parametrize("name", FILE_NAMES)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.ndjson", "a.json", "array.json", "a.parquet", "A.CSV"])
 @pytest.mark.parametrize("line_end, mark", [("\n", ""), ("\r\n", "\ufeff")])
 def test_every_format_gives_the_same_texts(tmp_path, name, line_end, mark):
     path = write_any(tmp_path / name.lower(), TEXTS, [1, 0, 1, 0], ("Text", "LABEL"), line_end, mark)
@@ -54,9 +51,8 @@ def test_every_format_gives_the_same_texts(tmp_path, name, line_end, mark):
 
 
 @pytest.mark.parametrize("first, rest", [
-    ("sep=;\n", "text;label\n"), ('"sep=;"\r\n', "text;label\r\n"), ("\ufeffsep=;\r\n", "text;label\r\n"),
-    ("SEP=|\n", "text|label\n"), ("sep=\t\n", "text\tlabel\n"), ("sep=\\t\n", "text\tlabel\n"),
-    ("sep=,\n", "text,label\n"), ("sep=;;;\n", "text;label\n"),
+    ('"sep=;"\r\n', "text;label\r\n"), ("\ufeffsep=;\r\n", "text;label\r\n"), ("SEP=|\n", "text|label\n"),
+    ("sep=\\t\n", "text\tlabel\n"), ("sep=;;;\n", "text;label\n"),
 ])
 def test_a_first_line_can_name_the_separator(tmp_path, first, rest):
     mark = next(mark for mark in ";|\t," if mark in rest)
@@ -78,17 +74,12 @@ def test_decimal_labels_of_parquet_are_numbers(tmp_path, labels, numbers):
 
 
 ODD = {
-    "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
     "list of maps": pa.array([[[("a", 1)]], []], pa.list_(pa.map_(pa.string(), pa.int64()))),
-    "struct": pa.array([{"a": 1}, {"a": None}]),
-    "bytes": pa.array([b"\xff", b"\x00"]),
     "not UTF-8": pa.array([b"\xff", b"a"]).view(pa.string()),
     "decimal": pa.array([Decimal("1.5"), None]),
-    "date": pa.array([0, 1], pa.date32()),
     "a far date": pa.array([2**31 - 1, 1], pa.date32()),
     "nanoseconds": pa.array([1, 2], pa.timestamp("ns", tz="Europe/Paris")),
     "a long list": pa.array([[[1]], []], pa.large_list(pa.list_(pa.int8(), 1))),
-    "nothing": pa.nulls(2),
     "categories": pa.array(["a", "b"]).dictionary_encode(),
 }
 
@@ -110,7 +101,7 @@ def test_a_column_that_is_left_out_is_said(tmp_path):
 VISIBLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(texts=st.lists(VISIBLE_TEXTS, min_size=1, max_size=5))
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
 def test_any_text_survives_the_way_through_a_file(tmp_path_factory, name, texts):
@@ -134,12 +125,8 @@ def test_other_columns_are_kept_and_relative_paths_work(tmp_path, monkeypatch):
     ([0, 1, 1], NAMES, [0, 1, 1]),
     ([1, 1, 1], NAMES, [1, 1, 1]),
     ([True, False, True], NAMES, [1, 0, 1]),
-    ([0.0, 1.0, 0.0], NAMES, [0, 1, 0]),
     (["1", " 0 ", "1.0"], NAMES, [1, 0, 1]),
-    (["positive", "negative", "positive"], NAMES, [1, 0, 1]),
     (["pos", "neg", "neg"], NAMES, [1, 0, 0]),
-    (["Pos", "NEGATIVE", "neg "], NAMES, [1, 0, 0]),
-    (["pos", "pos", "pos"], NAMES, [1, 1, 1]),
     (["true", "FALSE", "false "], NAMES, [1, 0, 0]),
     (["true", "false", "mixed"], ["false", "mixed", "true"], [2, 0, 1]),
     (["spam", "Ham", "spam"], ["Ham", "spam"], [1, 0, 1]),
@@ -189,13 +176,9 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
 BROKEN_FILES = {
     "extension": ("a.xlsx", b"PK", r"got the extension '.xlsx'; expected .csv, .tsv, .jsonl"),
     "empty csv": ("a.csv", b"", "holds no reviews; expected one row or more"),
-    "only a header": ("a.csv", b"text,label\n", "holds no reviews"),
     "empty jsonl": ("a.jsonl", b"\n\n", "holds no reviews"),
-    "empty array": ("a.json", b"[]", "holds no reviews"),
     "other columns": ("a.csv", b"review,label\ngood,1\n",
                       "has the columns 'review', 'label'; expected text and label"),
-    "no header": ("a.csv", b"good film,1\nbad film,0\n",
-                  "has the columns 'good film', '1'; expected text and label"),
     "semicolons": ("a.csv", b"text;label\ngood;1\n",
                    "has the columns 'text;label'; expected .*put a line sep=; in front of all others, or save"),
     "a column twice": ("a.csv", b"text,Text,label\ngood,bad,1\n",
@@ -203,45 +186,27 @@ BROKEN_FILES = {
     "a field too many": ("a.csv", b"text,label\ngood,1\nso, so,0\n",
                          r"row 2 \(to line 3\) has 3 fields and the header 2; .*double quotes"),
     "no label": ("a.csv", b'text,label\n"two\nlines",1\ngood\n', r"row 2 \(to line 4\) has no label"),
-    "an empty label": ("a.tsv", b"text\tlabel\ngood\t1\nbad\t \n", "row 2 .* has no label"),
     "no text": ("a.csv", b"text,label\ngood,1\n  ,0\n", "row 2 .* has no text"),
     "an open quote": ("a.csv", b'text,label\ngood,1\n"bad,0\nfine,1\n',
                       r"row 2 \(to line 4\) is broken: .*doubled"),
-    "a stray quote": ("a.csv", b'text,label\n"good" film,1\n', r"row 1 \(to line 2\) is broken"),
     "not UTF-8": ("a.csv", "text,label\ngood,1\ncaf\u00e9,0\n".encode("latin-1"),
                   "got the byte 0xe9 in line 3; expected text in UTF-8; save the file again"),
     "not JSON": ("a.jsonl", b'{"text": "a", "label": 1}\n\n{"text": "b"\n',
                  "line 3 is not JSON .*; expected one object per line"),
-    "not JSON, array": ("a.json", b'[{"text": "a",\n"label": }]', "line 2 is not JSON"),
     "not an object": ("a.jsonl", b'{"text": "a", "label": 1}\n7\n', "line 2 is '7'; expected an object"),
     "no text key": ("a.jsonl", b'{"label": 1}\n', "line 1 has the columns 'label'; expected text and label"),
-    "null text": ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": null, "label": 1}\n',
-                  "line 2 has no text"),
-    "NaN label": ("a.jsonl", b'{"text": "a", "label": NaN}\n', "line 1 has no label"),
     "text is a number": ("a.jsonl", b'{"text": 5, "label": 1}\n', "line 1 has the text 5; expected a string"),
-    "label is a list": ("a.jsonl", b'{"text": "a", "label": [1]}\n', r"line 1 has the label \[1\]; expected"),
     "half a character": ("a.jsonl", rb'{"text": "a\ud83c", "label": 1}', "line 1 has the text .* with half a character"),
     "mixed pair": ("a.jsonl", b'{"text": "a", "label": 1, "pair": 1}\n{"text": "b", "label": 1, "pair": "y"}\n',
                      "the column 'pair' cannot be stored .*; expected values of one type"),
     "joined": ("a.csv", b"text,label\ngood,spam\nbad,ham\ntext,label\nfine,spam\n",
                r"row 3 \(to line 4\) is a header again \('text', 'label'\), as in files that were joined; .*delete this"),
-    "joined, numbers": ("a.csv", b"text,label\ngood,1\ntext,label\nfine,0\n", r"row 2 \(to line 3\) is a header again"),
-    "joined, other case": ("a.csv", b"text,label\ngood,spam\n Text ,LABEL\nfine,ham\n", r"row 2 \(to line 3\) is a header"),
-    "joined, with a mark": ("a.csv", "text,label\ngood,spam\n\ufefftext,label\nfine,ham\n".encode(), "is a header again"),
-    "joined, columns swapped": ("a.csv", b"text,label\ngood,spam\nlabel,text\nham,fine\n", "is a header again"),
     "joined, an index": ("a.csv", b",text,label\n0,good,spam\n,text,label\n0,fine,ham\n", "line 3.* is a header again"),
-    "joined, three columns": ("a.tsv", b"id\ttext\tlabel\n7\tgood\tspam\ntext\tlabel\tid\nfine\tham\t8\n",
-                              "is a header again"),
-    "joined, another third column": ("a.csv", b"text,label,stars\ngood,spam,5\ntext,label,source\nfine,ham,x\n",
-                                     r"row 2 \(to line 3\) is a header again"),
     "joined, then made JSON": ("a.jsonl", b'{"text": "a", "label": "x"}\n{"text": "text", "label": "label"}\n',
                                "line 2 is a header again"),
     "UTF-16 with a mark": ("a.csv", "text,label\ngood,1\n".encode("utf-16"), "got text in UTF-16 .*save the file again"),
-    "UTF-16 without a mark": ("a.csv", "text,label\ngood,1\n".encode("utf-16-le"), "got text in UTF-16 .*save the file"),
     "bars": ("a.csv", b"text|label\ngood|1\n", "if '|' separates them, put a line sep=| in front"),
-    "tabs in a CSV file": ("a.csv", b"text\tlabel\ngood\t1\n", r"if '\\t' separates them, put a line sep=\\t in front"),
     "stars": ("a.csv", b"text,label\na,5\nb,1\nc,3\n", "got the labels 1, 3, 5; expected 0 .negative. and 1"),
-    "minus one": ("a.csv", b"text,label\na,-1\nb,1\n", "got the labels -1, 1; expected 0"),
     "numbers and names": ("a.csv", b"text,label\na,0\nb,pos\n",
                           "got the labels 'pos', 0; expected .* names alone"),
     "underscores and numbers": ("a.csv", b"text,label\na,1_0\nb,1\n", "got the labels '1_0', 1; expected"),

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from course_utils.data.program_parts import FILLERS, NAMES, OTHERS
-from course_utils.data.programs import CLOSING, KINDS, Program, count_tokens, make_programs
+from course_utils.data.programs import CLOSING, KINDS, NAMES, Program, count_tokens, make_programs
 
 PROGRAMS = make_programs(3000, gap=(5, 150), seed=7)
 
@@ -32,14 +31,10 @@ def test_a_program_is_python_and_its_spans_say_what_they_say(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("gap", [50, 500, 2000])
-def test_the_gap_is_the_one_asked_for(kind, gap):
-    assert {p.gap for p in make_programs(20, gap=(gap, gap), kinds=(kind,))} == {gap}
-
-
-def test_the_shortest_gaps():
-    assert max(p.gap for p in make_programs(1000, gap=(1, 1))) <= 40
-    assert min(p.gap for p in make_programs(1000, gap=(1, 1))) <= 6
+def test_the_gap_is_the_one_asked_for_or_the_shortest_there_is(kind):
+    assert {p.gap for p in make_programs(20, gap=(500, 500), kinds=(kind,))} == {500}
+    assert max(p.gap for p in make_programs(100, gap=(1, 1), kinds=(kind,))) <= 40
+    assert count_tokens('x1 = read("a b.csv")  # all of it\n') == 6
 
 
 def test_the_innermost_open_bracket_is_the_one_that_is_closed():
@@ -98,18 +93,6 @@ def test_a_guess_that_does_not_look_does_no_better_than_chance(kind, guess):
     assert right - chance < 5 * error
 
 
-def test_a_filler_is_python_names_no_candidate_and_counts_its_tokens():
-    assert not set(NAMES) & set(OTHERS)
-    for size, template in FILLERS:
-        text = template.format(a="count", b="total", c="index", m=3, n=4)
-        ast.parse(text)
-        assert count_tokens(text) == size and not set(NAMES) & set(text.split())
-
-
-def test_comments_and_spaces_are_no_tokens():
-    assert count_tokens('x1 = read("a b.csv")  # all of it\n') == 6
-
-
 def test_the_same_arguments_give_the_same_programs_everywhere():
     text = "\n".join(program.text for program in make_programs(200, gap=(10, 60), seed=3))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "7d81a97080b87847"
@@ -118,8 +101,7 @@ def test_the_same_arguments_give_the_same_programs_everywhere():
 
 @pytest.mark.parametrize("arguments, words", [
     ({"number": 0}, "number=0"), ({"number": 1, "kinds": ("names",)}, "expected some of name"),
-    ({"number": 1, "kinds": ()}, "expected some of name"), ({"number": 1, "gap": (9, 3)}, r"gap=\(9, 3\)"),
-    ({"number": 1, "gap": (0, 3)}, r"gap=\(0, 3\)"), ({"number": 1, "gap": (1, 5001)}, "5000"),
+    ({"number": 1, "gap": (9, 3)}, r"gap=\(9, 3\)"), ({"number": 1, "gap": (1, 5001)}, "5000"),
 ])
 def test_wrong_arguments_are_named(arguments, words):
     with pytest.raises(ValueError, match=words):

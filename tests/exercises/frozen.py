@@ -6,11 +6,13 @@ three where the seeds 0, 1 and 2 differ. An answer that may not run in the tests
 
     python tests/exercises/frozen.py                    # lists what differs today
     python tests/exercises/frozen.py --why "the mistake has a name now"         # writes it, with the verdict before
+    python tests/exercises/frozen.py --add 4.7 answers.py     # adds every function of a file, with the verdict it gets
 
 A verdict that is meant to change stays in its row: `changed` holds the exercise, what it `was`, and `why`.
 """
 
 import argparse
+import ast
 import contextlib
 import io
 import json
@@ -40,6 +42,11 @@ def mistake(number: str, name: str):
 def read_rows(path: Path = FILE) -> list[dict]:
     """All rows of the file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_rows(rows: list[dict], path: Path = FILE) -> None:
+    """Write all rows."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
 def made(code: str):
@@ -88,11 +95,33 @@ def differences(rows: list[dict], seeds=SEEDS, look=lambda verdict: None) -> Ite
                     yield row, number, f"{number}, seed {seed}: {today}; it was {before}, for\n{row['answer']}\n"
 
 
+def as_row(number: str, code: str) -> dict:
+    """A new row, with the verdicts of today."""
+    now = [short(judged(number, code, seed)) for seed in SEEDS]
+    return {"answer": code, "verdicts": {number: now[0] if len(set(now)) == 1 else now}}
+
+
+def answers_in(source: str) -> Iterator[str]:
+    """The code of a row for each function of a file: what else the file holds, then that function as `answer`."""
+    tree = ast.parse(source)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        others = [node for node in tree.body if node not in functions]
+        yield ast.unparse(ast.Module([*others, function], [])) + f"\nanswer = {function.name}"
+
+
 def main() -> None:
-    """List the differences; with --why, write them down as meant."""
+    """List the differences; with --why, write them down as meant; with --add, add answers."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--why", help="the reason why these verdicts differ from now on")
+    parser.add_argument("--add", nargs=2, metavar=("EXERCISE", "FILE"), help="add each function of a file as an answer")
     asked, rows, found = parser.parse_args(), read_rows(), {}
+    if asked.add:
+        number, path = asked.add
+        new = [as_row(number, code) for code in answers_in(Path(path).read_text(encoding="utf-8"))]
+        for row in new:
+            print(row["verdicts"][number], judged(number, row["answer"]).text, sep="\n  ")
+        return write_rows([*rows, *new])
     for row, number, said in differences(rows):
         print(said)
         found[row["answer"], number] = row
@@ -101,7 +130,7 @@ def main() -> None:
         row.setdefault("changed", []).append({"exercise": number, "was": row["verdicts"][number], "why": asked.why})
         row["verdicts"][number] = now[0] if len(set(now)) == 1 else now
     if asked.why:
-        FILE.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        write_rows(rows)
     print(f"{len(found)} verdicts differ" + (", and are written down" if asked.why else ""))
 
 

@@ -193,12 +193,3 @@ def test_the_minutes_of_the_sections_add_up(path):
     assert all(section.minutes >= 1 for section in lesson.core + lesson.optional) and 3 <= len(lesson.objectives) <= 5
     titles = [section.title for section in lesson.core + lesson.optional if section.title]
     assert [int(title.split(".")[0]) for title in titles] == list(range(1, len(titles) + 1))
-
-
-def test_a_notebook_without_objectives_or_minutes_is_named(tmp_path):
-    import nbformat
-
-    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 13 Nothing yet")])
-    nbformat.write(empty, tmp_path / "13.ipynb")
-    with pytest.raises(ValueError, match="13.ipynb: the first cell must"):
-        read_lesson(tmp_path / "13.ipynb")

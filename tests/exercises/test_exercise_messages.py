@@ -1,24 +1,21 @@
 """What a check says is true, in the learner's own words, and says what to do; credit goes to the learner's own answer."""
 
-import copy
 import functools
-import json
 import math
-import pkgutil
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
-from variants import variants_of
 
+from course_tools.teaching.sealing import make_key
 from course_utils import exercises
 from course_utils.exercises import wire
-from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
+from course_utils.exercises.catalogue import answers_to
 from course_utils.exercises.definitions import Answers, Case, Exercise, Property
 from course_utils.exercises.judge import _by_property, judge
-from course_utils.exercises.sealed import Key, make_key
+from course_utils.exercises.sealed import Key
 
 
 def draw(generator):
@@ -33,7 +30,6 @@ def attend(query, key):
 PAIR = Exercise("attend(query (batch, query, d), key (batch, key, d)) -> context (batch, query, d), weights (batch, query, "
                 "key)", (), (), ("Try.", "It is 0.5."), draw, id="4.9", title="Attend", minutes=(5, 10))
 ONE = PAIR._replace(signature="mean_of(query (batch, query, d), key (batch, key, d), a tensor) -> (batch, d)")
-TWO_NUMBERS = PAIR._replace(signature="interval(query (batch, query, d), key) -> mean, half of the interval")
 NUMBER = PAIR._replace(kind="number", probes=None, signature="a number", tolerance=4e-3)
 
 
@@ -45,46 +41,21 @@ def said(answer, exercise=PAIR, reference=attend) -> str:
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("answer, told", [                      # what of the result the message must give
-    (lambda q, k: attend(q, k)[0], ["(2, 4, 6)", "context and weights"]), (lambda q, k: (*attend(q, k), q), ["three"]),
-    (lambda q, k: {"a": 1, "b": 2}, ["'a'", "'b'"]), (lambda q, k: (attend(q, k)[0], None), ["None", "weights"]),
-    (lambda q, k: (object(), attend(q, k)[1]), ["object", "context"]),
+    (lambda q, k: attend(q, k)[0], ["(2, 4, 6)", "context and weights"]), (lambda q, k: {"a": 1, "b": 2}, ["'a'", "'b'"]),
+    (lambda q, k: (attend(q, k)[0], None), ["None", "weights"]),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1].mT), ["weights", "transposed"]),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] * math.inf), ["40 of the 40", "infinite", "weights"]),
     (lambda q, k: (attend(q, k)[0] * math.nan, attend(q, k)[1]), ["48 of the 48", "NaN", "context"]),
     (lambda q, k: (attend(q, k)[0], attend(q, k)[1] + torch.eye(4, 5) / 2), ["8 of the 40", "weights"]),
-    (lambda q, k: attend(q.half(), k.half()), ["float16"]), (lambda q, k: attend(q.bfloat16(), k.bfloat16()), ["bfloat16"]),
+    (lambda q, k: attend(q.half(), k.half()), ["float16"]),
     (lambda q, k: [part.round(decimals=2) for part in attend(q, k)], ["two decimals"]),
-    (lambda q, k: [None][0], ["None", "context"]), (lambda q, k: torch.nested.nested_tensor([q[0], k[0]]), ["nested"]),
-    (lambda q, k: q.to(torch.complex64), ["complex"]),
+    (lambda q, k: torch.nested.nested_tensor([q[0], k[0]]), ["nested"]),
 ])
 def test_a_result_in_the_wrong_form_is_said_to_have_it(answer, told):
     assert all(part in said(answer) for part in told), said(answer)
 
 
-@pytest.mark.parametrize("answer, told", [
-    (lambda q, k: (q.mean(1), k.mean(1)), ["two", "(2, 6)"]), (lambda q, k: "a text", ["text"]),
-    (lambda q, k: [torch.ones(i) for i in range(1, 8)], ["seven", "(2, 6)"]), (lambda q, k: 1.0, ["()", "(2, 6)"]),
-])
-def test_so_is_one_where_a_single_tensor_is_asked_for(answer, told):
-    text = said(answer, ONE, lambda q, k: q.mean(1))
-    assert all(part in text for part in told), text
-
-
-def test_two_numbers_are_called_by_their_names():
-    for answer in (lambda q, k: 0.5, lambda q, k: (1, 2, 3)):
-        assert "mean and half of the interval" in said(answer, TWO_NUMBERS, lambda q, k: (0.1, 0.2))
-
-
 # errors
-
-def added_in_place(query, key):
-    query += 1
-    return attend(query, key)
-
-
-def in_the_standard_library(query, key):
-    return json.loads("{")
-
 
 def not_yet(query, key):
     """What it will do."""
@@ -95,15 +66,6 @@ def half_done(query, key):
     if query.sum() < 1000:
         raise NotImplementedError
     return attend(query, key)
-
-
-def test_an_input_changed_in_place_is_called_by_its_name():
-    assert "changes `query`" in said(added_in_place)
-
-
-def test_an_error_inside_the_standard_library_shows_the_learners_line():
-    text = said(in_the_standard_library)
-    assert "JSONDecodeError" in text and "return json.loads(\"{\")" in text and "query (2, 4, 6)" in text
 
 
 def test_what_is_not_written_yet_is_open():
@@ -150,18 +112,6 @@ def test_a_property_shows_the_worst_of_the_cases_that_are_wrong():
     assert _by_property(exercise, cases, [case.answer for case in cases]).startswith("yours is 4.")
 
 
-@pytest.mark.parametrize("exercise", list_exercises(), ids=lambda exercise: exercise.id)
-def test_what_is_not_finite_is_told_of_parts_that_exist(exercise):
-    for key, text in exercise.not_finite.items():
-        assert key.rpartition(" ")[2] in ("NaN", "inf", "-inf") and text[-1] in ".?", key
-
-
-@pytest.mark.parametrize("number", [exercise.id for exercise in list_exercises() if exercise.forbidden])
-def test_what_an_exercise_forbids_exists(number):
-    for name in find_exercise(number).forbidden:
-        assert callable(pkgutil.resolve_name(name)), name
-
-
 # right answers in unusual forms
 
 @pytest.mark.parametrize("form", [
@@ -177,26 +127,12 @@ def test_a_right_result_is_right_in_every_form(form):
     assert judge(ONE, Answers(reference, {}), mean).state == "right"
 
 
-@pytest.mark.parametrize("answer", [
-    lambda *, query, key: attend(query, key), lambda *, key, query: attend(query, key),
-    lambda query, *, key: attend(query, key),
-    lambda *, query, key, **more: attend(query, key),
-])
-def test_parameters_that_are_given_by_name_only_get_what_the_signature_calls_so(answer):
-    assert judge(PAIR, Answers(attend, {}), answer).state == "right"
-
-
-@pytest.mark.parametrize("as_what", [lambda pair: dict(enumerate(pair)).values(), iter, lambda pair: map(torch.clone, pair),
-                                     lambda pair: (part for part in pair)], ids=["dict "
-                                         "values", "iterator", "map", "generator"])
-@pytest.mark.parametrize("number", ["4.2", "9.3"])
-def test_two_results_count_however_they_are_strung_together(number, as_what):
-    reference = answers_to(number).reference
-    answer = lambda *inputs: as_what([torch.as_tensor(part) for part in reference(*inputs)])  # noqa: E731
-    assert judge(find_exercise(number), answers_to(number), answer).state == "right"
-
-
 # credit
+
+def attend_by_einsum(query, key, value):
+    weights = torch.einsum("...qd,...kd->...qk", query, key).div(query.shape[-1] ** 0.5).softmax(-1)
+    return weights @ value, weights
+
 
 @pytest.fixture
 def marks(tmp_path, monkeypatch):
@@ -215,7 +151,7 @@ def test_the_courses_answer_counts_for_nobody(marks, capsys):
     _, replaced, refused = capsys.readouterr().out.splitlines()
     assert "`wrong` is now ours" in replaced and refused.startswith("○ 4.2")
     assert used is answers_to("4.2").reference and not marks.exists() and asked.use(used) is used
-    asked.check(copy.copy(variants_of("4.2")["einsum"]))
+    asked.check(attend_by_einsum)
     assert "✓" in capsys.readouterr().out and marks.exists()
 
 
@@ -226,13 +162,6 @@ def test_values_that_were_handed_out_count_for_nobody_either(marks, capsys):
     assert all(line.startswith("○") for line in capsys.readouterr().out.splitlines()) and not marks.exists()
 
 
-def test_use_says_nothing_of_an_answer_that_is_right_or_was_not_tried(marks, capsys):
-    def stub(query, key, value): ...
-
-    assert exercises.exercise("4.2").use(stub) is answers_to("4.2").reference
-    assert capsys.readouterr().out == ""
-
-
 def test_use_replaces_nothing_while_grading(marks, monkeypatch):
     monkeypatch.setenv("COURSE_GRADING", "1")
 
@@ -241,25 +170,13 @@ def test_use_replaces_nothing_while_grading(marks, monkeypatch):
     assert exercises.exercise("4.2").use(stub) is stub and exercises.exercise("4.1").use(None) is None
 
 
-def test_a_mark_holds_facts_and_progress_reads_old_and_odd_ones(marks, capsys):
-    exercises.exercise("4.1").check([0.105, 0.776, 0.105, 0.014])
-    mark = json.loads(marks.read_text(encoding="utf-8"))["exercises"]["4.1"]
-    assert mark["right"] is True and mark["seed"] == 0 and len(mark["on"]) == 10
-    odd = {"exercises": {"4.1": True, "4.2": "yes", "4.3": [1], "4.4": {"right": "no"}, "4.5": {"right": True}},
-           "quizzes": {"04/x": 3}}
-    marks.write_text(json.dumps(odd), encoding="utf-8")
-    capsys.readouterr()
-    exercises.progress()
-    assert "■□□□■" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("seed", ["", "abc", "1.5", " 7 "])
+@pytest.mark.parametrize("seed", ["abc", " 7 "])
 def test_a_seed_that_is_no_whole_number_is_said_so_and_the_check_goes_on(seed, marks, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_SEED", seed)
-    right = variants_of("4.2")["einsum"]
+    right = attend_by_einsum
     exercises.exercise("4.2").check(right)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith("✓ 4.2") and len(lines) == (2 if seed in ("abc", "1.5") else 1)
+    assert lines[-1].startswith("✓ 4.2") and len(lines) == (2 if seed == "abc" else 1)
     exercises.exercise("4.2").check(right, seed="x")
     assert "expected a whole number" in capsys.readouterr().out
 
@@ -299,15 +216,3 @@ def test_every_result_gets_a_verdict_here_and_when_it_has_been_sent(result):
     here = judge(PAIR, Answers(attend, {}), lambda query, key: result())
     sent = judge(PAIR, Answers(attend, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
     assert here.state == sent.state == "wrong" and here == sent
-
-
-def test_errors_that_cannot_be_shown_or_leave_the_program_get_a_verdict():
-    class Unspeakable(Exception):
-        def __str__(self):
-            raise ValueError
-
-    for error in (Unspeakable(), SystemExit(2), KeyboardInterrupt(), GeneratorExit()):
-        def raising(query, key, error=error):
-            raise error
-
-        assert type(error).__name__ in said(raising)

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from variants import variants_of
 
 from course_utils.exercises import compare, wire
 from course_utils.exercises.catalogue import answers_to, find_exercise
@@ -17,16 +16,6 @@ from course_utils.exercises.judge import judge
 def there_and_back(value):
     """What is left of an output when it has been sent as JSON."""
     return wire.decode(json.loads(json.dumps(wire.encode(plain_data(value)), allow_nan=False)))
-
-
-@pytest.mark.parametrize("number", ["4.2", "2.3", "15.1"])
-def test_an_answer_that_was_run_elsewhere_gets_the_same_verdict(number):
-    exercise, answers = find_exercise(number), answers_to(number)
-    tried = [*variants_of(exercise.id).values(), *answers.mutants.values(), lambda *inputs: torch.full((2, 3), 0.1)]
-    for answer in tried:
-        given = answer if exercise.kind == "function" else answer()
-        side = wire.read_report(wire.report(exercise, given, 2024))
-        assert judge(exercise, answers, side, 2024) == judge(exercise, answers, given, 2024)
 
 
 @pytest.mark.parametrize("kind", wire.TYPES)

@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import pathlib
-import pickle
 import re
 import signal
 import subprocess
@@ -19,7 +18,6 @@ import traceback
 
 import pytest
 import torch
-from variants import variants_of
 
 from course_utils import exercises
 from course_utils.exercises import wire, workers
@@ -62,18 +60,6 @@ def calls_of_a_check() -> int:
     return len(called)
 
 
-def summing(*inputs):
-    return sum(range(10**12))
-
-
-def backtracking(*inputs):
-    return re.match(r"(a+)+$", "a" * 60 + "b")
-
-
-def counting(*inputs):
-    return all(itertools.count(1))
-
-
 def stubborn(*inputs):
     while True:
         try:
@@ -88,11 +74,9 @@ def ignoring_signals(*inputs):
     return sum(range(10**12))
 
 
-@pytest.mark.slow
+@pytest.mark.slow                                       # and more of them in frozen_verdicts.jsonl
 @pytest.mark.parametrize("function, said", [
-    (summing, "didn't finish within a few seconds"), (backtracking, "didn't finish within a few seconds"),
-    (counting, "didn't finish within a few seconds"), (ignoring_signals, "didn't finish within a few seconds"),
-    (stubborn, "It waits in line")])
+    (ignoring_signals, "didn't finish within a few seconds"), (stubborn, "It waits in line")])
 def test_what_never_ends_is_stopped_in_time_and_the_next_check_works(function, said):
     verdict_on(right)
     before = workers._worker.process
@@ -125,7 +109,7 @@ def test_time_that_the_machine_takes_is_not_the_functions():
     def hold_up():
         worker = workers._worker.process.pid
         os.kill(worker, signal.SIGSTOP)
-        time.sleep(4.0)
+        time.sleep(2.0)
         os.kill(worker, signal.SIGCONT)
         held_up.set()
 
@@ -136,20 +120,9 @@ def test_time_that_the_machine_takes_is_not_the_functions():
         return right(*inputs)
 
     threading.Timer(0.1, hold_up).start()
-    found = verdict_on(slow, seconds=1.0, waiting=2.0)
+    found = verdict_on(slow, seconds=1.0, waiting=1.0)
     assert found.state == "right", found.text
     assert held_up.wait(10)
-
-
-def test_a_function_that_ends_the_process_gets_a_verdict():
-    assert "ended the Python process" in verdict_on(lambda *inputs: os._exit(3)).text
-    assert verdict_on(right).state == "right"
-
-
-def test_a_process_that_was_ended_meanwhile_is_started_again():
-    verdict_on(right)
-    workers._worker.process.kill()
-    assert verdict_on(right).state == "right"
 
 
 def test_a_process_that_ended_by_itself_leaves_no_pipe_open():
@@ -164,7 +137,7 @@ def test_a_process_that_ended_by_itself_leaves_no_pipe_open():
 @pytest.mark.parametrize("number", ["7.5", "3.4", "2.3"])
 def test_there_and_here_give_the_same_verdicts(number):
     exercise, answers = find_exercise(number), answers_to(number)
-    for answer in [answers.reference, *variants_of(number).values(), *answers.mutants.values()]:
+    for answer in [answers.reference, *answers.mutants.values()]:
         assert verdict_on(answer, 60.0, exercise) == judge(exercise, answers, run_here(exercise, answer))
 
 
@@ -177,7 +150,7 @@ def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never
 
     def talking_without_end(*inputs):
         print("last words")
-        return summing()
+        return sum(range(10**12))
 
     def talking_too_much(*inputs):
         for i in range(10**5):
@@ -191,14 +164,6 @@ def test_prints_come_back_before_the_verdict_also_those_of_a_function_that_never
     assert verdict_on(talking_too_much).state == "right"
     out = capsys.readouterr().out
     assert len(out) < 30_000 and "left out" in out
-
-
-def test_an_input_that_is_changed_there_is_noticed_here():
-    def in_place(query, key, value):
-        query /= math.sqrt(query.shape[-1])
-        return right(query, key, value)
-
-    assert "Your function changes `query`" in verdict_on(in_place).text
 
 
 def test_what_cannot_travel_runs_here_and_a_sentence_says_so(capsys):
@@ -238,13 +203,6 @@ def test_the_function_has_what_it_uses_of_the_learners_globals_and_files(tmp_pat
     assert verdict_on(using).state == "right"
 
 
-def run_as_a_learner(code: str) -> subprocess.CompletedProcess:
-    """A program that checks, as a kernel of its own would."""
-    settings = {**os.environ, "COURSE_WORKER": "1"}
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=settings, capture_output=True, text=True,
-                          timeout=120)
-
-
 def test_the_learners_line_is_shown_though_only_this_kernel_knows_it():
     import linecache
 
@@ -256,23 +214,15 @@ def test_the_learners_line_is_shown_though_only_this_kernel_knows_it():
     assert "return json.loads('{')" in said and "JSONDecodeError" in said and "decoder" not in said
 
 
-def test_code_that_travels_still_knows_its_file():
-    names: dict = {"__name__": "__main__"}
-    exec(compile("def outer():\n    def inner(): ...\n    return inner\n", "cell-8", "exec"), names)
-    there = pickle.loads(workers.packed(names["outer"]))
-    assert there.__code__.co_filename == there().__code__.co_filename == "cell-8"
-
-
 def threads_in(name: str) -> list[str]:
     """The threads that are in a function of that name at this moment, whatever `threading` believes of them."""
     stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
     return [frame.name for stack in stacks for frame in stack if frame.name == name]
 
 
-@pytest.mark.parametrize("keeps_it_here", [None, (one for one in range(3))], ids=["worker", "kernel"])
-def test_an_interrupted_check_leaves_nothing_running(keeps_it_here):
+def test_an_interrupted_check_leaves_nothing_running():
     def spinning_on(*inputs):
-        while keeps_it_here is None or keeps_it_here:
+        while True:
             pass
 
     verdict_on(right)
@@ -285,7 +235,7 @@ def test_an_interrupted_check_leaves_nothing_running(keeps_it_here):
         interrupt.join()                                # a check that ended too early mustn't be followed by an interrupt
         time.sleep(1.0)
     assert verdicts == []
-    assert threads_in("spinning_on") == [] and (process.poll() is not None or keeps_it_here is not None)
+    assert threads_in("spinning_on") == [] and process.poll() is not None
     assert verdict_on(right, 60.0).state == "right"
 
 
@@ -297,43 +247,34 @@ def alive(pid: int) -> bool:
     return "Z" not in subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
 
 
-@pytest.mark.skipif(os.name == "nt", reason="looks processes up as POSIX does")
-@pytest.mark.parametrize("ending", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_the_worker_ends_with_its_parent_however_that_ends(ending):
-    done = run_as_a_learner(f"""
-        import os, signal
-        from course_utils.exercises import exercise, workers
-        exercise("4.2").check(lambda query, key, value: value)
+ORDERLY = """
+    exercise("4.2").check(lambda query, key, value: value)
+    print(workers._worker.process.pid, flush=True)
+    """
+KILLED_IN_A_LOOP = """
+    def forever(query, key, value):
+        while True:
+            pass
+
+    def end():
+        time.sleep(2.0)
         print(workers._worker.process.pid, flush=True)
-        {ending}
-        """)
-    pid = int(done.stdout.split()[-1])
-    deadline = time.monotonic() + 60
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not alive(pid)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    workers.start()
+    workers._worker.is_ready = "ready" in workers._worker.next_frame(60)
+    threading.Thread(target=end).start()
+    exercise("4.2").check(forever)
+    """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="looks processes up as POSIX does")
-def test_a_loop_that_never_ends_ends_with_a_kernel_that_was_killed():
-    done = run_as_a_learner("""
-        import os, signal, threading, time
-        from course_utils.exercises import exercise, workers
-
-        def forever(query, key, value):
-            while True:
-                pass
-
-        def end():
-            time.sleep(2.0)
-            print(workers._worker.process.pid, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        workers.start()
-        workers._worker.is_ready = "ready" in workers._worker.next_frame(60)
-        threading.Thread(target=end).start()
-        exercise("4.2").check(forever)
-        """)
+@pytest.mark.parametrize("code", [pytest.param(ORDERLY, marks=pytest.mark.slow), KILLED_IN_A_LOOP], ids=["end", "killed"])
+def test_the_worker_ends_with_its_parent_however_that_ends_even_if_it_runs_an_endless_loop(code):
+    code = ("import os, signal, threading, time\nfrom course_utils.exercises import exercise, workers\n"
+            + textwrap.dedent(code))
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "COURSE_WORKER": "1"}, capture_output=True,
+                          text=True, timeout=120)
     pid = int(done.stdout.split()[-1])
     deadline = time.monotonic() + 60
     while alive(pid) and time.monotonic() < deadline:
@@ -457,9 +398,7 @@ def test_the_global_that_holds_a_function_up_is_named(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body, said", [
-    ("while True: pass", "didn't finish within a few seconds"), ("time.sleep(1000)", "It waits in line"),
     ("held.acquire()", "It waits in line"),
-    ("while True:\n        try: time.sleep(0.01)\n        except BaseException: pass", "It waits in line"),
     ("while True:\n        try: pass\n        except BaseException: pass", "didn't finish within a few seconds")])
 def test_what_runs_in_the_kernel_has_the_same_limits_and_leaves_a_kernel_that_judges(body, said):
     held = threading.Lock()
@@ -469,4 +408,3 @@ def test_what_runs_in_the_kernel_has_the_same_limits_and_leaves_a_kernel_that_ju
     assert said in verdict_on(names["mine"], seconds=1.0, waiting=1.0).text
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and sys.gettrace() is None
     assert verdict_on(right).state == "right"
-

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from course_utils.exercises import quiz_cards
+from course_utils.exercises import quizzes
 from course_utils.exercises.quizzes import Option, Question, list_quizzes, load_quiz
 from course_utils.files.paths import NOTEBOOKS
 
@@ -19,7 +19,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cards")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_OUTPUTS", str(folder))
-        assert quiz_cards.main([]) == 0
+        assert quizzes.main([]) == 0
     return (folder / "sheets" / "quiz_cards.txt").read_bytes()
 
 
@@ -52,7 +52,7 @@ def test_every_question_is_a_card_with_all_options_and_remarks(written):
     rows = rows_of(written)
     assert len(rows) == len(QUESTIONS) > 60 and {len(row) for row in rows} == {5}
     for (number, question), (name, front, back, deck, tags) in zip(QUESTIONS, rows):
-        assert name.endswith(f"/{number}/{question.name}") and deck == quiz_cards.NAME
+        assert name.endswith(f"/{number}/{question.name}") and deck == quizzes.NAME
         bare = [unmarked(text) for text in (question.text, *(option.text for option in question.options))]
         shown = [line.partition(") ")[2] for line in plain(front).splitlines()[-len(question.options):]]
         assert plain(front).startswith(" ".join(bare[0].split("\n"))) and shown == bare[1:], name
@@ -78,9 +78,9 @@ NASTY = Question("nasty", "04", 'a <b> & "c"\tq\nnext `x < 1`', (
 
 
 def test_a_card_is_one_line_of_five_columns_whatever_the_question_holds(monkeypatch):
-    monkeypatch.setattr(quiz_cards, "list_quizzes", lambda: ["04"])
-    monkeypatch.setattr(quiz_cards, "load_quiz", lambda number: (NASTY,))
-    [card] = quiz_cards.cards()
+    monkeypatch.setattr(quizzes, "list_quizzes", lambda: ["04"])
+    monkeypatch.setattr(quizzes, "load_quiz", lambda number: (NASTY,))
+    [card] = quizzes.cards()
     assert not re.search(r"[\t\r\n\"]", "".join(card))
     line = "\t".join(card)
     assert next(csv.reader([line], delimiter="\t")) == card
@@ -90,9 +90,9 @@ def test_a_card_is_one_line_of_five_columns_whatever_the_question_holds(monkeypa
 
 def test_a_changed_question_keeps_its_name(monkeypatch):
     changed = NASTY._replace(text="another text", options=NASTY.options[:2])
-    monkeypatch.setattr(quiz_cards, "list_quizzes", lambda: ["04"])
+    monkeypatch.setattr(quizzes, "list_quizzes", lambda: ["04"])
     names = []
     for question in (NASTY, changed):
-        monkeypatch.setattr(quiz_cards, "load_quiz", lambda number, question=question: (question,))
-        names.append(quiz_cards.cards()[0][0])
-    assert names[0] == names[1] == f"{quiz_cards.MARK}/04/nasty"
+        monkeypatch.setattr(quizzes, "load_quiz", lambda number, question=question: (question,))
+        names.append(quizzes.cards()[0][0])
+    assert names[0] == names[1] == f"{quizzes.MARK}/04/nasty"

@@ -15,20 +15,6 @@ def right_letter(asked) -> str:
     return next(letter for letter, option in zip(LETTERS, asked.options) if option.right)
 
 
-def length_among_the_others(asked) -> str:
-    """'longest' or 'shortest' if the right option is strictly that, else 'between'."""
-    right = next(len(option.text) for option in asked.options if option.right)
-    others = [len(option.text) for option in asked.options if not option.right]
-    return "longest" if right > max(others) else "shortest" if right < min(others) else "between"
-
-
-def test_each_letter_is_right_about_as_often_as_the_others():
-    found = Counter(right_letter(asked) for _, asked in QUESTIONS)
-    for letter in "abcd":                               # a question with four options leaves a quarter to each letter
-        fair = sum(1 / len(asked.options) for _, asked in QUESTIONS if letter in LETTERS[: len(asked.options)])
-        assert abs(found[letter] - fair) <= 4, f"{letter} is right {found[letter]} times, its fair share is {fair:.1f}"
-
-
 @pytest.mark.parametrize("number", list_quizzes())
 def test_no_quiz_has_a_pattern_of_letters(number):
     letters = "".join(right_letter(asked) for asked in load_quiz(number))
@@ -36,12 +22,6 @@ def test_no_quiz_has_a_pattern_of_letters(number):
     assert max(Counter(letters).values()) <= len(letters) / 2, f"{letters}: one letter is right too often"
     assert not any(letters[i] == letters[i + 1] == letters[i + 2] for i in range(len(letters) - 2)), letters
     assert letters != (letters[:3] * 2)[: len(letters)], f"{letters} repeats itself"
-
-
-def test_the_right_option_is_the_longest_or_the_shortest_no_more_often_than_by_chance():
-    found = Counter(length_among_the_others(asked) for _, asked in QUESTIONS)
-    third = len(QUESTIONS) / 3
-    assert found["longest"] <= third and found["shortest"] <= third + 4, found
 
 
 def test_the_questions_of_one_name_stay_where_progress_keeps_them():

@@ -9,11 +9,10 @@ mpl.use("Agg")
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from drawn import quiet_and_tidy  # noqa: E402, F401
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch  # noqa: E402
+from matplotlib.patches import FancyBboxPatch  # noqa: E402
 
-from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, Diagram, alt_text, contrast, luminance, save_figure  # noqa: E402
-from course_utils.figures.appearance import STYLES, style  # noqa: E402
-from course_utils.figures.diagrams import TINTS  # noqa: E402
+from course_utils.figures import COLOURS, NEGATIVE, POSITIVE, Diagram, alt_text, contrast, luminance  # noqa: E402
+from course_utils.figures.appearance import STYLES  # noqa: E402
 
 
 def attention():
@@ -48,53 +47,6 @@ def heads():
     return d.figure("Split, attend, merge")
 
 
-def block():
-    d = Diagram()
-    names = ["x", "layer norm", "attention", "+", "layer norm", "feed-forward", "+"]
-    d.box("0", at=(0, 0), text="x", shape="(token, 64)")
-    for i, name in enumerate(names[1:], 1):
-        d.operation(str(i), at=(i, 0), text=name)
-    for i in range(6):
-        d.arrow(str(i), str(i + 1))
-    d.arrow("0", "3", leave="top", enter="top", text="residual")
-    d.arrow("3", "6", leave="bottom", enter="bottom", text="residual")
-    d.group("block", [str(i) for i in range(1, 7)])
-    return d.figure("A block, pre-norm")
-
-
-def classifier():
-    d = Diagram()
-    d.box("ids", at=(0, 0), text="token ids", shape="(batch, token)")
-    d.box("emb", at=(1, 0), text="embeddings", shape="(batch, token, 64)", colour="green")
-    d.box("pos", at=(1, 1), text="positions", shape="(token, 64)", colour="yellow")
-    d.operation("plus", at=(2, 0), text="+")
-    d.box("block", at=(3, 0), text="block", colour="purple", copies=2)
-    d.box("vector", at=(3, 1), text="review vector", shape="(batch, 64)", colour="green")
-    d.box("logits", at=(4, 1), shape="(batch, class)")
-    d.group("× num_layers", ["block"])
-    for start, end, text in (("ids", "emb", "look up"), ("emb", "plus", None), ("plus", "block", None),
-                             ("block", "vector", "pool"), ("vector", "logits", "$W$")):
-        d.arrow(start, end, text=text)
-    d.arrow("pos", "plus", enter="bottom")
-    return d.figure("From ids to two logits")
-
-
-def loop():
-    d = Diagram()
-    d.box("batch", at=(0, 0), shape="(batch, token)")
-    d.box("model", at=(1, 0), shape="parameters", colour="green")
-    d.box("logits", at=(2, 0), shape="(batch, class)")
-    d.box("loss", at=(3, 0), colour="rose")
-    d.box("labels", at=(4, 0), shape="(batch,)")
-    d.box("gradients", at=(3, 1), shape="one a parameter", colour="purple")
-    d.box("optimizer", at=(1, 1), colour="grey")
-    for start, end, text in (("batch", "model", None), ("model", "logits", "forward"), ("logits", "loss", "cross-entropy"),
-                             ("labels", "loss", None), ("gradients", "optimizer", None), ("optimizer", "model", "update")):
-        d.arrow(start, end, text=text)
-    d.arrow("loss", "gradients", text="backward", dashed=True)
-    return d.figure("The training loop")
-
-
 def nested():
     d = Diagram()
     d.box("x", at=(0, 0.5), shape="(token, 8)")
@@ -110,7 +62,7 @@ def nested():
     return d.figure("Two heads, split and joined")
 
 
-DRAWN = [attention, heads, block, classifier, loop, nested]
+DRAWN = [attention, heads, nested]
 
 
 def frames(fig):
@@ -140,45 +92,12 @@ def test_text_is_in_its_box_nothing_is_cut_and_no_words_overlap(draw, name, monk
         assert inside.x0 >= 0 and inside.y0 >= 0 and inside.x1 <= width and inside.y1 <= height
 
 
-@pytest.mark.parametrize("draw", DRAWN)
-def test_on_a_slide_it_fits_450_pixels_and_the_smallest_type_is_twelve_of_them(draw, monkeypatch):
-    monkeypatch.setenv("COURSE_STYLE", "present")
-    fig = draw()
-    width, height = fig.get_size_inches()
-    assert width / height >= 16 / 9 - 1e-6
-    scale = min(800 / (72 * width), 450 / (72 * height))  # pixels a point on a slide of 800 x 450
-    assert min(text.get_fontsize() for text in fig.axes[0].texts) * scale >= 12
-
-
 def test_the_alternative_text_lists_boxes_arrows_and_groups():
     said = alt_text(attention())
     assert said.startswith("One head. Diagram. Boxes: x (token, d_model); query (query, d_head);")
     assert "x → query (W_q); x → key (W_k)" in said and "scores → weights (softmax)" in said
     assert "Framed as '4 heads': query, key, value, attention, context." in alt_text(heads())
     assert "4 behind one another" in alt_text(heads())
-
-
-def test_saved_twice_the_bytes_are_the_same(tmp_path):
-    for folder in "ab":
-        save_figure(attention(), "d", tmp_path / folder)
-    for ending in ("png", "svg", "txt"):
-        assert (tmp_path / "a" / f"d.{ending}").read_bytes() == (tmp_path / "b" / f"d.{ending}").read_bytes()
-
-
-def test_arrows_end_at_the_boxes_they_join():
-    d = Diagram()
-    d.box("a", at=(0, 0))
-    d.box("b", at=(1, 1))
-    d.arrow("a", "b")
-    fig = d.figure()
-    (arrow,) = [p for p in fig.axes[0].patches if isinstance(p, FancyArrowPatch)]
-    boxes = {p.get_x(): p for p in fig.axes[0].patches if isinstance(p, FancyBboxPatch)}
-    one, other = (boxes[x] for x in sorted(boxes))
-    path = arrow.get_path().vertices
-    assert np.allclose(path[0], (one.get_x() + one.get_width(), one.get_y() + one.get_height() / 2), atol=1.5)
-    points = np.concatenate([p.vertices for p in arrow._get_path_in_displaycoord()[0]])
-    tip = arrow.axes.transData.inverted().transform(points)[:, 0].max()
-    assert abs(tip - other.get_x()) < 2.5
 
 
 def wrong(act):
@@ -194,20 +113,14 @@ def wrong(act):
 @pytest.mark.parametrize(("act", "words"), [
     (lambda d: d.box("a", at=(2, 0)), "there is a box 'a' already"),
     (lambda d: d.box("c", at=3), "expected (column, row)"),
-    (lambda d: d.box("c", at=(-1, 0)), "count from 0"),
-    (lambda d: d.box("c", at=(2, 0), text=" "), "expected words"),
     (lambda d: d.box("c", at=(2, 0), colour="blue"), "blue and orange mean positive and negative"),
-    (lambda d: d.box("c", at=(2, 0), copies=0), "expected 1 or more"),
     (lambda d: d.arrow("a", "z"), "there is no box 'z'; there are: a, b"),
-    (lambda d: d.arrow("a", "a"), "itself"),
     (lambda d: d.arrow("a", "b", leave="up"), "expected one of left, right, top, bottom"),
     (lambda d: d.group("g", ["a", "q"]), "['q']"),
-    (lambda d: d.group("g", []), "none"),
     (lambda d: d.box("c", at=(0.2, 0)), "overlaps"),
     (lambda d: (d.box("c", at=(2, 0)), d.arrow("a", "c")), "runs through box 'b': lead it another way"),
     (lambda d: [d.box(f"column {i} of many", at=(i, 1)) for i in range(12)], "use fewer columns"),
-    (lambda d: [d.box(f"r{i}", at=(0, i)) for i in range(1, 12)], "use fewer rows"),
-])
+    ])
 def test_what_is_wrong_is_said_in_words(act, words):
     assert words in wrong(act)
 
@@ -215,21 +128,6 @@ def test_what_is_wrong_is_said_in_words(act, words):
 def test_an_empty_diagram_says_how_to_begin():
     with pytest.raises(ValueError, match="add boxes with"):
         Diagram().figure()
-
-
-def hue_is_free(colour):
-    """Neither blue nor orange: the colours that mean positive and negative."""
-    red, green, blue = mpl.colors.to_rgb(colour)
-    hue, saturation, _ = mpl.colors.rgb_to_hsv((red, green, blue))
-    return saturation < 0.06 or not (0.03 < hue < 0.12 or 0.50 < hue < 0.70)
-
-
-def test_blue_and_orange_mean_positive_and_negative_and_nothing_else():
-    assert (POSITIVE, NEGATIVE) == ("#0072B2", "#D55E00")
-    assert not hue_is_free(POSITIVE) and not hue_is_free(NEGATIVE)
-    assert all(hue_is_free(colour) for colour in COLOURS)
-    assert all(hue_is_free(face) and hue_is_free(edge) for face, edge in TINTS.values() if face != "none")
-    assert [entry["color"] for entry in style()["axes.prop_cycle"]] == COLOURS
 
 
 def seen(colour, deficiency):

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from course_utils.figures import save_figure, sizes, style  # noqa: E402
-from course_utils.figures.fitting import fit_slide  # noqa: E402
+from course_utils.figures import sizes, style  # noqa: E402
+from course_utils.figures.saving import fit_slide  # noqa: E402
 
 KINDS = ["plain", "negation", "order", "distant"]
 
@@ -54,14 +54,6 @@ def test_it_gets_lower_and_nothing_collides(monkeypatch):
         assert fig.axes[1].get_aspect() == "auto"
         assert fig.axes[1].title.get_window_extent().x1 <= fig.bbox.x1 + 1
         assert fig.axes[1]._left_title.get_window_extent().x1 <= fig.bbox.x1 + 1
-
-
-def test_a_second_time_changes_nothing(monkeypatch, tmp_path):
-    with of_style(monkeypatch, "present"):
-        fig = crowded()
-        save_figure(fig, "once", tmp_path)
-        save_figure(fig, "twice", tmp_path)
-    assert (tmp_path / "once.png").read_bytes() == (tmp_path / "twice.png").read_bytes()
 
 
 @pytest.mark.parametrize(("name", "layout"), [("read", "constrained"), ("present", None)])

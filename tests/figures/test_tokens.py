@@ -84,16 +84,11 @@ def test_a_vocabulary_may_be_a_list_a_mapping_either_way_or_a_tokenizer():
 
 @pytest.mark.parametrize(("act", "words"), [
     (lambda: plot_tokens("this film"), "tokens is one string"),
-    (lambda: plot_tokens([]), "there is no token to draw"),
     (lambda: plot_tokens(["a", "b"], [1]), "expected one id for each"),
-    (lambda: plot_tokens(["a"], [0.5]), "expected whole numbers"),
     (lambda: plot_tokens(["token"] * 400), "draw fewer"),
     (lambda: plot_batch(IDS[0]), "for one text use plot_tokens"),
-    (lambda: plot_batch([[1, 2], [3]]), "pad them first"),
     (lambda: plot_batch(IDS, IDS[:2] != 0), "expected the same"),
-    (lambda: plot_batch(IDS, IDS), "other values than True and False"),
     (lambda: plot_batch(IDS, IDS != 0, VOCABULARY[:5]), "is not in the vocabulary of 5 tokens"),
-    (lambda: plot_batch(IDS, IDS != 0, 7), "expected a list of tokens by id"),
     (lambda: plot_batch(IDS.repeat(1, 20)), "draw part of the batch"),
 ])
 def test_what_is_wrong_is_said_in_words(act, words):

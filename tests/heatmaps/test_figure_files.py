@@ -1,7 +1,6 @@
 """Figures on disk: the same bytes each time, their alternative texts, and the style for presenting."""
 
 import hashlib
-import io
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from drawn import EYE, WORDS, boxes, mesh, quiet_and_tidy, softmax
+from drawn import EYE, WORDS, quiet_and_tidy, softmax
 from PIL import Image  # noqa: E402
 
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, save_figure, token_strip, use_style  # noqa: E402
@@ -34,7 +33,7 @@ w = np.exp(np.random.default_rng(0).normal(size=(4, 6, 6))); w /= w.sum(-1, keep
 t = ["<br />", "not", "$x$", "dull", "\\u05e9", "<pad>"]
 mask = [True] * 6
 save_figure(plot_attention(w[0], t, evidence=[1], title="one").figure, "one", folder)
-save_figure(plot_attention_heads(w, t, padding="hatch", attention_mask=mask)[0], "heads", folder)
+save_figure(plot_attention_heads(w, t, attention_mask=mask)[0], "heads", folder)
 save_figure(token_strip(t, w[0, 0], evidence=[3]).figure, "strip", folder)
 save_figure(token_strip(t, w[0, 1], values=False, scale_label="share").figure, "bare", folder)
 fig, axes = plt.subplots(1, 2, layout="constrained")
@@ -69,28 +68,6 @@ def test_two_processes_write_the_same_bytes_and_nothing_of_date_or_version(tmp_p
         assert path.stat().st_size < 200_000
         with Image.open(path) as picture:
             assert set(picture.info) <= {"Description", "dpi"}
-
-
-def test_saving_twice_in_one_process_writes_the_same_bytes(tmp_path):
-    fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
-    plot_attention(softmax(5, 5), WORDS[:5], ax=axes[0])
-    axes[1].plot([0, 1, 2], [2, 1, 3])
-    save_figure(fig, "one", tmp_path)
-    engine = fig.get_layout_engine()
-    save_figure(fig, "two", tmp_path)
-    assert fig.get_layout_engine() is engine
-    for ending in ("png", "svg", "txt"):
-        assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
-
-
-def test_the_saved_picture_has_the_colours_that_were_drawn(tmp_path):
-    ax = plot_attention(softmax(12, 12), WORDS[:12])
-    save_figure(ax.figure, "saved", tmp_path)
-    with Image.open(tmp_path / "saved.png") as picture:
-        saved = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24)}
-    faces = mesh(ax).get_facecolors()
-    for face in faces:
-        assert tuple(int(round(255 * c)) for c in face[:3]) in saved
 
 
 def test_the_alternative_text_stands_in_both_files_and_beside_them(tmp_path):
@@ -155,28 +132,21 @@ def jittered(ax):
     *[(lambda ax, how=how, way=way: ax.hist(VALUES, bins=4, range=(1, 5), histtype=how, orientation=way, label="runs"),
        "Histogram 'runs': 4 bins from 1 to 5, 7 in all; the tallest, 3, from 3 to 4.")
       for how in ("step", "stepfilled") for way in ("vertical", "horizontal")],
-    (lambda ax: ax.hist(VALUES, bins=7, range=(1, 4.5)),
-     "Histogram: 7 bins from 1 to 4.5, 7 in all; the tallest, 3, from 3 to 3.5."),
     (lambda ax: ax.stairs([1, 4, 2], [0, 10, 20, 40]),
      "Histogram: 3 bins from 0 to 40, 7 in all; the tallest, 4, from 10 to 20."),
     (lambda ax: ax.errorbar([0.5, 0.7], ["order", "plain"], xerr=[0.1, 0.2], fmt="o", capsize=4),
      "2 points with error bars: order 0.5 (0.4 to 0.6), plain 0.7 (0.5 to 0.9)."),
     (lambda ax: ax.errorbar([1, 2], [3, 4], yerr=[[0.5, 1], [1, 2]], label="loss"),
      "2 points with error bars 'loss': 3 (2.5 to 4) at 1, 4 (3 to 6) at 2."),
-    (lambda ax: ax.errorbar([1, 2], [3, 4], yerr=1, fmt="none"),
-     "2 points with error bars: 3 (2 to 4) at 1, 4 (3 to 5) at 2."),
     (lambda ax: ax.bar(["bag", "all"], [0.6, 0.9], yerr=0.05), "2 bars: bag 0.6 (0.55 to 0.65), all 0.9 (0.85 to 0.95)."),
-    (lambda ax: ax.barh(["bag", "all"], [0.6, 0.9]), "2 bars: bag 0.6, all 0.9."),
     (lambda ax: ax.bar(["bag", "all"], [0.6, np.nan]), "2 bars: bag 0.6, all no value."),
     (lambda ax: ax.bar(range(40), range(40)), "40 bars from 0 to 39, lowest 0 at 0, highest 39 at 39."),
     (dodged, "2 bars 'one': bag 1; LSTM, mean 2. 2 bars 'two': bag 3; LSTM, mean 4."),
     (jittered, "3 points: untrained 1 to 2 (2 points), trained 3. 2 level lines: untrained 1.5, trained 3."),
     (lambda ax: ax.fill_between([1, 2, 3], [0, 1, 0], [2, 2, 4], label="95 %"),
      "Band '95 %', at 1: 0 to 2, at 3: 0 to 4; widest at 3: 0 to 4."),
-    (lambda ax: ax.fill_betweenx([1, 2], [0, 0], [1, 3]), "Band, at 1: 0 to 1, at 2: 0 to 3; widest at 2: 0 to 3."),
     (lambda ax: ax.plot(["bag", "LSTM", "all"], [1, 3, 2]),
      "from (bag, 1) to (all, 2), lowest 1 at bag, highest 3 at LSTM."),
-    (lambda ax: ax.plot([1, 2, 3], [np.nan, 1, 2]), "Line: 2 points from (2, 1) to (3, 2)"),
     (lambda ax: ax.plot([0.9, 0.8], [1, 2], "o"), "2 points, x from 0.8 to 0.9, y from 1 to 2."),
     (lambda ax: (ax.imshow([[1, 2], [3, 4]]), ax.set_yticks([0, 1], ["a", "b"])),
      "Grid of 2 x 2 values from 1 to 4; rows: a, b."),
@@ -204,14 +174,6 @@ def test_error_bars_are_described_once_and_reference_lines_not_at_all():
     assert text == "2 points with error bars: (1 (0.5 to 1.5), 3 (2 to 4)); (2 (1.5 to 2.5), 4 (3 to 5))."
 
 
-def test_equal_extremes_are_named_in_the_order_of_the_data():
-    x, noise = np.linspace(-1, 1, 41), np.r_[np.zeros(40), -1e-12]
-    assert "lowest 0 at 0" in described(lambda ax: ax.plot(x, x**2 + noise))
-    assert "highest 1 at -1" in described(lambda ax: ax.plot(x, x**2 - noise))
-    near = np.array([[0.5, 0.5], [0.5 - 1e-9, 0.5 + 1e-9]])
-    assert "Largest weights: 'a' (query 0) to 'a' (key 0) 0.500" in alt_text(plot_attention(near, ["a", "b"]))
-
-
 def test_marks_among_the_labels_are_quoted_and_a_title_ends_once():
     text = alt_text(plot_attention(softmax(3, 3), ["film", ".", "<br />"], title="The film was dull."))
     assert text.startswith("The film was dull. Heatmap") and "Rows: film, '.', <br />. " in text
@@ -229,13 +191,6 @@ def test_figures_go_to_the_outputs_of_the_project_unless_told_otherwise(tmp_path
             save_figure(plt.gcf(), name, tmp_path)
 
 
-def test_an_inline_figure_is_about_900_pixels_wide_and_light():
-    fig, _ = plot_attention_heads(softmax(2, 4, 18, 18), WORDS[:18])
-    picture = io.BytesIO()
-    fig.savefig(picture, format="png", bbox_inches="tight")
-    assert Image.open(picture).width <= 920 and len(picture.getvalue()) < 120_000
-
-
 def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(monkeypatch):
     plain = plot_attention(softmax(4, 4), WORDS[:4]).get_xticklabels()[0].get_fontsize()
     monkeypatch.setenv("COURSE_STYLE", "present")
@@ -248,25 +203,3 @@ def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(m
     monkeypatch.setenv("COURSE_STYLE", "loud")
     with pytest.raises(ValueError, match="loud.*present"):
         plot_attention(softmax(4, 4), WORDS[:4])
-
-
-@pytest.mark.parametrize(("heads", "tokens"), [((2, 2), 9), ((4, 4), 8), ((4, 4), 26), ((2, 2), 300)])
-def test_a_grid_for_presenting_fills_a_wide_screen_with_type_of_ten_points(monkeypatch, heads, tokens):
-    monkeypatch.setenv("COURSE_STYLE", "present")
-    fig, axes = plot_attention_heads(softmax(*heads, tokens, tokens), [f"word{i}" for i in range(tokens)], title="heads")
-    wide, high = fig.get_size_inches()
-    assert high <= 9 * 9 / 16 and wide >= 8.5
-    for ax in axes[-1]:
-        box = ax.get_window_extent()
-        shown = [label for label in [*ax.get_xticklabels(), *axes[0, 0].get_yticklabels()] if label.get_text()]
-        assert shown and all(label.get_fontsize() >= 10 for label in shown)
-        assert box.height > (70 if len(axes) == 2 else 28)  # pixels, on a figure of at most 506
-    places = [label.get_window_extent() for label in axes[0, 0].get_yticklabels()]
-    assert all(a.y0 >= b.y1 - 3 for a, b in zip(places, places[1:], strict=False))
-
-
-def test_an_emoji_that_the_font_lacks_is_named_by_its_code():
-    family, grin = "\N{FAMILY}", "\N{GRINNING FACE}"
-    ax = token_strip([grin, family, "not", family + family], [0.25] * 4)
-    assert {"U+1F46A", grin, "not"} <= set(boxes(ax))
-    assert any(text.startswith("U+1F46A") and text.endswith("U+1F46A") for text in boxes(ax))

@@ -4,7 +4,6 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
@@ -14,7 +13,7 @@ from hypothesis import strategies as st  # noqa: E402
 from matplotlib import mathtext  # noqa: E402
 
 from course_utils.figures import contrast  # noqa: E402
-from course_utils.figures.text import display_token, text_width, wrap_text  # noqa: E402
+from course_utils.figures.text import display_token, text_width  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, save_figure, token_strip  # noqa: E402
 
 __all__ = ["quiet_and_tidy"]                            # pytest runs it around each test here
@@ -46,12 +45,6 @@ def test_any_string_becomes_a_short_visible_line(token):
     shown.encode()
 
 
-def test_lines_break_at_spaces_and_stay_inside_the_width():
-    text = " ".join(WORDS)
-    lines = wrap_text(text, 120, 12)
-    assert " ".join(lines) == text and len(lines) > 1 and all(text_width(line, 12) <= 120 for line in lines)
-
-
 def test_awkward_tokens_never_reach_mathtext_and_raise_no_warning(monkeypatch, capfd, tmp_path):
     def fail(*arguments, **options):
         raise AssertionError("mathtext was called")
@@ -70,15 +63,6 @@ def test_awkward_tokens_never_reach_mathtext_and_raise_no_warning(monkeypatch, c
     assert "$x_1$" in boxes(strip)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
-
-
-def test_labels_stay_inside_the_figure():
-    tokens = ["a very long token indeed"] * 12
-    for figure in (plot_attention(softmax(12, 12), tokens, title="t " * 200).figure,
-                   plot_attention_heads(softmax(2, 3, 12, 12), tokens)[0], token_strip(tokens, softmax(12)).figure):
-        box, page = figure.get_tightbbox(), figure.get_size_inches()
-        assert box.x0 > -0.05 and box.y0 > -0.05 and box.x1 < page[0] + 0.05 and box.y1 < page[1] + 0.05
-        assert page[0] <= 9.01
 
 
 # ---------------------------------------------------------------- strips
@@ -116,11 +100,6 @@ def test_one_sentence_takes_several_rows_of_weights_and_scores_of_either_sign():
     assert {"+0.50", "−0.50", "+0.10", "+0.20"} <= set(boxes(ax))
 
 
-def widths(ax, tokens):
-    """Widths of a strip's boxes, in points, in the order of the tokens."""
-    return [p.get_width() for p in ax.patches[:len(tokens)]]
-
-
 def test_a_strip_can_leave_its_numbers_out_and_name_its_scale():
     weights = softmax(6)
     plain = token_strip(WORDS[:6], weights)
@@ -132,21 +111,9 @@ def test_a_strip_can_leave_its_numbers_out_and_name_its_scale():
     assert any(text.startswith("gradient × $x$  0") for text in boxes(bare))
     assert "coloured by gradient × $x$" in alt_text(bare) and "coloured by weight" in alt_text(plain)
     assert f"{weights.max():.3f}" in alt_text(bare)
-    assert min(widths(token_strip([".", ",", "a"], [0.2, 0.3, 0.5], values=False), "abc")) > 20
     for wrong in ({"values": "auto"}, {"scale_label": " "}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             token_strip(WORDS[:6], weights, **wrong)
-
-
-def test_boxes_of_a_short_strip_are_wider_and_those_of_a_full_line_are_not():
-    few, many = WORDS[:3], WORDS * 2
-    short, long = token_strip(few, softmax(3)), token_strip(many, softmax(len(many)))
-    for wide, narrow, word in zip(widths(short, few), widths(long, many), few):
-        assert narrow + 10 < wide < text_width(word, 12) + 60
-    assert widths(token_strip(few, softmax(3), wrap=2), few) == widths(long, many)[:3]
-    for tokens in (few, WORDS[:9], WORDS[:11], WORDS[:12], WORDS):
-        ax = token_strip([tokens, few], [softmax(len(tokens)), softmax(3)])
-        assert max(p.get_x() + p.get_width() for p in ax.patches[:len(tokens) + 3]) <= ax.get_xlim()[1] + 1e-6
 
 
 def test_what_a_strip_prints_can_be_read_on_every_colour():
@@ -156,12 +123,3 @@ def test_what_a_strip_prints_can_be_read_on_every_colour():
         faces = [p.get_facecolor() for p in ax.patches[:len(values)]]
         inks = [t.get_color() for t in ax.texts if t.get_text() == "word"]
         assert min(contrast(ink, face) for ink, face in zip(inks, faces, strict=True)) >= 4.5
-
-
-def test_a_strip_on_narrow_axes_keeps_its_scale_inside():
-    fig = plt.figure(figsize=(9, 4))
-    ax = token_strip(WORDS, softmax(len(WORDS)), evidence=[3], ax=fig.add_axes((0, 0, 0.33, 1)),
-                     scale_label="a rather long name of a scale")
-    right = ax.get_window_extent().x1
-    assert all(text.get_window_extent().x1 <= right + 1 for text in ax.texts)
-    assert any("framed, bold: evidence" in text for text in boxes(ax))

@@ -1,6 +1,5 @@
 """What an attention view says about other people's models: their answers, layers, vocabularies, lengths and refusals."""
 
-import functools
 
 import pytest
 import small_language_models as small
@@ -39,9 +38,8 @@ def logits(model, text=TEXT):
 
 
 @pytest.mark.parametrize(("name", "sizes"), [
-    ("Bert", SIZES), ("Roberta", SIZES), ("XLMRoberta", SIZES), ("Electra", SIZES), ("DebertaV2", SIZES),
-    ("DistilBert", DISTIL),
-    ("T5", T5), ("Bart", BART), ("GPT2", dict(vocab_size=WORDS, n_embd=16, n_layer=2, n_head=2, pad_token_id=0)),
+    ("Bert", SIZES), ("T5", T5), ("Bart", BART),
+    ("GPT2", dict(vocab_size=WORDS, n_embd=16, n_layer=2, n_head=2, pad_token_id=0)),
 ])
 def test_classes_that_dont_exclude_each_other_have_a_sigmoid_each(name, sizes):
     config = getattr(hf, f"{name}Config")(**sizes, **SEVERAL)
@@ -62,7 +60,7 @@ def test_many_classes_are_named_from_the_largest_on():
     assert side(model)["answer"] == f"Probability of each class by itself: {first}; 22 others at most {order.values[6]:.2f}"
 
 
-@pytest.mark.parametrize(("name", "sizes"), [("Bart", BART), ("T5", T5), ("MBart", BART), ("MT5", T5), ("Bert", SIZES)])
+@pytest.mark.parametrize(("name", "sizes"), [("Bart", BART), ("T5", T5), ("Bert", SIZES)])
 def test_a_classifier_has_its_own_label_and_probability(name, sizes):
     config = getattr(hf, f"{name}Config")(**sizes, **CLASSES)
     model = small.random_model(getattr(hf, f"{name}ForSequenceClassification"), config)
@@ -75,45 +73,27 @@ def test_a_classifier_has_its_own_label_and_probability(name, sizes):
             side(model, target=TEXT)
 
 
-@pytest.mark.parametrize("text", ["", TEXT])
 @pytest.mark.parametrize(("model_class", "more"), [
-    ("BertForNextSentencePrediction", {}), ("ElectraForPreTraining", {}), ("ElectraForPreTraining", {"num_labels": 7}),
-    ("BertForTokenClassification", {"num_labels": 7}), ("BertForQuestionAnswering", {}), ("BertForMaskedLM", {}),
+    ("BertForNextSentencePrediction", {}), ("ElectraForPreTraining", {}), ("BertForTokenClassification", {"num_labels": 7}),
     ("BertForSequenceClassification", {"num_labels": 1}),
-    ("RobertaForSequenceClassification", {"num_labels": 3, "problem_type": "regression"}), ("BertForPreTraining", {}),
-    ("ErnieForNextSentencePrediction", {}), ("MobileBertForNextSentencePrediction", {"embedding_size": 32}),
-])
-def test_no_label_where_no_text_is_classified(model_class, more, text):
+    ("RobertaForSequenceClassification", {"num_labels": 3, "problem_type": "regression"})])
+def test_no_label_where_no_text_is_classified(model_class, more):
     model_class = getattr(hf, model_class)
-    shown = side(small.random_model(model_class, model_class.config_class(**SIZES, **more)), text)
+    shown = side(small.random_model(model_class, model_class.config_class(**SIZES, **more)))
     assert shown["label"] == "" and shown["probability"] is None and "answer" not in shown
 
 
-MIXED = ["linear_attention", "full_attention", "linear_attention", "full_attention"]
 GROUPED = dict(SIZES, num_key_value_heads=2, bos_token_id=2, eos_token_id=3)
-MAMBA = dict(mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_n_groups=1)
-GATED = dict(head_dim=8, linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
 HYBRIDS = {
     "Jamba": dict(GROUPED, attn_layer_period=2, attn_layer_offset=1, num_experts=2, mamba_d_state=4, mamba_dt_rank=4,
                   use_mamba_kernels=False),
-    "Bamba": dict(GROUPED, attn_layer_indices=[1, 3], **MAMBA),
     "Lfm2": dict(GROUPED, layer_types=["conv", "full_attention"] * 2),
-    "Lfm2Moe": dict(GROUPED, layer_types=["conv", "full_attention"] * 2, moe_intermediate_size=16, num_experts=2,
-                    num_experts_per_tok=1, num_dense_layers=1),
-    "GraniteMoeHybrid": dict(GROUPED, layer_types=MIXED, num_local_experts=2, num_experts_per_tok=1,
-                             shared_intermediate_size=16, **MAMBA),
-    "Qwen3Next": dict(GROUPED, layer_types=MIXED, num_experts=2, num_experts_per_tok=1, moe_intermediate_size=16,
-                      shared_expert_intermediate_size=16, **GATED),
-    "RecurrentGemma": dict(GROUPED, num_key_value_heads=1, lru_width=32, block_types=["recurrent", "attention"]),
     "Zamba2": dict(GROUPED, layers_block_type=["linear_attention", "hybrid"] * 2, n_mamba_heads=4, mamba_d_state=8,
                    mamba_ngroups=1, mamba_headdim=16, num_mem_blocks=1),  # one block of attention, used in both layers
     "NemotronH": dict({key: size for key, size in GROUPED.items() if key != "num_hidden_layers"}, head_dim=8, n_groups=1,
                       layers_block_type=["linear_attention", "full_attention", "mlp", "full_attention"],
                       mamba_num_heads=4, mamba_head_dim=16, ssm_state_size=8),
-    "OlmoHybrid": dict(GROUPED, layer_types=MIXED, linear_num_value_heads=4, linear_num_key_heads=4, linear_key_head_dim=8,
-                       linear_value_head_dim=8),
-    "MiniMax": dict(GROUPED, layer_types=MIXED, head_dim=8, num_local_experts=2, num_experts_per_tok=1, block_size=7),
-}
+    }
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
@@ -125,8 +105,7 @@ def test_layers_keep_their_numbers_where_only_some_attend(name):
 
 
 @pytest.mark.parametrize(("name", "more"), [
-    ("FalconH1", dict(mamba_d_ssm=64, **MAMBA)), ("Llama", {}), ("Gemma2", {"head_dim": 8}),
-    ("Albert", {"embedding_size": 32}),
+    ("Llama", {}), ("Albert", {"embedding_size": 32}),
 ])
 def test_layers_that_all_attend_are_counted_from_zero(name, more):
     kind = "ForMaskedLM" if name == "Albert" else "ForCausalLM"  # all of Albert's layers are one
@@ -148,7 +127,7 @@ def with_two_vocabularies(target_words):
     return model
 
 
-@pytest.mark.parametrize("rows", [len(small.french()), WORDS, 60])
+@pytest.mark.parametrize("rows", [len(small.french()), 60])
 def test_two_vocabularies_take_two_tokenizers(rows):
     model, (english, french) = with_two_vocabularies(rows), (small.words(), small.french())
     for options in ({}, {"target": "le film n' était pas ennuyeux"}):
@@ -208,20 +187,18 @@ def test_one_tokenizer_with_two_vocabularies_shows_each_side_in_its_own():
         attention_view(with_two_vocabularies(len(small.french())), OneForBoth(), TEXT, target="le film")
 
 
-@pytest.mark.parametrize("padding", [0, 1, 3])
-@pytest.mark.parametrize("name", ["Roberta", "XLMRoberta", "XLMRobertaXL", "Camembert", "MPNet", "Data2VecText", "Esm",
-                                  "RobertaPreLayerNorm", "IBert", "Bert", "OPT", "Electra", "GPT2"])
+@pytest.mark.parametrize("padding", [0, 3])
+@pytest.mark.parametrize("name", ["Roberta", "MPNet", "Bert", "OPT", "GPT2"])
 def test_a_text_may_be_as_long_as_the_model_reads(name, padding):
     sizes = dict(SIZES, pad_token_id=padding)
     if name == "GPT2":
         sizes = dict(vocab_size=WORDS, n_embd=32, n_layer=2, n_head=4, n_positions=32, pad_token_id=padding)
     if name == "OPT":
         sizes |= {"ffn_dim": 32, "word_embed_proj_dim": 32}
-    more = {"position_embedding_type": "absolute"} if name == "Esm" else {}
-    model = small.random_model(getattr(hf, f"{name}Model"), getattr(hf, f"{name}Config")(**sizes, **more))
+    model = small.random_model(getattr(hf, f"{name}Model"), getattr(hf, f"{name}Config")(**sizes))
     tokenizer, longest = small.words(), 32
     tokenizer.model_max_length = 10**30
-    if name not in ("Bert", "OPT", "Electra", "GPT2"):
+    if name not in ("Bert", "OPT", "GPT2"):
         longest = 32 - (1 if name == "MPNet" else padding) - 1  # MPNet counts from 2 on, whatever its padding
     text = " ".join(["dull"] * (longest - 2))
     assert len(attention_view(model, tokenizer, text).data["sides"][0]["kinds"][0]["queries"]) == longest
@@ -230,21 +207,15 @@ def test_a_text_may_be_as_long_as_the_model_reads(name, padding):
 
 
 SETTINGS = {
-    "return_dict_in_generate": True, "output_attentions": True, "output_hidden_states": True, "output_scores": True,
-    "output_logits": True, "num_return_sequences": 3, "num_beams": 4, "do_sample": True, "num_beam_groups": 2,
-    "diversity_penalty": 0.5, "penalty_alpha": 0.6, "constraints": [1], "force_words_ids": [[5]], "dola_layers": "low",
-    "prompt_lookup_num_tokens": 3, "assistant_early_exit": 1, "is_assistant": True, "stop_strings": ["film"],
+    "return_dict_in_generate": True, "output_attentions": True, "num_return_sequences": 3, "num_beams": 4,
+    "do_sample": True, "constraints": [1], "stop_strings": ["film"],
     "max_length": 1,
-    "token_healing": True, "cache_implementation": "static", "min_length": 60, "min_new_tokens": 60, "max_time": 1e-9,
-    "guidance_scale": 2.0, "watermarking_config": {"bias": 2.0}, "use_cache": False, "early_stopping": "never",
-    "max_new_tokens": 1, "low_memory": True,
-}
+    "cache_implementation": "static", "min_new_tokens": 60, "guidance_scale": 2.0, "use_cache": False, "max_new_tokens": 1}
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("make", [small.bart, small.t5])
-def test_whatever_the_generation_config_holds_one_text_is_written(make, setting):
-    model, tokenizer = make()
+def test_whatever_the_generation_config_holds_one_text_is_written(setting):
+    model, tokenizer = small.bart()
     plain = attention_view(model, tokenizer, TEXT).data["sides"][0]["kinds"][1]["queries"]
     setattr(model.generation_config, setting, SETTINGS[setting])
     own = model.generation_config
@@ -253,30 +224,18 @@ def test_whatever_the_generation_config_holds_one_text_is_written(make, setting)
     assert model.generation_config is own and getattr(own, setting) == SETTINGS[setting], "the model's own is left as it was"
 
 
-def test_settings_that_choose_the_words_still_do():
-    model, tokenizer = small.bart()
-    model.generation_config.forced_bos_token_id = tokenizer.convert_tokens_to_ids("moving")
-    assert attention_view(model, tokenizer, TEXT).data["sides"][0]["kinds"][1]["queries"][1] == "moving"
-
-
 def test_a_setting_that_cannot_be_used_is_named():
     model, tokenizer = small.bart()
     model.generation_config.sequence_bias = {(5,): "much"}
-    with pytest.raises(ValueError, match=r"generation_config\.sequence_bias=.*: set model\.generation_config\.sequence_bias "
-                                         "= None, or give target="):
+    with pytest.raises(ValueError, match=r"generation_config\.sequence_bias=.*: set model\.generation_config"):
         attention_view(model, tokenizer, TEXT)
 
 
 SPECIAL = {  # what has no attention to show: its settings, and what is said about it
-    "FNetForMaskedLM": (SIZES, "has no attention at all"),
     "MambaForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, state_size=4),
                          "has no attention at all"),
-    "YosoForMaskedLM": (SIZES, r"attentions of shape .*special kind"),
-    "RwkvForCausalLM": (dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2), r"attentions of shape .*special kind"),
     "LongformerForMaskedLM": (dict(SIZES, attention_window=8), "columns are places in a window.* expected"),
-    "LongformerModel": (dict(SIZES, attention_window=6), r"of shape \(1, 4, 7, 7\), whose columns are places in a window"),
     "BigBirdForMaskedLM": (SIZES, "special kind, which keeps no weights .*attention_type='original_full'"),
-    "MraForMaskedLM": (SIZES, "special kind, which keeps no weights"),
     "SqueezeBertForMaskedLM": (dict(SIZES, embedding_size=32), "weights are never negative, so these are something else"),
     "LEDForConditionalGeneration": (dict(BART, attention_window=8, max_encoder_position_embeddings=32,
                                          max_decoder_position_embeddings=32), r"encoder_attentions of shape .*special kind"),
@@ -295,67 +254,27 @@ def test_a_model_without_attention_to_show_says_so(name):
     assert "attn_implementation='eager'" not in str(caught.value) and "key_tokens" not in str(caught.value)
 
 
-def test_what_is_said_about_bigbird_helps():
-    config = hf.BigBirdConfig(**SIZES, attention_type="original_full")
-    assert numbers(small.random_model(hf.BigBirdModel, config)) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(("source", "target", "message"), [
-    (25, 3, "the text has 25 tokens, and EncoderDecoderModel reads at most 24"),
-    (24, 30, None), (5, 31, "the target has 31 tokens, and EncoderDecoderModel reads at most 30"),
-])
-def test_each_side_of_an_encoder_decoder_has_its_own_length(source, target, message):
-    """A BERT of 24 positions, and a RoBERTa of 32 that counts from 2 on."""
-    decoder = hf.RobertaConfig(**{**SIZES, "pad_token_id": 1}, is_decoder=True, add_cross_attention=True)
-    encoder = hf.BertConfig(**{**SIZES, "max_position_embeddings": 24})
-    model = hf.EncoderDecoderModel(config=hf.EncoderDecoderConfig.from_encoder_decoder_configs(
-        encoder, decoder, decoder_start_token_id=2, pad_token_id=0)).eval()
-    model.set_attn_implementation("eager")
-    tokenizer = small.words()
-    tokenizer.model_max_length = 10**30
-    given = {"target": "dull " * (target - 2)}
-    if message:
-        with pytest.raises(ValueError, match=message):
-            attention_view(model, (tokenizer, tokenizer), "dull " * (source - 2), **given)
-    else:
-        kinds = attention_view(model, (tokenizer, tokenizer), "dull " * (source - 2), **given).side.kinds
-        assert [len(kind.queries) for kind in kinds] == [source, target, target]
-
-
-@pytest.mark.parametrize("name", ["GptOss", "Flint"])
-def test_attention_sinks_are_named_and_shown_without_the_check(name):
-    config = getattr(hf, f"{name}Config")(**GROUPED, head_dim=8, num_local_experts=2, num_experts_per_tok=1)
-    model = small.random_model(getattr(hf, f"{name}ForCausalLM"), config)
+def test_attention_sinks_are_named_and_shown_without_the_check():
+    config = hf.GptOssConfig(**GROUPED, head_dim=8, num_local_experts=2, num_experts_per_tok=1)
+    model = small.random_model(hf.GptOssForCausalLM, config)
     with pytest.raises(ValueError, match=r"attention sinks \(.*sinks\), which take a part .* check_rows=False shows them"):
         side(model)
     assert numbers(model, check_rows=False) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("make", [small.bart, small.t5])
-def test_half_of_an_encoder_decoder_is_called_that(make):
-    model, tokenizer = make()
+def test_half_of_an_encoder_decoder_is_called_that():
+    model, tokenizer = small.bart()
     for half, part in (("encoder", model.get_encoder()), ("decoder", model.get_decoder())):
         for options in ({}, {"target": "it was"}):
             with pytest.raises(ValueError, match=f"is only the {half} of an encoder-decoder: pass the whole model"):
                 attention_view(part, tokenizer, TEXT, **options)
 
 
-@pytest.mark.parametrize("name", ["T5EncoderModel", "T5ForTokenClassification", "MT5EncoderModel", "UMT5EncoderModel",
-                                  "UMT5ForTokenClassification"])
+@pytest.mark.parametrize("name", ["T5EncoderModel", "UMT5ForTokenClassification"])
 def test_an_encoder_that_stands_alone_is_shown(name):
     model_class = getattr(hf, name)
     shown = side(small.random_model(model_class, model_class.config_class(**T5)))
     assert [kind["name"] for kind in shown["kinds"]] == ["attention"]
-
-
-def test_a_function_is_no_tokenizer():
-    model, tokenizer = small.bert()
-    for given, message in [
-        (functools.partial(tokenizer, add_special_tokens=False), "of type partial, which .*pass the tokenizer in it, .func"),
-        (lambda *texts, **options: tokenizer(*texts, **options), "of type function, .*expected the tokenizer itself"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            attention_view(model, given, TEXT)
 
 
 def test_a_compiled_model_is_run_as_it_is():

@@ -1,6 +1,5 @@
 """The live classifier: its page holds the model's own words and weights, and refuses models that its script can't run."""
 
-import base64
 import copy
 import dataclasses
 import json
@@ -14,12 +13,10 @@ from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAtte
 from course_utils.data import load_reviews
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import classifier_view
-from course_utils.interactive.classifier_data import decoded, model_data, weight_names
+from course_utils.interactive.classifier_view import decoded, model_data, weight_names
 from course_utils.interactive.piece import _source
 from course_utils.tokenization import WordTokenizer
 from course_utils.training.plain_text import page_rules
-
-HOSTILE = ["</script><script>alert(1)</script>", "<br />", "$x$", "🎬 è بديع", "", "two\nlines\u2028", "\x00\x0b", "\ud83c"]
 
 
 @pytest.fixture(scope="module")
@@ -87,28 +84,6 @@ def test_the_configuration_is_the_models(trained, small):
     assert (other["pooling"], other["positions"]) == ("mean", "none")
 
 
-def test_the_same_bytes_each_time_and_under_400_kb(trained):
-    one = classifier_view(trained, "A dull film.").html
-    assert one == classifier_view(trained, "A dull film.").html
-    assert len(one.encode()) < 400_000
-    assert one != classifier_view(trained, "A moving film.").html
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_and_names_stay_data(small, text):
-    piece = classifier_view(small(words=("dull", "</script>", "<br />")), text, examples=[(text, text, text)])
-    data = from_page(piece)
-    assert data["text"] == text and data["examples"] == [{"name": text, "text": text, "look": text}]
-    assert piece.html.count("</script>") == 1 and "<br />" not in piece.html
-    picture = base64.b64decode(re.search(r"base64,([^\"]*)\"", piece.html)[1]).decode()
-    assert "<script" not in picture and not re.search("[\x00-\x08\x0b]", picture)
-
-
-def test_it_asks_no_network_for_anything(small):
-    text = classifier_view(small(), "Dull.").html.replace("http://www.w3.org/2000/svg", "")
-    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|\bimport\(|<link|src=\"(?!data:)|@import|url\(|innerHTML", text)
-
-
 def test_the_picture_and_the_words_say_what_the_model_says(trained):
     piece = classifier_view(trained, "A moving zzyx.")
     seen = trained.explain("A moving zzyx.")
@@ -125,18 +100,10 @@ def test_no_words_and_very_many(trained):
     assert "with 256 tokens" in long.alt and "the first 40 of 256 tokens" in long.still
 
 
-def test_the_text_is_by_default_the_first_example(small):
-    examples = [("one", "Dull."), ("two", "Moving.", "Look.")]
-    data = from_page(classifier_view(small(), examples=examples, parts=("map", "strip")))
-    assert data["text"] == "Dull." and data["examples"][0] == {"name": "one", "text": "Dull.", "look": ""}
-    assert data["parts"] == ["strip", "map"] and data["head"] == [0, 0] and data["how"] == "delete"
-
-
 @pytest.mark.parametrize(("options", "message"), [
     ({"parts": ("strip", "heat")}, "expected a list of any of strip, occlusion, map, heads"),
-    ({"parts": "strip"}, "expected a list"),
     ({"how": "hide"}, "use 'delete' or 'unk'"), ({"head": (2, 0)}, r"head=\(2, 0\); expected \(layer, head\)"),
-    ({"examples": ["Dull."]}, "expected \\(name, text\\)"), ({"examples": [("one", 2)]}, "all strings"),
+    ({"examples": [("one", 2)]}, "all strings"),
 ])
 def test_wrong_arguments(small, options, message):
     with pytest.raises(ValueError, match=message):

@@ -23,25 +23,10 @@ def test_runs_of_zeros_come_back_whatever_stands_around_them(zeros):
     assert len(encode([0.0] * 1000)["coded"]) <= 24
 
 
-def test_numbers_are_rounded_to_three_decimals():
-    generator = np.random.default_rng(0)
-    values = generator.random((5, 40)) ** 4
-    assert np.abs(decode(encode(values)) - values).max() <= 0.0005 + 1e-6
-
-
 def test_nothing_in_the_code_needs_to_be_escaped():
     text = encode(np.arange(MOST + 1) / MOST)["coded"]
     assert set(text) <= set(ALPHABET) and len(json.dumps(text)) == len(text) + 2
     assert not set('<"\\ ') & set(ALPHABET) and len(ALPHABET) == 91
-
-
-def test_a_row_of_weights_takes_at_most_eleven_characters_more():
-    generator = np.random.default_rng(1)
-    for spread in (0.02, 0.05, 0.1, 0.5, 1, 3):
-        for row in generator.dirichlet(np.full(64, spread), size=200):
-            assert len(encode(row)["coded"]) <= 64 + 11
-    for k in range(1, 20):
-        assert len(encode([1 / k] * k + [0.0, 0.0])["coded"]) <= k + 2 + 11
 
 
 @pytest.mark.parametrize("values", [[-0.01], [1.01], [float("nan")]])

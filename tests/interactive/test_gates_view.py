@@ -8,7 +8,7 @@ import pytest
 from course_utils.classifier import ReviewClassifier
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import gates_view
-from course_utils.interactive.classifier_data import decoded, model_data
+from course_utils.interactive.classifier_view import decoded, model_data
 
 TEXTS = ["A dull film.", "Not a dull film: moving, zzyx!", ""]
 
@@ -33,12 +33,6 @@ def test_the_page_holds_the_reviews_and_their_words_alone(trained):
     assert len(decoded(data["model"])) == len(decoded(model_data(trained, []))) + 32 * len(words)
 
 
-def test_labels_and_names_may_be_missing_and_a_short_page_comes_of_it(trained):
-    piece = gates_view(trained, TEXTS)
-    assert [(one["label"], one["name"]) for one in from_page(piece)["reviews"]] == [(None, "")] * 3
-    assert len(piece.html.encode()) < 100_000 and piece.html == gates_view(trained, TEXTS).html
-
-
 def test_words_and_picture_say_what_the_model_says(trained):
     piece = gates_view(trained, TEXTS)
     for likely in trained.predict(TEXTS)[1][:, 1].tolist():
@@ -46,22 +40,11 @@ def test_words_and_picture_say_what_the_model_says(trained):
     assert piece.alt.startswith("Gates of 4 heads to switch, and 3 reviews.") and "'(empty)'" in piece.alt
 
 
-@pytest.mark.parametrize("text", ["</script><b>x", "<br />", "$", "🎬", "a\u2028b", "\ud83c", "\x00"])
-def test_hostile_texts_and_names_stay_data(trained, text):
-    piece = gates_view(trained, [text], names=[text])
-    assert from_page(piece)["reviews"] == [{"text": text, "label": None, "name": text}]
-    assert piece.html.count("</script>") == 1 and "<br />" not in piece.html
-    piece.html.encode()
-    assert not re.search(r"https?:|innerHTML", piece.html.replace("http://www.w3.org/2000/svg", ""))
-
-
 @pytest.mark.parametrize(("texts", "options", "error", "message"), [
-    ("A dull film.", {}, TypeError, "expected a list of reviews"), ([1], {}, TypeError, "expected a list of reviews"),
-    ([], {}, ValueError, "0 texts; expected 1 to 40"), (["a"] * 41, {}, ValueError, "41 texts"),
-    (TEXTS, {"labels": [0, 1]}, ValueError, "2 labels for 3 texts"), (TEXTS, {"names": ["a"]}, ValueError, "1 names for 3"),
+    ("A dull film.", {}, TypeError, "expected a list of reviews"), ([], {}, ValueError, "0 texts; expected 1 to 40"),
+    (TEXTS, {"labels": [0, 1]}, ValueError, "2 labels for 3 texts"),
     (TEXTS, {"labels": [0, 1, 2]}, ValueError, "labels hold 2; expected 0 for negative, 1 for positive"),
-    (TEXTS, {"head": (0, 2)}, ValueError, "expected \\(layer, head\\)"),
-])
+    ])
 def test_wrong_arguments(trained, texts, options, error, message):
     with pytest.raises(error, match=message):
         gates_view(trained, texts, **options)

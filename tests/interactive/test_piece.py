@@ -19,17 +19,6 @@ def piece(monkeypatch):
     return lambda data="x", **options: Piece("toy", data, **{"still": STILL, "alt": 'Two words, "a" & <b>.', **options})
 
 
-def test_the_same_data_give_the_same_bytes_and_other_data_another_name(piece):
-    assert piece([1, 2]).html == piece([1, 2]).html
-    assert piece([1, 2]).name != piece([1, 3]).name
-
-
-def test_it_asks_no_network_for_anything(piece):
-    """The namespace of SVG is a name, not an address that anybody asks."""
-    text = piece().html.replace("http://www.w3.org/2000/svg", "")
-    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|\bimport\(|<link|src=\"(?!data:)|@import|url\(", text)
-
-
 def test_data_cannot_end_the_script():
     written = in_script({"text": "</script><script>alert(1)</script>\u2028"})
     assert "<" not in written and "\u2028" not in written and written.count("\\u003c") == 3

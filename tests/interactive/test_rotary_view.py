@@ -36,9 +36,8 @@ def test_the_piece_starts_where_it_is_told_and_says_that_moving_both_changes_not
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    (dict(query=(1, 0, 0)), "query of 3 numbers"), (dict(speeds=(0.5, 0.1)), "2 speeds"), (dict(speeds=()), "1 to 4 speeds"),
-    (dict(key=(0, 0)), "which has no angle"), (dict(query=(float("nan"), 0)), "expected finite numbers"),
-    (dict(m=25), "a whole number from 0 to 24"), (dict(n=2.5), "a whole number from 0 to 24"),
+    (dict(query=(1, 0, 0)), "query of 3 numbers"), (dict(speeds=(0.5, 0.1)), "2 speeds"),
+    (dict(key=(0, 0)), "which has no angle"), (dict(n=2.5), "a whole number from 0 to 24"),
 ])
 def test_wrong_arguments(given, message):
     with pytest.raises(ValueError, match=message):

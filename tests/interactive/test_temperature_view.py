@@ -43,10 +43,8 @@ def test_the_piece_starts_where_it_is_told_and_says_both_rows():
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    (dict(scores=[1, 2]), "2 scores and 4 tokens"), (dict(scores=[1], tokens=["a"]), "expected 2 to 8"),
-    (dict(scores=[0, 1, float("nan"), 2]), "expected numbers from -9 to 9"),
-    (dict(scores=[0, 1, 2, 10]), "leave the factor"),
-    (dict(d_k=63), "power of two"), (dict(d_k=1024), "from 1 to 512"), (dict(temperature=0), "expected 0.1 to 10"),
+    (dict(scores=[1, 2]), "2 scores and 4 tokens"), (dict(scores=[0, 1, float("nan"), 2]), "expected numbers from -9 to 9"),
+    (dict(d_k=63), "power of two"), (dict(temperature=0), "expected 0.1 to 10"),
 ])
 def test_wrong_arguments(given, message):
     with pytest.raises(ValueError, match=message):

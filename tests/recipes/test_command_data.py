@@ -1,6 +1,5 @@
 """Data that the training command can't learn from are refused before it trains."""
 
-import json
 import os
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from course_utils import recipes
 from course_utils.data import load_reviews
 
 __all__ = ["in_a_folder_with_reviews"]                  # pytest runs it around each test here
-
 
 
 # the data
@@ -37,104 +35,45 @@ def folder(**splits):
 NOT_UTF8 = pa.array([b"\xff"]).view(pa.string())
 USELESS_DATA = {
     "no such file": (lambda: "gone.csv", "there is no file 'gone.csv'; expected 'reviews'"),
-    "a dataset spelled wrongly": (lambda: "imbd", "there is no file 'imbd'"),
-    "no name": (lambda: "", "got '' as the source"),
     "a name too long": (lambda: "x" * 5000 + ".csv", "there is no file"),
-    "the home of nobody": (lambda: "~nobody-of-that-name/x.csv", "there is no file"),
-    "an empty folder": (lambda: Path("empty").mkdir() or "empty", "expected train, validation or test"),
     "test reviews alone": (lambda: "handwritten", "handwritten has no training reviews, only the split test"),
-    "test sentences alone": (lambda: "ordinary", "ordinary has no training reviews, only the split test"),
-    "test sentences kept back": (lambda: "ordinary_second", "ordinary_second has no training reviews, only the split test"),
     "a folder without train": (lambda: folder(test=rows()), "f has no training reviews"),
-    "a folder called train.csv": (lambda: Path("f/train.csv").mkdir(parents=True) or "f",
-                                  "train.csv is a folder; expected a file"),
     "one row": (lambda: csv(Path("d.csv"), rows(1)), "all training reviews have the label 'negative'"),
-    "two rows": (lambda: csv(Path("d.csv"), rows(2)), "the label 'negative' has 1 row; expected two different reviews"),
     "one class": (lambda: csv(Path("d.csv"), plain(20, "positive")), "all training reviews have the label 'positive'"),
-    "one class, a name": (lambda: csv(Path("d.csv"), plain(20, "spam")), "got one label, 'spam'; expected two or more"),
-    "one class, a number": (lambda: csv(Path("d.csv"), plain(20, "1")), "all training reviews have the label 'positive'"),
     "a class of one": (lambda: csv(Path("d.csv"), [*plain(20, "ham"), ("a moving film", "spam")]),
                        "the label 'spam' has 1 row; expected two"),
     "a class of one text": (lambda: csv(Path("d.csv"), [*plain(20, "ham"), ("A film", "spam"), ("a  FILM", "spam")]),
                             "the label 'spam' has 2 rows with the same text; expected two different"),
-    "every label once": (lambda: csv(Path("d.csv"), [(text, f"label {i}") for i, (text, _) in enumerate(rows())]),
-                         "has 1 row; expected two"),
-    "texts of two labels": (lambda: csv(Path("d.csv"), [("the film", "a"), ("the film", "b")]), "has 1 row; expected two"),
     "texts that cannot be parted": (lambda: csv(Path("d.csv"), [("a film", "a"), ("A film", "b"), ("a scene", "a"),
                                                                 ("its end", "b")]),
                                     "d.csv: got 3 different reviews for 2 labels; expected"),
     "no word twice": (lambda: csv(Path("d.csv"), [("one", "a"), ("two", "b"), ("three", "a"), ("four", "b")]),
                       "no word is in the training texts 2 times or more"),
-    "points alone": (lambda: csv(Path("d.csv"), [("." * i, "ab"[i % 2]) for i in range(1, 9)]), "no word is in"),
     "a text column twice": (lambda: csv(Path("d.csv"), [("x", *row) for row in rows()], "text,text,label"),
                             "called 'text'; expected each name once"),
-    "a label column twice": (lambda: csv(Path("d.csv"), [(*row, "a") for row in rows()], "text,label,label"),
-                             "called 'label'; expected each name once"),
-    "another column twice": (lambda: csv(Path("d.csv"), [(*row, "a", "b") for row in rows()], "text,label,x,x"),
-                             "called 'x'; expected each name once"),
-    "two columns without names": (lambda: csv(Path("d.csv"), [(*row, "", "") for row in rows()], "text,label,,"),
-                                  "called no name"),
     "a key twice": (lambda: written("d.jsonl", '{"text": "a", "text": "b", "label": 1}\n'),
                     "line 1 has .* called 'text'"),
     "Spam and spam": (lambda: csv(Path("d.csv"), [*plain(20, "Spam"), *rows(9), *plain(3, "spam")]),
                       "the labels 'Spam' and 'spam', which differ only in case or spaces"),
-    "a space after spam": (lambda: csv(Path("d.csv"), [*plain(20, "spam"), *rows(9), *plain(3, "spam ")]),
-                           "the labels 'spam' and 'spam ', which differ only in case or spaces"),
-    "two spaces in a label": (lambda: csv(Path("d.csv"), [*plain(9, "five stars"), *plain(9, "five  stars"), *rows(4)]),
-                              "differ only in case or spaces"),
     "pos and positive among others": (lambda: csv(Path("d.csv"), [*plain(9, "pos"), *plain(9, "neutral"), *rows(4)]),
                                       "the labels 'pos' and 'positive', which mean the same"),
-    "stars": (lambda: csv(Path("d.csv"), [(text, str(i % 5)) for i, (text, _) in enumerate(rows())]),
-              "got the labels 0, 1, 2, 3, 4; expected 0"),
-    "a label that is no number": (lambda: csv(Path("d.csv"), [*plain(9, "nan"), *plain(9, "1")]), "got the labels"),
-    "a label of 400 digits": (lambda: written(
-        "d.jsonl", '{"text": "a", "label": %s}\n{"text": "b", "label": 1}\n' % ("9" * 400)), "got the labels 1, inf"),
     "a label of 5,000 digits": (lambda: written(
         "d.jsonl", '{"text": "a", "label": %s}\n' % ("9" * 5000)), "line 1 holds a number that is too long"),
     "brackets without end": (lambda: written("d.json", "[" * 100_000), "too many nested brackets"),
-    "half a character in a label": (lambda: written("d.jsonl", r'{"text": "a", "label": "\ud83c"}'),
-                                    "line 1 has the label"),
-    "validation of one class": (lambda: folder(train=rows(), dev=plain(4, "negative")),
-                                "all validation reviews have the label 'negative'"),
     "a label in test alone": (lambda: folder(train=rows(), test=plain(4, "neutral")),
                               "the label 'neutral' is in test and not in train"),
-    "an empty test file": (lambda: folder(train=rows(), test=[]),
-                           "test.csv holds no reviews"),
-    "a test file without labels": (lambda: folder(train=rows(), test=[("a",)]),
-                                   "test.csv: row 1 .* has no label"),
-    "two files for validation": (lambda: folder(dev=rows(), val=rows()),
-                                 "got both dev.csv and val.csv"),
-    "an invisible space after spam": (lambda: csv(Path("d.csv"), [*plain(9, "spam"), *plain(9, "spam\u200b"), *rows(4)]),
-                                      "differ only in case or spaces, or in invisible characters"),
     "every text with two labels": (lambda: csv(Path("d.csv"), [(text, label) for text, _ in rows() for label in "ab"]),
                                    "each of the \\d+ different training texts has more than one label; expected one"),
-    "emoji alone": (lambda: csv(Path("d.csv"), [("\U0001f600" * i, "ab"[i % 2]) for i in range(1, 9)]), "no word is in"),
     "pairs that unite all texts": (lambda: csv(Path("d.csv"), [(*row, "x") for row in rows()], "text,label,pair"),
                                    r"got 1 different reviews for 2 labels \(the two halves of a pair count as one"),
-    "half a character in a text": (lambda: written("d.jsonl", r'{"text": "a \ud83c", "label": "a"}'),
-                                   "line 1 has the text .* with half a character .*write it again"),
-    "a label of a thousand letters": (lambda: csv(Path("d.csv"), [*plain(9, "x" * 1000), *plain(9, "0")]),
-                                      r"got the labels 'x{56}\.\.\., 0; expected"),
-    "a text that is a long list": (lambda: written("d.json", json.dumps({"text": ["a"] * 1000, "label": [1] * 1000})),
-                                   r"line 1 has the text .{57}\.\.\.; expected a string"),
     "a link to nothing": (lambda: Path("d.csv").symlink_to("gone.csv") or "d.csv",
                           "d.csv is a link to nothing; expected a file"),
     "a pipe": (lambda: os.mkfifo("d.csv") or "d.csv", "d.csv is a pipe or a device; expected a file"),
     "a web address": (lambda: "https://example.org/d.csv", "a web address isn't read: download the file"),
-    "a file of zeros": (lambda: written("d.csv", b"\0" * 99), "expected text and label|holds no reviews"),
-    "a picture": (lambda: written("d.csv", b"\x89PNG\r\n\x1a\n"), "got the byte 0x89 in line 1"),
-    "UTF-16": (lambda: written("d.csv", "text,label\na,1\n".encode("utf-16")), "expected text in UTF-8"),
-    "a spreadsheet": (lambda: written("d.xlsx", b"PK"), "got the extension '.xlsx'"),
-    "no extension": (lambda: written("d", b"PK"), "got the extension ''"),
-    "half a Parquet file": (lambda: written("d.parquet", b"PAR1\0\0PAR1"), "bytes that are not Parquet"),
     "a Parquet column twice": (lambda: parquet(pa.table([["a"], ["b"], [1]], names=["text", "text", "label"])),
                                "called 'text'"),
-    "Parquet with bytes": (lambda: parquet({"text": [b"a"], "label": [1]}),
-                           "row 1 has the text b'a'; expected a string"),
     "Parquet that isn't UTF-8": (lambda: parquet({"text": NOT_UTF8, "label": [1]}), "cannot be read|expected"),
-    "Parquet of no rows": (lambda: parquet({"text": pa.array([], pa.string()), "label": pa.array([], pa.int64())}),
-                           "holds no reviews"),
-}
+    }
 
 
 @pytest.mark.parametrize(("make", "message"), USELESS_DATA.values(), ids=USELESS_DATA.keys())
@@ -144,15 +83,7 @@ def test_data_that_nothing_can_be_learned_from_are_refused_before_training(make,
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize(("make", "message"), USELESS_DATA.values(), ids=USELESS_DATA.keys())
-def test_loading_a_bad_file_raises_one_of_two_errors(make, message):
-    try:
-        load_reviews(make())
-    except (ValueError, FileNotFoundError) as error:
-        assert str(error) and error.__suppress_context__ or error.__context__ is None
-
-
-@pytest.mark.parametrize("source", [None, 5, ["a", "b"], b"good.csv", {"text": ["a"]}])
+@pytest.mark.parametrize("source", [5, ["a", "b"], {"text": ["a"]}])
 def test_a_source_that_is_no_path_is_named(source):
     with pytest.raises(TypeError, match=f"got {type(source).__name__} as the source; expected 'reviews'"):
         load_reviews(source)
@@ -178,13 +109,9 @@ WRONG_IMDB = {
     "labels from 0 to 9": ({"text": ["a", "b"], "label": [0, 9]}, "got the labels 0, 9; expected 0 and 1 alone in train"),
     "labels as names": ({"text": ["a", "b"], "label": ["neg", "pos"]}, "label is of type string; expected whole numbers"),
     "a label missing": ({"text": ["a", "b"], "label": [0, None]}, "row 2 has no label"),
-    "a text missing": ({"text": [None, "b"], "label": [0, 1]}, "row 1 has no text"),
-    "an empty text": ({"text": ["a", " \n"], "label": [0, 1]}, "row 2 has an empty text"),
     "texts that are numbers": ({"text": [1, 2], "label": [0, 1]}, "text is of type int64; expected strings"),
     "no rows": ({"text": pa.array([], pa.string()), "label": pa.array([], pa.int64())}, "holds no reviews"),
     "other columns": ({"review": ["a"], "label": [0]}, "has the columns 'review', 'label'; expected text and label"),
-    "no label column": ({"text": ["a"]}, "has the columns 'text'; expected text and label"),
-    "unlabelled": ({"text": ["a", "b"], "label": [-1, -1]}, "got the labels -1; expected 0 and 1"),
     "not UTF-8": ({"text": pa.array([b"\xff"]).view(pa.string()), "label": [1]}, "got a text that cannot be read"),
 }
 

@@ -32,9 +32,8 @@ def saved(folder="out"):
     return {path.name: path.read_bytes() for path in Path(folder).glob("[!.]*")} if Path(folder).exists() else {}
 
 
-@pytest.mark.parametrize("settings", [["learning_rate=100", "weight_decay=100", "epochs=9"], ["embedding_scale=1e6",
-                                      "embedding_std=1000", "learning_rate=100", "weight_decay=100", "epochs=9"]])
-def test_a_model_of_numbers_that_are_not_finite_is_not_saved(settings, capsys):
+def test_a_model_of_numbers_that_are_not_finite_is_not_saved(capsys):
+    settings = ["learning_rate=100", "weight_decay=100", "epochs=9"]
     assert run(["good.csv", "out", *options()], capsys)[0] == 0
     before = {name: content for name, content in saved().items() if "training_state" not in name}
     names = [setting.partition("=")[0] for setting in settings]
@@ -69,15 +68,6 @@ def test_what_is_wrong_with_our_own_code_is_not_hidden(monkeypatch):
         main(["good.csv", "out", *options()])
 
 
-def test_too_little_memory_is_one_message(monkeypatch, capsys):
-    def full(*arguments, **settings):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
-
-    monkeypatch.setattr(recipes, "train_classifier", full)
-    status, _, complaint = run(["good.csv", "out", *options()], capsys)
-    assert status == 1 and complaint.strip().endswith("Use a smaller batch_size, max_len or d_model")
-
-
 # two at once, interrupted, out of space
 
 def command(*arguments):
@@ -109,12 +99,11 @@ def test_a_second_run_is_told_who_has_the_folder_and_ctrl_c_says_how_to_go_on(ca
     assert set(saved()) == {"training_state.safetensors"}
 
 
-@pytest.mark.parametrize("stage", ["load_reviews", "train_classifier"])
-def test_ctrl_c_before_the_first_epoch_says_that_too(stage, monkeypatch, capsys):
+def test_ctrl_c_before_the_first_epoch_says_that_too(monkeypatch, capsys):
     def stopped(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recipes, stage, stopped)
+    monkeypatch.setattr(recipes, "train_classifier", stopped)
     status, printed, complaint = run(["good.csv", "out", *options()], capsys)
     assert status == 130 and printed == ""
     assert complaint == "stopped; no epoch has been saved yet, so the same command starts from the beginning\n"
@@ -162,16 +151,6 @@ def test_a_full_disk_is_one_message_and_the_checkpoint_of_before_is_whole(monkey
     assert again == whole
 
 
-def test_a_disk_that_takes_no_large_file_gives_no_traceback():
-    limited = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.argv[:1] = []; " \
-              "runpy.run_module('course_utils', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", limited, "course_utils", "train", "good.csv", "out",
-                           *options()], env=quiet(), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1 and done.stdout == ""
-    assert "out cannot be written to (File too large); free some space" in done.stderr and len(done.stderr.splitlines()) == 1
-    assert not saved()
-
-
 def test_a_run_that_is_killed_again_and_again_ends_in_the_same_files(capsys):
     """Kills at random moments, from the first import to the last file; COURSE_KILLS=50 makes it fifty of them."""
     more = options([setting for setting in TINY if not setting.startswith("epochs")] + ["epochs=60"])
@@ -215,19 +194,15 @@ def model():
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("epochs", 0), ("epochs", 1.0), ("epochs", "3"), ("epochs", True), ("learning_rate", 0), ("learning_rate", -1),
-    ("learning_rate", float("nan")), ("learning_rate", float("inf")), ("learning_rate", 1e30), ("weight_decay", -0.1),
-    ("weight_decay", float("nan")), ("warmup", 1.1), ("warmup", -0.1), ("warmup", None), ("clip", 0), ("clip", -1.0),
-    ("patience", 0), ("patience", 1.5), ("precision", None), ("seed", -1), ("seed", None), ("seed", 1.5),
-])
+    ("epochs", 0), ("epochs", True), ("learning_rate", 0), ("learning_rate", float("nan")), ("weight_decay", -0.1),
+    ("warmup", 1.1), ("clip", 0), ("patience", 0), ("precision", None), ("seed", -1)])
 def test_fit_names_an_argument_that_cannot_be(name, value):
     with pytest.raises(ValueError, match=f"^{name}={re.escape(repr(value))}; use "):
         fit(model(), REVIEWS, REVIEWS, progress=False, **{name: value})
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("batch_size", 0), ("batch_size", -4), ("batch_size", 2.0), ("max_len", 0), ("truncation", "tail"), ("multiple_of", 0),
-    ("bucketed", 1),
+    ("batch_size", 0), ("truncation", "tail"), ("bucketed", 1),
 ])
 def test_fit_and_batches_name_an_option_of_the_batches_that_cannot_be(name, value):
     wrong = BatchOptions(**{name: value})
@@ -275,7 +250,7 @@ def test_a_validation_loss_that_is_not_finite_is_an_error():
         fit(broken, train, EncodedReviews([[5]], [0]), progress=False)
 
 
-@pytest.mark.parametrize("damage", ["a weight of another shape", "no best weights", "no history"])
+@pytest.mark.parametrize("damage", ["a weight of another shape", "no history"])
 def test_a_checkpoint_that_only_looks_right_is_not_used(damage, tmp_path, capsys):
     from safetensors import safe_open
     from safetensors.torch import save_file
@@ -287,8 +262,6 @@ def test_a_checkpoint_that_only_looks_right_is_not_used(damage, tmp_path, capsys
         tensors, about = {name: opened.get_tensor(name) for name in opened.keys()}, opened.metadata()
     if damage == "a weight of another shape":
         tensors["model.output.bias"] = torch.zeros(7)
-    elif damage == "no best weights":
-        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("best.")}
     else:
         del about["state"]
     save_file(tensors, file, metadata=about)

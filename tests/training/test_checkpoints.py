@@ -30,52 +30,30 @@ def test_a_run_that_was_killed_goes_on_to_bit_identical_weights(tmp_path):
     assert [path.name for path in file.parent.iterdir()] == [file.name]    # no partial file is left
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path):
-    file, train = tmp_path / "state", toy_reviews(16)
-    first, again = CountsSteps(toy_model()), CountsSteps(toy_model(seed=1))
-    expected = fit(first, train, train, checkpoint=file, **SETTINGS)
-    assert fit(again, train, train, checkpoint=file, **SETTINGS) == expected
-    assert again.steps == 0
-    assert torch.equal(first.model.output.weight, again.model.output.weight)
+TRAIN = toy_reviews(16)
+OTHERS = {
+    "texts": (EncodedReviews([row[::-1] for row in TRAIN.ids], TRAIN.labels), TRAIN, {}, {}),
+    "labels": (EncodedReviews(TRAIN.ids, TRAIN.labels[::-1]), TRAIN, {}, {}),
+    "validation": (TRAIN, EncodedReviews(TRAIN.ids, TRAIN.labels[::-1]), {}, {}),
+    **{str(model): (TRAIN, TRAIN, {}, model) for model in ({"num_heads": 4}, {"dropout": 0.3}, {"positions": "rotary"})},
+    **{name: (TRAIN, TRAIN, {name: value}, {}) for name, value in dict(
+        learning_rate=1e-4, seed=4, precision="bf16", options=BatchOptions(batch_size=4, max_len=16), epochs=4,
+        weight_decay=0.3, warmup=0.4, clip=0.01, patience=1).items()},
+}
 
 
-@pytest.mark.parametrize(
-    "other", ["learning rate", "seed", "texts", "labels", "heads", "dropout", "positions", "batch size", "precision",
-              "epochs", "weight_decay", "warmup", "clip", "patience", "validation"]
-)
+@pytest.mark.parametrize("other", OTHERS)
 def test_a_checkpoint_of_other_settings_is_noticed_and_not_used(other, tmp_path, capsys):
-    file, train = tmp_path / "state", toy_reviews(16)
-    fit(CountsSteps(toy_model()), train, train, checkpoint=file, **SETTINGS)
-    settings, reviews, validation, model = dict(SETTINGS), train, train, {}
-    numbers = {"epochs": 4, "weight_decay": 0.3, "warmup": 0.4, "clip": 0.01, "patience": 1}
-    if other == "learning rate":
-        settings["learning_rate"] = 1e-4
-    elif other == "seed":
-        settings["seed"] = 4
-    elif other == "precision":
-        settings["precision"] = "bf16"
-    elif other == "batch size":
-        settings["options"] = BatchOptions(batch_size=4, max_len=16)
-    elif other == "texts":
-        reviews = EncodedReviews([row[::-1] for row in train.ids], train.labels)
-    elif other == "labels":
-        reviews = EncodedReviews(train.ids, train.labels[::-1])
-    elif other == "heads":
-        model = {"num_heads": 4}
-    elif other == "dropout":
-        model = {"dropout": 0.3}
-    elif other == "positions":
-        model = {"positions": "rotary"}
-    elif other == "validation":
-        validation = EncodedReviews(train.ids, train.labels[::-1])
-    else:
-        settings[other] = numbers[other]
+    file, (reviews, validation, settings, model) = tmp_path / "state", OTHERS[other]
+    fit(CountsSteps(toy_model()), TRAIN, TRAIN, checkpoint=file, **SETTINGS)
     fresh, resumed = CountsSteps(toy_model(**model)), CountsSteps(toy_model(**model))
-    expected = fit(fresh, reviews, validation, **settings)
+    expected = fit(fresh, reviews, validation, **SETTINGS | settings)
     capsys.readouterr()
-    result = fit(resumed, reviews, validation, checkpoint=file, **settings)
+    result = fit(resumed, reviews, validation, checkpoint=file, **SETTINGS | settings)
     assert "state belongs to other settings; training starts anew" in capsys.readouterr().err
     assert resumed.steps == fresh.steps and result.history == expected.history
+    assert fit(resumed, reviews, validation, checkpoint=file, **SETTINGS | settings) == result
+    assert resumed.steps == fresh.steps                                    # a finished one isn't trained again
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", "cut"])

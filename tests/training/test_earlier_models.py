@@ -11,7 +11,7 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.distillation import CautiousClassifier
 from course_utils.files import sha256
 from course_utils.training.model_kinds import CLASSIFIER, kind_in
-from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.plain_text import PlainWords
 from course_utils.training.saved_models import holds_model, read_plain_texts
 
 

@@ -84,10 +84,11 @@ def test_a_hub_that_refuses_errs_or_stalls_is_reported(hub, monkeypatch):
     assert "was not asked, since HF_HUB_OFFLINE is on" in refused()[0]
 
 
-def test_a_silent_hub_is_given_up_within_twenty_seconds(hub):
+def test_a_silent_hub_is_given_up_in_time(hub):
+    assert HUB_TIMEOUT <= 15
     with hub("silent"):
         start = time.monotonic()
-        assert f"did not answer within {HUB_TIMEOUT:g} seconds" in refused()[0]
+        assert "did not answer within 3 seconds" in refused(timeout=3)[0]
         assert time.monotonic() - start < 20
 
 
@@ -146,10 +147,3 @@ def test_a_copy_without_its_tokenizer_is_completed_if_that_is_allowed(hub, monke
         monkeypatch.setenv("COURSE_DOWNLOAD", "1")
         assert find_if_allowed("some/model", megabytes=950, tokenizer=True, timeout=60) == folder
         assert (folder / "vocab.json").is_file()
-
-
-def test_a_hub_that_errs_is_reported_and_the_notebook_goes_on(hub, monkeypatch, capfd):
-    monkeypatch.setenv("COURSE_DOWNLOAD", "yes")
-    with hub("error"):
-        assert find_if_allowed("some/model", megabytes=90) is None
-    assert "answered with status 500" in capfd.readouterr().out

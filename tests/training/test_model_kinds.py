@@ -105,29 +105,16 @@ BY_NAME = [(ReviewClassifier.load, "reader"), (CautiousClassifier.load, "student
 
 
 @pytest.mark.parametrize(("loader", "name"), BY_NAME, ids=[NAMES[loader] for loader, _ in BY_NAME])
-@pytest.mark.parametrize("made", ["an empty folder", "a folder with notes", "a file", "a link to nothing"])
+@pytest.mark.parametrize("made", [Path.mkdir, Path.touch, lambda path: path.symlink_to("nothing")],
+                         ids=["folder", "file", "link"])
 def test_what_hides_a_model_of_the_course_is_said_with_a_way_to_it(loader, name, made, tmp_path):
-    hiding = tmp_path / name
-    if "folder" in made:
-        hiding.mkdir()
-        if made.endswith("notes"):
-            (hiding / "notes.txt").write_text("mine")
-    elif made == "a file":
-        hiding.write_text("mine")
-    else:
-        hiding.symlink_to(tmp_path / "nothing")
+    made(tmp_path / name)
     with pytest.raises((ValueError, FileNotFoundError)) as refused:
         loader(Path(name) if loader is load_translator else name)
     said = str(refused.value)
     assert f"'{name}' was taken for what is called so in {tmp_path}" in said, said
     assert f"for the course's model of that name, give '{CHECKPOINTS / name}', or rename yours" in said
     assert loader(CHECKPOINTS / name) is not None
-
-
-def test_a_model_of_ones_own_under_a_name_of_the_courses_is_loaded_with_a_warning(tmp_path):
-    ReviewClassifier.load("reviews").save("imdb")
-    with pytest.warns(UserWarning, match="'imdb' was taken for what is called so in .*checkpoints.imdb', or rename yours"):
-        assert ReviewClassifier.load("imdb").model.config.vocab_size == 2707
 
 
 @pytest.mark.parametrize(("loader", "name"), [(load_gpt2, "gpt2"), (load_bert, "bert-base-uncased"), (load_llama, "llama"),

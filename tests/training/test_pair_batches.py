@@ -3,9 +3,6 @@
 import pytest
 import torch
 
-from course_utils.data.translations import load_translations
-from course_utils.tokenization import WordTokenizer
-from course_utils.training import MeanLoss, fit
 from course_utils.training.pair_batches import (
     BEGIN,
     END,
@@ -14,7 +11,6 @@ from course_utils.training.pair_batches import (
     EncodedPairs,
     PairBatches,
     WordList,
-    encode_pairs,
 )
 
 PAIRS = EncodedPairs([[4 + i] * (1 + i % 7) for i in range(23)], [[BEGIN, *[9 + i] * (i % 5), END] for i in range(23)])
@@ -29,15 +25,6 @@ def test_words_are_listed_by_frequency_and_then_by_the_alphabet():
     assert WordList.train([["a", "b", "a"]], min_freq=2).words[4:] == ["a"]
     assert WordList.train([["<eos>", "a"]]).words[4:] == ["a"]             # a special token isn't listed twice
     assert [tuple(token) for token in words.tokenize(["the", "house"])] == [("the", 0, 3), ("house", 4, 9)]
-
-
-def test_a_word_list_comes_back_from_its_file(tmp_path):
-    words = WordList.train([["été", "mère"]])
-    words.save(tmp_path / "words.json")
-    assert WordList.load(tmp_path / "words.json").words == words.words
-    WordTokenizer.train(["a b a b"]).save(tmp_path / "other.json")
-    with pytest.raises(ValueError, match="not a word list"):
-        WordList.load(tmp_path / "other.json")
 
 
 @pytest.mark.parametrize("wrong, words", [
@@ -93,32 +80,3 @@ def test_the_fingerprint_knows_pairs_and_batch_size():
 def test_what_cannot_be_trained_on_is_refused(pairs, size, words):
     with pytest.raises(ValueError, match=words):
         PairBatches(pairs, size)
-
-
-def test_the_corpus_is_encoded_in_its_order_with_no_unknown_word():
-    splits = load_translations()
-    english, french = (WordList.train(splits["train"][side]) for side in ("source_tokens", "target_tokens"))
-    pairs = encode_pairs(splits["test"], english, french)
-    assert [english.decode(ids) for ids in pairs.source] == list(splits["test"]["source_tokens"])
-    assert [french.decode(ids) for ids in pairs.target] == list(splits["test"]["target_tokens"])
-    assert all(ids[0] == BEGIN and ids[-1] == END for ids in pairs.target)
-    assert not any(UNKNOWN in ids for side in pairs for ids in side)
-
-
-def test_fit_trains_on_pairs():
-    class Counts(torch.nn.Module):
-        """Logits for the next word that depend on no input at all."""
-
-        def __init__(self):
-            super().__init__()
-            self.logits = torch.nn.Parameter(torch.zeros(40))
-
-    def loss_of(model, batch):
-        asked = batch.target_ids[:, 1:]
-        real = asked[asked != PAD]
-        return torch.nn.functional.cross_entropy(model.logits.expand(len(real), -1), real), len(real)
-
-    data = PairBatches(PAIRS, 4)
-    trained = fit(Counts(), data, MeanLoss(data, loss_of), loss_of=loss_of, epochs=5, learning_rate=0.1, progress=False)
-    history = trained.history
-    assert history[-1]["validation_loss"] < history[0]["validation_loss"] < 3.7

@@ -40,15 +40,3 @@ def test_what_does_not_fit_is_refused():
         PIECES.decode([300])
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
         encode_texts(TEXTS[:2], TEXTS[:1], PIECES)
-
-
-def test_it_is_saved_and_read(tmp_path):
-    PIECES.save(tmp_path / "pieces.json")
-    assert SharedBytePairs.load(tmp_path / "pieces.json").merges == PIECES.merges
-    with pytest.raises(ValueError, match="shared byte pairs"):
-        SharedBytePairs.load(_other(tmp_path))
-
-
-def _other(folder):
-    BPETokenizer(PIECES.merges).save(folder / "other.json")
-    return folder / "other.json"

@@ -35,10 +35,6 @@ def test_the_pieces_are_those_of_the_class_of_14(text):
     assert all(0 <= token.start <= token.end <= len(text) for token in own)
 
 
-def test_half_a_character_is_no_error():
-    assert PIECES.encode("dull \ud83d film") == PIECES.encode("dull film")
-
-
 def test_a_special_token_in_a_text_is_text():
     assert PIECES.unk_id in PIECES.encode("[PAD]") and PIECES.pad_id not in PIECES.encode("[PAD]")
 

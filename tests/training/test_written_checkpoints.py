@@ -42,22 +42,6 @@ def test_it_is_written_read_once_and_replaced(tmp_path):
     assert torch.equal(weights["a"], 2 * WEIGHTS["a"])
 
 
-def test_files_of_an_older_checkpoint_do_not_stay(tmp_path):
-    write(tmp_path / "it")
-    for name in ("tokenizer.json", "merges.txt", "generation_config.json"):
-        (tmp_path / "it" / name).write_text("old")
-    write(tmp_path / "it", 2)
-    assert sorted(path.name for path in (tmp_path / "it").iterdir()) == ["config.json", "model.safetensors", "vocab.txt"]
-
-
-def test_an_empty_folder_and_a_link_can_be_written_to(tmp_path):
-    (tmp_path / "empty").mkdir()
-    write(tmp_path / "empty")
-    (tmp_path / "link").symlink_to(tmp_path / "empty", target_is_directory=True)
-    write(tmp_path / "link", 2)
-    assert number_in(tmp_path / "empty") == 2 and (tmp_path / "link").is_symlink()
-
-
 def test_what_can_not_be_read_again_is_not_written(tmp_path):
     write(tmp_path / "it")
 

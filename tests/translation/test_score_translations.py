@@ -8,8 +8,7 @@ from called import called
 from course_utils.data.translations import load_translations
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.translation import command as translate
-from course_utils.translation.quality import quality
-from course_utils.translation.score_command import read_pairs
+from course_utils.translation.quality import quality, read_pairs
 
 ENGLISH = ["The film was too long.", "The box was empty.", "The actress didn't laugh.", "They were tired."]
 

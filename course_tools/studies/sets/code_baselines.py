@@ -15,9 +15,10 @@ import time
 from course_tools.studies.code_data import REPOSITORY, SEPARATOR, VOCAB_SIZE, code_ids, code_settings, code_texts
 from course_tools.studies.code_names import PLACES, SHORTEST, draw_names, ranks_of, summarised
 from course_tools.studies.code_scores import bits_by_module, bits_interval, xz_bits
+from course_tools.studies.file_words import words_in_file
+from course_tools.studies.kneser_ney import KneserNey
 from course_tools.studies.runner import ResultSet
-from course_utils.baselines import KneserNey, words_in_file
-from course_utils.data.standard_library import library_fingerprint
+from course_tools.studies.standard_library import library_fingerprint
 from course_utils.results import fingerprint
 
 SCORED = ("test", "repository")

@@ -24,11 +24,11 @@ from course_tools.studies.code_names import (
     summarised,
 )
 from course_tools.studies.code_scores import bits_by_module, bits_interval, token_nats
+from course_tools.studies.file_words import words_in_file
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets import code_baselines, language_model
-from course_utils.baselines import words_in_file
+from course_tools.studies.standard_library import library_fingerprint
 from course_utils.completion import CodeCompleter
-from course_utils.data.standard_library import library_fingerprint
 from course_utils.files import sha256
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.results import fingerprint

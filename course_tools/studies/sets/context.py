@@ -16,8 +16,9 @@ import numpy as np
 from torch import Tensor
 
 from course_tools.studies import program_models as programs
+from course_tools.studies.kneser_ney import KneserNey
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_tools.studies.runner import ResultSet
-from course_utils.baselines import KneserNey, RecurrentLanguageModel
 from course_utils.data.programs import KINDS, Program, make_programs
 from course_utils.results import fingerprint
 from course_utils.training import seed_everything

@@ -18,17 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_tools.studies.program_models import can_be_found, start_local
 from course_tools.studies.runner import ResultSet
 from course_utils import files
-from course_utils.data.program_parts import NAMES
+from course_utils.data.programs import NAMES
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.recipes.small_language_models import (
-    can_be_found,
-    head_scores,
-    keep_model,
-    repeated_tokens,
-    start_local,
-)
+from course_utils.recipes.small_language_models import head_scores, keep_model, repeated_tokens
 from course_utils.results import fingerprint
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import fit, seed_everything

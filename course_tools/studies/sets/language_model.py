@@ -20,9 +20,9 @@ from torch import nn
 
 from course_tools.studies.code_data import VOCAB_SIZE, code_ids, code_settings, code_tokenizer, code_windows
 from course_tools.studies.code_scores import bits_by_module, carried_nats, token_nats
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_tools.studies.runner import ResultSet
-from course_utils.baselines import RecurrentLanguageModel
-from course_utils.data.standard_library import load_standard_library
+from course_tools.studies.standard_library import load_standard_library
 from course_utils.files.paths import output_folder
 from course_utils.language_model import LanguageModel, LanguageModelConfig, next_token_loss
 from course_utils.results import fingerprint

@@ -17,14 +17,14 @@ import torch
 from course_tools.studies.code_data import VOCAB_SIZE, code_ids, code_windows
 from course_tools.studies.code_scores import token_nats
 from course_tools.studies.runner import ResultSet
+from course_tools.studies.standard_library import library_fingerprint, load_standard_library
+from course_tools.studies.text_windows import TextWindows
 from course_utils import files
-from course_utils.data.standard_library import library_fingerprint, load_standard_library
 from course_utils.language_model import LanguageModel, next_token_loss
 from course_utils.llama import Llama, LlamaConfig
 from course_utils.results import fingerprint
 from course_utils.tokenization import BPETokenizer
 from course_utils.training import fastest_device, fit, seed_everything
-from course_utils.training.text_windows import TextWindows
 
 CONTEXT, BATCH = 128, 8
 SHAPE = {"vocab_size": VOCAB_SIZE, "d_model": 96, "num_heads": 6, "num_layers": 3, "max_len": CONTEXT}

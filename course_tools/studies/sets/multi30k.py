@@ -156,7 +156,7 @@ photographs, one sentence at a time. On any other kind of text it isn't worth mu
 ## Sentences unlike captions
 
 `translate` names the sentences of which the model is less sure (the mean ln p of the tokens that it writes) than of 97 % of
-the validation captions. `COURSE_DATA=folder python -m course_utils.translation.captions` measures that threshold again, and
+the validation captions. `COURSE_DATA=folder python -m course_tools.studies.captions` measures that threshold again, and
 how many captions of the test set and how many other sentences fall below it, and writes both into the file.
 
 ## What it was trained on

@@ -1,7 +1,7 @@
 """What a part of a text gives away, on every corpus that a reader is tested on: a set of runs for experiments/command.py.
 
 Writes data/results/partial_inputs.json, which the results of Part III show. A row is a part that a linear model may see,
-such as the length or the first word (`course_utils.baselines.partial_inputs`). On IMDb, the course's reviews and its
+such as the length or the first word (`course_tools.studies.partial_inputs`). On IMDb, the course's reviews and its
 sentences it learns from the training split; on the hand-written reviews and the ordinary sentences, which have none, by
 ten-fold cross-validation, in which twins are never separated and the seed makes the folds. Plain texts, in which a word may
 decide, aren't counted; they're trained on.
@@ -16,9 +16,9 @@ import time
 
 import numpy as np
 
+from course_tools.studies.partial_inputs import VIEWS, right_by_folds, right_on_test
 from course_tools.studies.pretrained_reviews import LINE_BREAK, reviews
 from course_tools.studies.runner import ResultSet
-from course_utils.baselines.partial_inputs import VIEWS, right_by_folds, right_on_test
 from course_utils.data import load_reviews
 from course_utils.results import fingerprint, scores, split_fingerprints
 

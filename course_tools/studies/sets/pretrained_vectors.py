@@ -34,7 +34,7 @@ from course_utils.pretrained_vectors import (
     vector_lean,
 )
 from course_utils.pretraining import BertEncoder, WordPieceTokenizer, load_bert
-from course_utils.results import coded, decoded, fingerprint
+from course_utils.results import decoded, fingerprint
 from course_utils.training import seed_everything
 from course_utils.training.hugging_face import first_there
 
@@ -240,6 +240,12 @@ def line(runs: list[dict]) -> str:
     """What the command prints of a row: the score of senses after each layer, over words; the first seed's."""
     by_word = np.array([word["word"]["ordinary"] for word in runs[0]["senses"].values()])
     return "same sense " + " ".join(f"{score:.2f}" for score in by_word.mean(axis=0))
+
+
+def coded(values: Tensor | np.ndarray) -> list[str]:
+    """Numbers (rows, ...) as a line of thousandths for each row."""
+    thousandths = np.rint(1000 * np.asarray(values, dtype=float)).astype(int)
+    return [" ".join(map(str, row.ravel())) for row in thousandths]
 
 
 SET = ResultSet(

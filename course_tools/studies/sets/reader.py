@@ -64,8 +64,7 @@ from course_utils.training import (
     fit,
     seed_everything,
 )
-from course_utils.training.eight_bits import in_eight_bits
-from course_utils.training.saved_models import write_model
+from course_utils.training.saved_models import in_eight_bits, write_model
 from course_utils.training.saved_numbers import write_numbers
 from course_utils.training.saved_word_pieces import SavedWordPieces
 

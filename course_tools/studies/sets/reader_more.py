@@ -24,7 +24,7 @@ from course_utils.data import load_reviews
 from course_utils.files import sha256
 from course_utils.results import fingerprint, split_fingerprints
 from course_utils.training import classification_loss, fastest_device, fit, seed_everything
-from course_utils.training.eight_bits import in_eight_bits
+from course_utils.training.saved_models import in_eight_bits
 
 READS = {                                               # texts of each source
     "more sentences": {"imdb": 4_000, "reviews": 3_600, "sentences": 8_000, "written": 8_000, "written_more": 34_000},

@@ -11,23 +11,25 @@ steps on the same batches. The epoch is chosen by the loss on the validation spl
 
 import functools
 import time
+from collections.abc import Sequence
 
+import torch
 from torch import nn
 
 from course_tools.studies.runner import ResultSet
 from course_utils.baselines import IBMModel1
-from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, alignment_error_rate, teacher_forcing_loss
-from course_utils.results import fingerprint
-from course_utils.training import MeanLoss, fit, seed_everything
-from course_utils.training.pair_batches import PairBatches
-from course_utils.translation.translators import (
-    alignment_scores,
-    gold_links,
-    keep_translator,
-    length_group,
-    translation_corpus,
-    translation_scores,
+from course_utils.recurrent_attention import (
+    Seq2Seq,
+    Seq2SeqConfig,
+    alignment_error_rate,
+    greedy,
+    links_of,
+    teacher_forcing_loss,
 )
+from course_utils.results import fingerprint, right_bits
+from course_utils.training import MeanLoss, fit, seed_everything
+from course_utils.training.pair_batches import EncodedPairs, PairBatches
+from course_utils.translation.translators import gold_links, keep_translator, length_group, translation_corpus
 
 D_MODEL, DROPOUT, BATCH_SIZE = 64, 0.1, 64
 FIT = {"epochs": 12, "learning_rate": 4e-3, "weight_decay": 0.01, "warmup": 0.1}
@@ -121,6 +123,61 @@ def line(runs: list[dict]) -> str:
     if runs[0]["alignment"]:
         said.append(f"AER {mean([run['alignment']['aer'] for run in runs])}")
     return "  ".join(said)
+
+
+@torch.no_grad()
+def translation_scores(model: nn.Module, pairs: EncodedPairs, groups: dict[str, Sequence[str]]) -> dict:
+    """Exact match of greedy translations, overall and for each group, and what happens after a translation's first mistake.
+
+    `right` says of every pair whether its translation is word for word the reference, four to a hexadecimal digit (read by
+    `results.right_of`). `after_first_mistake` counts the reference's words after the first word that is wrong, in the
+    translations that have as many words as their reference: how many are right where the model reads its own words, and
+    where it reads the reference's.
+    """
+    model.eval()
+    right, words, own, forced, sentences = {}, 0, 0, 0, 0
+    for batch in PairBatches(pairs, 100).batches(None):
+        written = greedy(model, batch.source_ids, batch.source_mask).ids
+        choices = model(batch.source_ids, batch.source_mask, batch.target_ids[:, :-1]).logits.argmax(dim=-1)
+        for i, said, chosen in zip(batch.indices, written, choices.tolist()):
+            asked = pairs.target[i][1:-1]
+            right[i] = said == asked
+            if right[i] or len(said) != len(asked):
+                continue
+            first = next(k for k in range(len(asked)) if said[k] != asked[k])
+            sentences, words = sentences + 1, words + len(asked) - first - 1
+            own += sum(a == b for a, b in zip(said[first + 1 :], asked[first + 1 :]))
+            forced += sum(a == b for a, b in zip(chosen[first + 1 : len(asked)], asked[first + 1 :]))
+    hits = [right[i] for i in range(len(pairs.source))]
+    result = {"accuracy": round(sum(hits) / len(hits), 4), "reviews": len(hits)}
+    for name, members in groups.items():
+        counts = {group: sum(member == group for member in members) for group in sorted(set(members))}
+        result[f"by_{name}"] = {
+            group: round(sum(hit for hit, member in zip(hits, members, strict=True) if member == group) / count, 4)
+            for group, count in counts.items()}
+        result[f"reviews_by_{name}"] = counts
+    result["right"] = right_bits(hits)
+    result["after_first_mistake"] = {"sentences": sentences, "words": words, "right_own": own, "right_forced": forced}
+    return result
+
+
+@torch.no_grad()
+def alignment_scores(model: nn.Module, pairs: EncodedPairs, gold: Sequence[set]) -> dict:
+    """Alignment error rate of the strongest weight, while the model reads the reference: overall, and with links shifted.
+
+    `shifted` takes the weights of each word for those of the word after it ("later") or before it ("earlier"): if one of
+    them is better, the weights belong to another step.
+    """
+    model.eval()
+    found = [set() for _ in pairs.source]
+    for batch in PairBatches(pairs, 100).batches(None):
+        weights = model(batch.source_ids, batch.source_mask, batch.target_ids[:, :-1], need_weights=True).weights
+        for i, one in zip(batch.indices, weights):
+            found[i] = links_of(one[: len(pairs.target[i]) - 2])           # without the row that writes <eos>
+    moved = {name: [{(s, t + by) for s, t in links if 0 <= t + by < len(target) - 2}
+                    for links, target in zip(found, pairs.target)] for name, by in (("later", 1), ("earlier", -1))}
+    return {"aer": round(alignment_error_rate(found, gold), 4),
+            "shifted": {name: round(alignment_error_rate(links, gold), 4) for name, links in moved.items()}}
 
 
 SET = ResultSet(

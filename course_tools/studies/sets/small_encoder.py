@@ -40,6 +40,7 @@ from course_tools.studies.pretrained_reviews import (
 )
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets.pretrained import precision
+from course_tools.studies.text_windows import TextWindows, joined
 from course_utils.files import locked, replacing, write_text
 from course_utils.pretraining import (
     BertClassifier,
@@ -50,7 +51,6 @@ from course_utils.pretraining import (
 )
 from course_utils.results import fingerprint, scores_one_by_one, split_fingerprints
 from course_utils.training import BatchOptions, EncodedReviews, MeanLoss, evaluate, fastest_device, fit, seed_everything
-from course_utils.training.text_windows import TextWindows, joined
 
 VOCAB_SIZE, MAX_LEN, LENGTH, BATCH_SIZE = 8192, 192, 127, 64
 MODEL = dict(d_model=128, num_heads=4, d_ff=512, num_layers=4, max_len=MAX_LEN, dropout=0.1, attention_dropout=0.0)

@@ -7,8 +7,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from course_utils.interactive import animation_view
-from course_utils.interactive.animations import ANIMATIONS
-from course_utils.interactive.moving import drawn, state_at
+from course_utils.interactive.animations import ANIMATIONS, drawn, state_at
 
 OPACITY = "return getComputedStyle(arguments[0]).opacity"
 

@@ -16,11 +16,10 @@ from course_utils.data import load_reviews
 from course_utils.explain import occlusion
 from course_utils.files.paths import CHECKPOINTS, DATA
 from course_utils.interactive import classifier_view, gates_view
-from course_utils.interactive.classifier_data import model_data
+from course_utils.interactive.classifier_view import model_data
 from course_utils.interactive.piece import _source, in_script
 from course_utils.tokenization import WordTokenizer
-from course_utils.training.plain_text import FORMS
-from course_utils.training.plain_tokenizers import PlainWords
+from course_utils.training.plain_text import FORMS, PlainWords
 
 MODELS = ("reviews", "reviews-seed-1", "reviews-without-positions", "reviews-pooling-mean-seed-0")
 STRANGE = ["", " \n\t", "<br />two<br>lines", "it’s o'clock, 'quoted'", "İstanbul ΟΔΟΣ Straße ﬁne", "👩‍👩‍👧 🎬 naïve",

@@ -13,8 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from slide_decks import open_deck, problems, watch_canvases
 
 from course_tools.slides.command import HOUR, write_slides
-from course_utils.interactive.animations import ANIMATIONS
-from course_utils.interactive.moving import state_at
+from course_utils.interactive.animations import ANIMATIONS, state_at
 
 SECONDS = 240           # for measuring all slides, on two quiet cores
 WITH_PIECES = [HOUR, "04_attention", "05_multi_head_attention", "06_positional_encoding", "08_classifier",

@@ -268,7 +268,7 @@ def test_a_package_offers_the_names_of_its_modules_and_each_imports_what_it_uses
     body = {name: source.partition('"""\n\n')[2] for name, source in written.items()}
     assert body["__init__.py"].partition("\n\n")[0] == (
         "from course_utils.shapes.areas import LIMIT, area\nfrom course_utils.shapes.solids import Cube, volume")
-    assert '__all__ = [\n    "LIMIT",\n    "area",\n    "volume",\n    "Cube",\n]' in body["__init__.py"]
+    assert '__all__ = ["LIMIT", "area", "volume", "Cube"]' in body["__init__.py"]
     assert body["areas.py"].startswith("import math\nfrom collections import Counter\n\n__all__ = ")
     assert body["solids.py"].startswith("from course_utils.data import find_folder\n"
                                         "from course_utils.shapes.areas import LIMIT, area\n\n__all__ = ")

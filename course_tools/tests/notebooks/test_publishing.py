@@ -10,7 +10,7 @@ import yaml
 from course_tools.__main__ import COMMANDS as TOOLS
 from course_tools.teaching.editions import HANDED_OUT
 from course_utils.__main__ import COMMANDS
-from course_utils.copies.address import BRANCH, HOSTED
+from course_utils.copies.hosted import BRANCH, HOSTED
 from course_utils.files.paths import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -13,8 +13,7 @@ import pytest
 import saved_outputs
 from nbclient import NotebookClient
 
-from course_utils.copies.kernels import AsyncKernelOverFiles
-from course_utils.copies.notebooks import everything
+from course_utils.copies.notebooks import AsyncKernelOverFiles, everything
 
 
 @pytest.mark.parametrize(("system", "machine", "compared"), [

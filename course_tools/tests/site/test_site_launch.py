@@ -7,7 +7,7 @@ import pytest
 from course_tools.site import pages
 from course_tools.site.launch import ICONS, add_menu, menu
 from course_tools.site.links import Links
-from course_utils.copies.address import launch_links
+from course_utils.copies.hosted import launch_links
 from course_utils.files.paths import NOTEBOOKS, ROOT
 
 COURSE = "https://github.com/owner/course"

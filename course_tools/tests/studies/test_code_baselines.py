@@ -8,7 +8,7 @@ from course_tools.studies import code_data
 from course_tools.studies.code_scores import xz_bits
 from course_tools.studies.sets import code_baselines as baselines
 from course_tools.studies.sets import find_set
-from course_utils.data.standard_library import library_fingerprint, made_with
+from course_tools.studies.standard_library import library_fingerprint, made_with
 from course_utils.results import by_model, read_runs
 from course_utils.tokenization import BPETokenizer
 

@@ -9,9 +9,9 @@ from small_code_models import CODE, counted
 from course_tools.studies import code_data
 from course_tools.studies.code_names import combined, draw_names, ranks_of
 from course_tools.studies.code_scores import token_nats
+from course_tools.studies.file_words import words_in_file
 from course_tools.studies.sets import code_baselines, code_completion, find_set, language_model
 from course_tools.studies.sets import code_elsewhere as elsewhere
-from course_utils.baselines import words_in_file
 from course_utils.results import read_runs
 
 TEXT = "".join(CODE)

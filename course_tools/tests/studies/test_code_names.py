@@ -11,7 +11,7 @@ from course_tools.studies.code_names import (
     ranks_of,
     summarised,
 )
-from course_utils.baselines import words_in_file
+from course_tools.studies.file_words import words_in_file
 
 ONE = '''import shutil  # remove_tree\x0c
 \x0c

@@ -15,7 +15,8 @@ from course_tools.studies.code_scores import (
     token_nats,
     xz_bits,
 )
-from course_utils.baselines import KneserNey, RecurrentLanguageModel
+from course_tools.studies.kneser_ney import KneserNey
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_utils.language_model import LanguageModel, LanguageModelConfig, LanguageModelResult
 
 

@@ -17,6 +17,7 @@ from course_tools.studies.runner import (
     ResultSet,
     forget,
     missing_runs,
+    remove_runs,
     run_missing,
     scored_split,
     train_and_score,
@@ -26,7 +27,7 @@ from course_tools.studies.sets import ablations, find_set
 from course_utils.data import load_reviews, pairs
 from course_utils.files import locked
 from course_utils.recipes import RECIPES, changed
-from course_utils.results import difference, read_runs, remove_runs, right_of
+from course_utils.results import difference, read_runs, right_of
 from course_utils.training import BatchOptions, EncodedReviews, evaluate, fit, seed_everything
 
 TEST = {"accuracy": 0.5, "reviews": 10}

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from course_tools.studies.sets import language_model as rows
+from course_tools.studies.text_windows import TextWindows
 from course_utils.language_model import next_token_loss
 from course_utils.results import by_model, read_runs
 from course_utils.training import MeanLoss, fit
-from course_utils.training.text_windows import TextWindows
 
 NANOGPT = [name for name in rows.ROWS if "nanoGPT" in name]
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from course_tools.studies.sets import llama_changes as changes
+from course_tools.studies.text_windows import TextWindows
 from course_utils.language_model import LanguageModelConfig
 from course_utils.llama import GroupedQueryAttention, Llama, SwiGLU
 from course_utils.results import difference_in_bits, read_runs
-from course_utils.training.text_windows import TextWindows
 
 
 def test_all_models_have_the_same_number_of_parameters_within_a_hundredth():

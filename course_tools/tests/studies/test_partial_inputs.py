@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict
 
+from course_tools.studies.partial_inputs import VIEWS, length_steps, right_by_folds, right_on_test
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import partial_inputs as made
-from course_utils.baselines.partial_inputs import VIEWS, length_steps, right_by_folds, right_on_test
 from course_utils.data import load_reviews
 from course_utils.results import by_model, read_runs
 

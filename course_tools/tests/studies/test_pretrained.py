@@ -13,9 +13,9 @@ from transformers import BertConfig, BertModel
 from course_tools.studies import pretrained_reviews as shared
 from course_tools.studies.pretrained_reviews import FixedSteps, PartsOfPasses, encoded_reviews, first_of
 from course_tools.studies.sets import pretrained, small_encoder, static_vectors
+from course_tools.studies.text_windows import TextWindows
 from course_utils.pretraining import LowRankAdapter
 from course_utils.training import BatchOptions, EncodedReviews, batches, evaluate
-from course_utils.training.text_windows import TextWindows
 from course_utils.training.word_piece_files import SPECIAL
 
 WORDS = [*"good bad dull warm film scene the was not a".split(), "<br />"]

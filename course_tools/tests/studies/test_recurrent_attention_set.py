@@ -9,18 +9,17 @@ from saved_classifiers import rewrite
 
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import recurrent_attention as made
+from course_tools.studies.sets.recurrent_attention import alignment_scores, translation_scores
 from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, Seq2SeqResult, alignment_error_rate, greedy, links_of
 from course_utils.results import read_runs, right_of
 from course_utils.training.pair_batches import PAD, EncodedPairs
 from course_utils.translation import translators
 from course_utils.translation.translators import (
-    alignment_scores,
     gold_links,
     keep_translator,
     kept_translator,
     length_group,
     translation_corpus,
-    translation_scores,
 )
 
 

@@ -13,23 +13,18 @@ from course_tools.studies.program_models import (
     Recipe,
     answer_loss,
     answers_of,
+    can_be_found,
     padded,
     program_ids,
+    start_local,
 )
+from course_tools.studies.recurrent_language_model import RecurrentLanguageModel
 from course_tools.studies.sets import context, induction
-from course_utils.baselines import RecurrentLanguageModel
 from course_utils.data.programs import KINDS, make_programs
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig, LanguageModelResult
 from course_utils.recipes import small_language_models
-from course_utils.recipes.small_language_models import (
-    can_be_found,
-    head_scores,
-    keep_model,
-    kept_model,
-    repeated_tokens,
-    start_local,
-)
+from course_utils.recipes.small_language_models import head_scores, keep_model, kept_model, repeated_tokens
 from course_utils.results import read_runs
 
 PROGRAMS = make_programs(100, gap=(5, 40), seed=11)

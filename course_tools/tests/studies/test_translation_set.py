@@ -8,20 +8,13 @@ from torch.nn import functional as F
 
 from course_tools.studies.sets import find_set
 from course_tools.studies.sets import translation as made
+from course_tools.studies.sets.translation import head_alignments, pronoun_looks, shut_answers
 from course_utils.encoder_decoder import Attentions, DecoderResult, Memory, Transformer, TransformerConfig, Translator
 from course_utils.encoder_decoder.model import TransformerResult
 from course_utils.results import read_runs
 from course_utils.training.pair_batches import BEGIN
 from course_utils.translation import transformers as shared
-from course_utils.translation.scores import (
-    exact_matches,
-    head_alignments,
-    pronoun_answers,
-    pronoun_looks,
-    pronoun_texts,
-    shut_answers,
-    twin_answers,
-)
+from course_utils.translation.scores import exact_matches, pronoun_answers, pronoun_texts, twin_answers
 
 FEMININE = ("Elle", "Elles")
 

@@ -6,10 +6,10 @@ import nbformat
 import pytest
 
 from course_tools.teaching import routes, timetable
-from course_utils.copies.notebooks import NOTEBOOKS, find
+from course_utils.copies.notebooks import NOTEBOOKS
 
 START = NOTEBOOKS / "START.ipynb"
-COUNTED = {path.name[:2]: timetable.counted(path) for path in find([])}
+COUNTED = timetable.counted_notebooks()
 
 
 def test_the_routes_in_start_are_up_to_date():
@@ -17,26 +17,35 @@ def test_the_routes_in_start_are_up_to_date():
     assert not timetable.with_routes(notebook), "python -m course_tools timetable"
 
 
-def test_a_weekend_is_a_weekend():
-    reading, low, high = routes.weekend_minutes(COUNTED)
-    assert routes.hours(reading + low, reading + high) == "8–9 hours"
-    assert "| 8–9 hours, about 2 of them exercises |" in routes.routes_part(COUNTED, "")
-
-
 def test_the_minutes_add_up():
-    part = routes.routes_part(COUNTED, "hour.ipynb")
-    rows = re.findall(r"^\| \[\d\d [^|]+\| ([^|]+) \| (\d+) \| ([^|]+) \|$", part, re.M)
-    reading, low, high = routes.weekend_minutes(COUNTED)
-    assert len(rows) == len(routes.WEEKEND) and sum(int(minutes) for _, minutes, _ in rows) + routes.FRONT_MINUTES == reading
-    ends = [tuple(map(int, found)) for found in re.findall(r"\((\d+)–(\d+)\) \|$", part, re.M)]
-    assert (sum(one for one, _ in ends), sum(other for _, other in ends)) == (low, high)
-    assert "[Hour](hour.ipynb)" in part and "Hour" not in routes.routes_part(COUNTED, "")
+    part = routes.routes_part(COUNTED)
+    for route in routes.ROUTES:
+        counted = routes.minutes(route, COUNTED)
+        assert set(counted) == (set(route.stops) or set(COUNTED) - {"hour"})
+        if len(route.stops) < 2:
+            continue
+        shown = part.split(f"<summary>{route.name}, stop by stop")[1].split("</details>")[0]
+        rows = re.findall(r"^\| \[\d\d[a-z]? [^|]+\| ([^|]+) \| (\d+) \| ([^|]+) \|$", shown, re.M)
+        reading, low, high = (sum(column) for column in zip(*counted.values()))
+        assert len(rows) == len(route.stops) and sum(int(minutes) for _, minutes, _ in rows) == reading
+        ends = [tuple(map(int, found)) for found in re.findall(r"\((\d+)–(\d+)\) \|$", shown, re.M)]
+        assert tuple(sum(column) for column in zip(*ends)) == (low, high)
+        assert f"| **{route.name}** | {routes.hours(reading + low, reading + high)}" in part
 
 
-def test_a_section_or_an_exercise_that_there_is_not_is_named(monkeypatch):
-    monkeypatch.setattr(routes, "WEEKEND", {"04": ([1, 77], ["4.99"])})
+def test_the_hours_are_what_the_names_promise():
+    counted = {route.name: routes.minutes(route, COUNTED) for route in routes.ROUTES}
+    spent = {name: [sum(column) for column in zip(*stops.values())] for name, stops in counted.items()}
+    assert spent["An hour"][0] <= 70
+    reading, low, high = spent["A weekend"]
+    assert reading + high <= 10 * 60                                       # two days of five hours
+    assert sum(spent["Everything"][::2]) == max(one + other for one, _, other in spent.values())
+
+
+@pytest.mark.parametrize("stop", [routes.Stop([1, 77], ("4.99",))])
+def test_a_section_or_an_exercise_that_there_is_not_is_named(stop):
     with pytest.raises(ValueError, match=r"\[77, '4.99'\] of 04_attention.ipynb"):
-        routes.weekend_minutes(COUNTED)
+        routes.minutes(routes.Route("too far", "", {"04": stop}), COUNTED)
 
 
 def test_neighbouring_sections_are_shown_as_a_range():
