@@ -38,7 +38,7 @@ def gradient() -> Sheet:
     error = {word: [Fraction(1, 3) - (true[word] == name) for name in classes] for word in WORDS}   # p - y
     G = [[sum(x[f] * error[word][k] for word, x in WORDS.items()) / len(WORDS) for k in range(3)] for f in range(3)]
     return Sheet(
-        title="One gradient", notebook="00", section="8. One gradient on paper", need="a pencil",
+        title="One gradient", notebook="00", section="5. One gradient on paper", need="a pencil",
         intro="A linear model with <i>W</i> = 0 gives every class the probability 1/3. Which way should each of its nine "
         "weights move?",
         given=[x_table(), Table("Given: the true class", ["", "class"], [[word, name] for word, name in true.items()])],

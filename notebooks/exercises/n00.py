@@ -1,13 +1,14 @@
 """Exercises and quiz of notebook 00, tensors."""
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
-from course_exercises.common import gap, spread
+from course_exercises.common import gap, no_module, spread, two_results, what
 
 # ---------------------------------------------------------------- 0.1 repair: a mean for each review
 
@@ -400,6 +401,329 @@ STEP = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 0.5 what shape?
+
+def shapes(b, n, f):
+    A = (b, f)                          # a single position disappears
+    B = (b, n)                          # so does the dimension that mean names
+    C = (b, f, n)                       # two dimensions change places
+    D = (b * n, f)                      # b * n * f numbers in rows of f
+    E = (b, n, n)                       # (n, f) @ (f, n), for each of the b sentences: f meets f and disappears
+    return A, B, C, D, E
+
+
+CODE = {"A": "t[:, 0]", "B": "t.mean(dim=-1)", "C": "t.transpose(1, 2)", "D": "t.reshape(-1, f)",
+        "E": "t @ t.transpose(1, 2)"}
+WHY = {
+    "A": "A colon keeps a dimension as it is, and a single number removes the dimension in whose place it stands.",
+    "B": "The dimension that mean names disappears, and dim=-1 is the last one.",
+    "C": "transpose(1, 2) exchanges these two dimensions, counted from 0, and leaves the others where they are.",
+    "D": "The rows are f long. How many are there, if every number of t has to be in one of them?",
+    "E": "The product works on the last two dimensions: (n, f) @ (f, n). Which two sizes meet, and disappear?",
+}
+
+
+def observe_shapes(function, b, n, f):
+    """The shapes as texts, by line: {"A": "(2, 3)", …}. Raises TypeError for anything but five shapes."""
+    output = function(b, n, f)
+    if output is None:
+        return None
+    given = list(output.values()) if isinstance(output, dict) else output
+    if not isinstance(given, (list, tuple)) or len(given) != len(CODE):
+        got = f"{len(given)} of them" if isinstance(given, (list, tuple)) else what(given)
+        raise TypeError(f"expected five shapes, A, B, C, D, E, got {got}. End with `return A, B, C, D, E`")
+    return {line: _shape(line, one) for line, one in zip(CODE, given)}
+
+
+def _shape(line: str, given) -> str:
+    sizes = given if isinstance(given, (list, tuple)) else [given]
+    if not all(isinstance(size, int) for size in sizes):
+        raise TypeError(f"expected a shape such as (n, f) for {line}, got {what(given)}")
+    return str(tuple(sizes))
+
+
+def _line(line: str):
+    """What a message says of one of the five lines."""
+    def seen(case: Case) -> str:
+        b, n, f = case.inputs
+        return f"{line}, {CODE[line]}, for b = {b}, n = {n} and f = {f}: you say {case.got[line]}."
+    return seen
+
+
+SHAPES = ask(
+    "0.5", shapes, probes=lambda generator: [(2, 4, 3), (5, 3, 2), (1, 6, 4)], observe=observe_shapes,
+    signature="shapes(b, n, f) -> A, B, C, D, E, five shapes",
+    mistakes={
+        "index-kept": M({"A = (b, f)": "A = (b, 1, f)"}, _line("A"), "A slice, 0:1, would keep the dimension with size 1. A "
+                        "single number removes it."),
+        "first-dimension": M({"A = (b, f)": "A = (n, f)"}, _line("A"), "That's t[0], the whole first sentence. Here the "
+                             "colon keeps all sentences, and 0 picks the first word of each."),
+        "mean-kept": M({"B = (b, n)": "B = (b, n, 1)"}, _line("B"), "The size 1 stays only with "
+                       "keepdim=True. Otherwise the dimension that you name is gone."),
+        "what-is-named-stays": M({"B = (b, n)": "B = (f,)"}, _line("B"), "It's the other way round: the dimension that you "
+                                 "name disappears, and the others stay."),
+        "all-turned-round": M({"C = (b, f, n)": "C = (f, n, b)"}, _line("C"), "That turns all three dimensions round. This "
+                              "line exchanges 1 and 2, counted from 0; the sentences stay first."),
+        "first-two": M({"C = (b, f, n)": "C = (n, b, f)"}, _line("C"), "You exchange the first two. Dimensions are counted "
+                       "from 0, so 1 and 2 are the last two."),
+        "minus-one-alone": M({"D = (b * n, f)": "D = (n, f)"}, _line("D"), "That's fewer numbers than t has, and reshape "
+                             "drops none. -1 stands for whatever size is left over."),
+        "minus-one-kept": M({"D = (b * n, f)": "D = (-1, f)"}, _line("D"), "-1 isn't a size: PyTorch replaces it by the one "
+                            "that makes the count of numbers come out right. Which is that?"),
+        "element-by-element": M({"E = (b, n, n)": "E = (b, n, f)"}, _line("E"), "That would be a product number by number. "
+                                "In a matrix product the two sizes that meet disappear."),
+        "the-wrong-pair": M({"E = (b, n, n)": "E = (b, f, f)"}, _line("E"), "That would be t.transpose(1, 2) @ t. Here the "
+                            "last dimension of the first factor, f, meets the f of the second, and the others stay."),
+    },
+    rules=tuple(R(lambda case, line=line: case.got[line] != case.right[line], _line(line), WHY[line]) for line in CODE),
+    hints=(
+        "Write the three dimensions of t below each line and cross out those that disappear.",
+        "A and B have two sizes, C and E three. D has two, and their product is b · n · f.",
+        "In E the words meet the words: every word of a sentence gets one number for every word of it.",
+    ),
+)
+
+# ---------------------------------------------------------------- 0.6 a first module
+
+class WordClassifier(nn.Module):
+    def __init__(self, num_features, num_classes):
+        super().__init__()
+        self.W = nn.Parameter(torch.zeros(num_features, num_classes))       # (feature, class)
+
+    def forward(self, x):                                                   # (token, feature) -> (token, class)
+        return x @ self.W
+
+
+def classifier_probes(generator: torch.Generator) -> list[tuple]:
+    """(num_features, num_classes, x): three features and four classes; two and three; one token."""
+    return [(features, classes, torch.randn(tokens, features, generator=generator))
+            for tokens, features, classes in ((5, 3, 4), (4, 2, 3), (1, 4, 2))]
+
+
+def observe_classifier(answer, num_features, num_classes, x):
+    """How many numbers are trained and saved, W's shape, the scores at the start and with weights filled in, and how many
+    numbers a gradient reaches."""
+    try:
+        model = answer(num_features, num_classes)
+    except AttributeError as error:
+        if "before Module.__init__() call" not in str(error):
+            raise
+        raise TypeError("expected `super().__init__()` as the first line of __init__: it prepares the place where the "
+                        "module keeps its parameters, and you assign one before") from None
+    if not isinstance(model, nn.Module):
+        return no_module(model)
+    W = torch.randn(num_features, num_classes, generator=torch.Generator().manual_seed(1))
+    first = _scores(model, x)
+    parameters = list(model.parameters())
+    held = [*parameters, *model.buffers(), *(value for value in vars(model).values() if isinstance(value, torch.Tensor))]
+    with torch.no_grad():
+        for table in held:                              # also what PyTorch doesn't see, to look at forward by itself
+            if table.shape in (W.shape, W.mT.shape):
+                table.copy_(W if table.shape == W.shape else W.mT)
+    scores = _scores(model, x)
+    if scores.requires_grad and scores.shape == (len(x), num_classes):
+        F.cross_entropy(scores, torch.arange(len(x)) % num_classes).backward()
+    return {"parameters": sum(p.numel() for p in parameters), "saved": sum(t.numel() for t in model.state_dict().values()),
+            "shape": ", ".join(str(tuple(p.shape)) for p in parameters), "first scores": first.detach(),
+            "scores": scores.detach(), "trained": sum(p.numel() for p in parameters if p.grad is not None)}
+
+
+def _scores(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    scores = model(x)
+    if not isinstance(scores, torch.Tensor):
+        raise TypeError(f"expected a tensor from forward, got {type(scores).__name__}. Its last line must be `return …`")
+    return scores
+
+
+def _classifier(table, forward=lambda x, W: x @ W):
+    """A classifier whose W is table(num_features, num_classes), and whose scores are forward(x, W)."""
+    class Classifier(nn.Module):
+        def __init__(self, num_features, num_classes):
+            super().__init__()
+            self.W = table(num_features, num_classes)
+
+        def forward(self, x):
+            return forward(x, self.W)
+
+    return Classifier
+
+
+class _Buffer(nn.Module):
+    def __init__(self, num_features, num_classes):
+        super().__init__()
+        self.register_buffer("W", torch.zeros(num_features, num_classes))
+
+    def forward(self, x):
+        return x @ self.W
+
+
+class _MadeInForward(nn.Module):
+    def __init__(self, num_features, num_classes):
+        super().__init__()
+        self.sizes = num_features, num_classes
+
+    def forward(self, x):
+        return x @ nn.Parameter(torch.zeros(*self.sizes))
+
+
+class _Linear(nn.Module):
+    def __init__(self, num_features, num_classes):
+        super().__init__()
+        self.linear = nn.Linear(num_features, num_classes)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def _zeros(features: int, classes: int) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(features, classes))
+
+
+FOUND = "model.parameters() finds {parameters:.0f} numbers, expected {expected_parameters:.0f}."
+
+MODULE = ask(
+    "0.6", WordClassifier, probes=classifier_probes, observe=observe_classifier,
+    signature="WordClassifier(num_features, num_classes) -> a module that maps x (token, feature) to scores (token, class)",
+    numbers=dict(parameters=lambda case: case.parameters, expected_parameters=lambda case: case.right["parameters"],
+                 start=lambda case: spread(case.got["first scores"]), scores=lambda case: spread(case.scores),
+                 rows=lambda case: spread(case.scores.sum(dim=-1)), off=lambda case: gap(case, "scores"),
+                 expected_trained=lambda case: case.right["trained"]),
+    mistakes={
+        "plain-tensor": M(_classifier(torch.zeros), FOUND, "PyTorch doesn't count a plain tensor as a weight, even with "
+                          "requires_grad=True, so no optimizer would train it. Wrap it in nn.Parameter."),
+        "buffer": M(_Buffer, FOUND, "A buffer is saved with the module and never trained. A weight is an nn.Parameter."),
+        "made-in-forward": M(_MadeInForward, FOUND, "W is made anew each time forward runs, so whatever it learns is lost. "
+                             "Make it once, in __init__, and keep it as self.W."),
+        "random-start": M(_classifier(lambda f, k: nn.Parameter(torch.randn(f, k))), "your first scores go from {start}, "
+                          "expected 0.", "Here W begins as zeros, so that the first loss is the one you know from paper."),
+        "linear": M(_Linear, FOUND, "nn.Linear also has a bias, and begins with random numbers. This time make W yourself: "
+                    "an nn.Parameter of zeros."),
+        "softmax-inside": M(_classifier(_zeros, lambda x, W: (x @ W).softmax(dim=-1)), "your scores sum to {rows} in each "
+                            "row.", "Those are probabilities. F.cross_entropy takes scores and applies its own softmax: "
+                            "return x @ W."),
+        "log-softmax-inside": M(_classifier(_zeros, lambda x, W: (x @ W).log_softmax(dim=-1)), "your scores go from "
+                                "{scores}, none above 0.", "Those are logarithms of probabilities. F.cross_entropy "
+                                "computes them itself: return x @ W."),
+        "cut-off": M(_classifier(_zeros, lambda x, W: x @ W.detach()), "a gradient reaches {trained:.0f} of "
+                     "{expected_trained:.0f} weights.", "detach(), .data, no_grad() or requires_grad=False cuts it off, so "
+                     "W can't be trained."),
+        "as-linear-stores-it": M(_classifier(lambda f, k: _zeros(k, f), lambda x, W: x @ W.T), "your W has the shape "
+                                 "{shape}, and your scores are right.", "nn.Linear stores it like that, (class, feature). "
+                                 "In this notebook it's (feature, class).", convention=True),
+    },
+    rules=(
+        R(lambda case: case.parameters != case.right["parameters"], FOUND, "There's one table of weights, (feature, class): "
+          "an nn.Parameter made in __init__."),
+        R(lambda case: gap(case, "first scores") > 1e-6, "your first scores go from {start}, expected 0.", "W begins as "
+          "zeros, and nothing else is added to x @ W."),
+        R(lambda case: gap(case, "scores") > 1e-4, "with weights filled in your scores are off by up to {off:.3f}.",
+          "forward returns x @ W and does nothing else."),
+        R(lambda case: case.trained != case.right["trained"], "a gradient reaches {trained:.0f} of {expected_trained:.0f} "
+          "weights.", "Something between W and the scores cuts it off: detach(), .data, no_grad(), NumPy."),
+        R(lambda case: case.saved != case.right["saved"], "state_dict() has {saved:.0f} numbers, expected "
+          "{expected_parameters:.0f}.", "W is all that a saved file has to hold."),
+    ),
+    hints=(
+        "It has the form of FeatureScale: super().__init__(), one nn.Parameter in __init__, one line in forward.",
+        "The parameter is a table of zeros, (feature, class): torch.zeros(num_features, num_classes).",
+        "self.W = nn.Parameter(torch.zeros(num_features, num_classes)), and forward returns x @ self.W.",
+    ),
+)
+
+# ---------------------------------------------------------------- 0.7 the first attention weights
+
+def first_attention(x):
+    scores = x @ x.T                                    # (token, token): every word compared with every word
+    weights = scores.softmax(dim=-1)                    # (token, token): each row sums to one
+    mixed = weights @ x                                 # (token, feature): a weighted mean for every word
+    return mixed, weights
+
+
+def attention_probes(generator: torch.Generator) -> list[tuple]:
+    """Five words with three features, four with two, three with six, one word; then large scores, where exp overflows."""
+    large = torch.tensor([[12.0, 1.0], [11.0, -2.0], [0.1, 0.2], [-12.0, 0.5]])
+    return [*((torch.randn(*sizes, generator=generator),) for sizes in ((5, 3), (4, 2), (3, 6), (1, 4))), (large,)]
+
+
+def observe_attention(function, x):
+    """The mixed vectors and the weights."""
+    output = function(x)
+    if output is None:
+        return None
+    mixed, weights = two_results(output, "mixed", "weights")
+    return {"mixed": mixed, "weights": weights}
+
+
+def _own_left_out(x):
+    scores = (x @ x.T).masked_fill(torch.eye(len(x), dtype=torch.bool), -torch.inf)
+    weights = scores.softmax(dim=-1).nan_to_num()
+    return weights @ x, weights
+
+
+def _worst(case: Case) -> str:
+    """The weight that is furthest off, and the right one."""
+    right = case.right["weights"]
+    i, j = divmod(int((case.weights - right).abs().argmax()), len(right))
+    return (f"word {i} gives {'itself' if i == j else f'word {j}'} a weight of {case.weights[i, j]:.3f}, expected "
+            f"{right[i, j]:.3f}.")
+
+
+ROWS, COLUMNS = "your rows sum to {rows}.", "your rows sum to {rows}, and your columns to {columns}."
+
+FIRST = ask(
+    "0.7", first_attention, probes=attention_probes, observe=observe_attention,
+    signature="first_attention(x (token, feature)) -> mixed (token, feature), weights (token, token)",
+    follows={"mixed": lambda case: case.weights @ case.inputs[0].double()},
+    not_finite=dict.fromkeys(("NaN", "inf"), "A score above 88.7 makes e to its power overflow, and one maximum for the "
+                             "whole table leaves rows far below it with powers rounded to 0. Subtract each row's own "
+                             "maximum, as in exercise 0.2."),
+    numbers=dict(rows=lambda case: spread(case.weights.sum(dim=-1)), columns=lambda case: spread(case.weights.sum(dim=0)),
+                 range=lambda case: spread(case.weights), off=lambda case: gap(case, "mixed"),
+                 largest=lambda case: case.weights.max()),
+    mistakes={
+        "over-queries": M({"dim=-1": "dim=0"}, COLUMNS, "It's the other way round: each row belongs to one word and has to "
+                          "sum to one. Softmax over the last dimension; sums that you divide by need keepdim=True."),
+        "no-softmax": M({"scores.softmax(dim=-1)": "scores"}, ROWS, "Those are scores. Softmax makes weights of them, row "
+                        "by row."),
+        "no-exponential": M({"scores.softmax(dim=-1)": "scores / scores.sum(dim=-1, keepdim=True)"}, "your weights go from "
+                            "{range}.", "Scores can be negative, and dividing by their sum leaves them so. Softmax takes e "
+                            "to the power of each first."),
+        "not-divided": M({"scores.softmax(dim=-1)": "scores.exp()"}, ROWS, "Those are powers of e. Each row still has to be "
+                         "divided by its sum."),
+        "transposed": M({"weights @ x": "weights.T @ x"}, "the weights are right, and your mixed vectors are off by up to "
+                        "{off:.3f}.", "Row i of the weights makes the new vector of word i. In weights.T @ x the columns do "
+                        "that, and they don't sum to one."),
+        "added": M({"weights @ x": "x + weights @ x"}, "the weights are right, and your mixed vectors are off by up to "
+                   "{off:.3f}.", "You add the mixture to x. Here the new vector is the mixture alone."),
+        "not-mixed": M({"weights @ x": "x"}, "the weights are right, and your mixed vectors are off by up to {off:.3f}.",
+                       "That is x as it came. A new vector is a mean of all rows of x, with a row of weights."),
+        "own-left-out": M(_own_left_out, _worst, "A word is compared with itself as well as with the others: leave the "
+                          "diagonal as it is."),
+        "hard": M({"scores.softmax(dim=-1)": "F.one_hot(scores.argmax(dim=-1), num_classes=len(x)).float()"}, "your largest "
+                  "weight is {largest:.3f}.", "You take the best match alone. Softmax gives every word a part, the best the "
+                  "largest."),
+        "scaled": M({"x @ x.T": "x @ x.T / x.shape[1] ** 0.5"}, _worst, "You divide the scores by the square root of "
+                    "the number of features. Notebook 04 does that too, and says why; here the scores stay as they are.",
+                    convention=True),
+        "normalized": M({"x @ x.T": "F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T"}, _worst, "You compare "
+                        "directions alone, since each row was divided by its length. Here a score is the plain "
+                        "sum of products, x @ x.T.", convention=True),
+    },
+    rules=(
+        R(lambda case: (case.weights.sum(dim=-1) - 1).abs().max() > 1e-3, ROWS, "Each row of weights sums to one: softmax "
+          "over the last dimension."),
+        R(lambda case: gap(case, "weights") > 1e-4, _worst, "A score is the sum of products of two rows of x: row i of "
+          "x @ x.T has the scores of word i with all words."),
+        R(lambda case: gap(case, "mixed") > 1e-4, "the weights are right, your mixed vectors are off by up to {off:.3f}.",
+          "The new vectors are weights @ x, as in section 2."),
+    ),
+    hints=(
+        "Three lines: a matrix product, a softmax, a matrix product.",
+        "x @ x.T is (token, feature) @ (feature, token), so it's (token, token): row i has the scores of word i.",
+        "weights = (x @ x.T).softmax(dim=-1), and mixed = weights @ x.",
+    ),
+)
+
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
 QUIZ = """
@@ -466,4 +790,16 @@ QUIZ = """
         differences within a row change.
     - text: None, because the shapes don't fit and raise an error.
       remark: (4, 4) and (4,) fit. If the table weren't square, there would be an error.
+- name: zero-score
+  taught: "00"
+  question: "'dull' has the scores 0, 1, 0 and −1 with 'not', 'dull', 'but' and 'moving'. Which weight does it give to
+    'not'?"
+  options:
+    - text: More than to 'moving', and less than to itself.
+      right: true
+      remark: e⁰ = 1 lies between e⁻¹ and e¹. Divided by the sum, 5.086, it's a weight of 0.197.
+    - text: "None: a score of 0 leaves it out."
+      remark: A weight of 0 takes a score of minus infinity. A score of 0 is an ordinary number, and e⁰ = 1.
+    - text: A quarter, because the four words of the sentence share a row equally.
+      remark: They would if all four scores were equal. Here they go from −1 to 1.
 """
