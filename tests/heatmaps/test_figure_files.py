@@ -204,6 +204,10 @@ def test_error_bars_are_described_once_and_reference_lines_not_at_all():
     assert text == "2 points with error bars: (1 (0.5 to 1.5), 3 (2 to 4)); (2 (1.5 to 2.5), 4 (3 to 5))."
 
 
+def test_the_error_bars_of_bars_are_described_with_the_bars_and_not_again():
+    assert described(lambda ax: ax.bar(["bag", "all"], [0.6, 0.9], yerr=0.05)).count("bag") == 1
+
+
 def test_equal_extremes_are_named_in_the_order_of_the_data():
     x, noise = np.linspace(-1, 1, 41), np.r_[np.zeros(40), -1e-12]
     assert "lowest 0 at 0" in described(lambda ax: ax.plot(x, x**2 + noise))
