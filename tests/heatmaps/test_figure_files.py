@@ -16,6 +16,7 @@ import pytest  # noqa: E402
 from drawn import EYE, WORDS, boxes, mesh, quiet_and_tidy, softmax
 from PIL import Image  # noqa: E402
 
+from course_utils.figures import style  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, save_figure, token_strip, use_style  # noqa: E402
 
 __all__ = ["quiet_and_tidy"]                            # pytest runs it around each test here
@@ -238,6 +239,8 @@ def test_an_inline_figure_is_about_900_pixels_wide_and_light():
     picture = io.BytesIO()
     fig.savefig(picture, format="png", bbox_inches="tight")
     assert Image.open(picture).width <= 920 and len(picture.getvalue()) < 120_000
+    with mpl.rc_context(style()):
+        assert 880 <= plt.figure().bbox.width <= 920
 
 
 def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(monkeypatch):
