@@ -15,6 +15,7 @@ import pytest  # noqa: E402
 from drawn import EYE, WORDS, quiet_and_tidy, softmax
 from PIL import Image  # noqa: E402
 
+from course_utils.figures import style  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, save_figure, token_strip, use_style  # noqa: E402
 
 __all__ = ["quiet_and_tidy"]                            # pytest runs it around each test here
@@ -155,6 +156,10 @@ def test_histograms_error_bars_bands_and_categories_are_described(draw, words):
     assert words in described(draw)
 
 
+def test_the_error_bars_of_bars_are_described_with_the_bars_and_not_again():
+    assert described(lambda ax: ax.bar(["bag", "all"], [0.6, 0.9], yerr=0.05)).count("bag") == 1
+
+
 def test_figures_go_to_the_outputs_of_the_project_unless_told_otherwise(tmp_path, monkeypatch, root):
     from course_utils.files.paths import output_folder
     monkeypatch.chdir(tmp_path)
@@ -165,6 +170,11 @@ def test_figures_go_to_the_outputs_of_the_project_unless_told_otherwise(tmp_path
     for name in ("a/b", "..", "x.png", "", "a\\b"):
         with pytest.raises(ValueError, match="file name"):
             save_figure(plt.gcf(), name, tmp_path)
+
+
+def test_a_figure_is_about_900_pixels_wide():
+    with mpl.rc_context(style()):
+        assert 880 <= plt.figure().bbox.width <= 920
 
 
 def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(monkeypatch):
