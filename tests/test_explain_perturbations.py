@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from explained import MODELS, batch, make_model
+from explained import MODELS, all_methods, batch, make_model
 
 from course_utils import explain
 from course_utils.tokenization import Token, WordTokenizer, pad_batch
@@ -190,3 +190,8 @@ def test_the_bootstrap_interval_is_that_of_the_mean():
     assert (high - low) / 2 == pytest.approx(1.96 * values.std() / 20, rel=0.1)
     with pytest.raises(ValueError, match="one number for each review"):
         explain.bootstrap_interval([])
+
+
+def test_the_other_methods_take_three_classes(batch):
+    for name, scores in all_methods(make_model(num_classes=3), *batch).items():
+        assert torch.isfinite(scores).all(), name

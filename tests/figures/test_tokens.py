@@ -7,10 +7,11 @@ mpl.use("Agg")
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from drawn import quiet_and_tidy  # noqa: E402, F401
+from matplotlib.patches import Rectangle  # noqa: E402
 
 from course_utils.figures import alt_text, plot_batch, plot_tokens  # noqa: E402
 from course_utils.figures.appearance import STYLES  # noqa: E402
-from course_utils.figures.tokens import PADDING  # noqa: E402
+from course_utils.figures.tokens import PADDING, SPECIAL  # noqa: E402
 
 VOCABULARY = ["<pad>", "<unk>", "this", "film", "not", "dull", "but", "moving", "."]
 IDS = torch.tensor([[2, 3, 4, 5, 8], [5, 8, 0, 0, 0], [2, 1, 7, 8, 0]])
@@ -88,3 +89,9 @@ def test_what_is_wrong_is_said_in_words(act, words):
     with pytest.raises(ValueError) as error:
         act()
     assert words in str(error.value)
+
+
+def test_special_tokens_are_grey_and_equal_tokens_have_equal_colours():
+    ax = plot_tokens(["the", "film", "<unk>", "the", "<br />"])
+    colours = [mpl.colors.to_hex(patch.get_facecolor()) for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert colours[0] == colours[3] != colours[1] and colours[2] == SPECIAL != colours[4]

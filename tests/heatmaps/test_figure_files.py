@@ -189,3 +189,9 @@ def test_the_style_for_presenting_has_larger_type_and_a_wrong_name_is_an_error(m
     monkeypatch.setenv("COURSE_STYLE", "loud")
     with pytest.raises(ValueError, match="loud.*present"):
         plot_attention(softmax(4, 4), WORDS[:4])
+
+
+def test_error_bars_are_described_once_and_reference_lines_not_at_all():
+    text = described(lambda ax: (ax.errorbar([1, 2], [3, 4], yerr=1, xerr=0.5, capsize=5, fmt="o-"),
+                                 ax.axhline(3), ax.axvline(1)))
+    assert text == "2 points with error bars: (1 (0.5 to 1.5), 3 (2 to 4)); (2 (1.5 to 2.5), 4 (3 to 5))."

@@ -10,7 +10,7 @@ import torch
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.interactive import Piece, attention_view
-from course_utils.interactive.attention_data import slack
+from course_utils.interactive.attention_data import pages, slack
 from course_utils.interactive.coded import decode
 from course_utils.tokenization import WordTokenizer
 
@@ -200,3 +200,14 @@ def test_wrong_arguments_for_a_classifier(classifier):
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_a_page_for_every_token():
+    for length in (5, 40, 41, 80, 81, 300):
+        found = pages(length, 40)
+        assert bool(found) is (length > 40)
+        if found:
+            assert found[-1]["ranges"] == [[0, length]]
+            assert all(len(range(*part)) <= 40 for page in found[:-1] for part in page["ranges"])
+    middle = [k for page in pages(300, 40)[1:-1] for part in page["ranges"] for k in range(*part)]
+    assert middle == list(range(300))
