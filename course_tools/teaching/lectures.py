@@ -37,8 +37,8 @@ class Lecture(NamedTuple):
     remember: tuple[str, ...] = ()
 
 
-HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15), Stretch("hour", (4,), minutes=5),
-        Stretch("hour", (5, 6, 7, 8, 9), minutes=15))
+HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15), Stretch("hour", (4,), minutes=10),
+        Stretch("hour", (5, 6, 7, 8, 9), minutes=20))
 
 NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
     Stretch("01", (1, 2), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
