@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
-from course_utils.heatmaps.labels import turned  # noqa: E402
 from drawn import EYE, WORDS, mesh, quiet_and_tidy, softmax
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from course_utils.figures import DIFFERENCE_MAP, WEIGHT_MAP, Sizes, luminance  # noqa: E402
 from course_utils.heatmaps import alt_text, plot_attention, plot_attention_heads, shared_colorbar, token_strip  # noqa: E402
+from course_utils.heatmaps.matrices import turned  # noqa: E402
 from course_utils.heatmaps.views import make_view, scale_ticks  # noqa: E402
 
 __all__ = ["quiet_and_tidy"]                            # pytest runs it around each test here
