@@ -122,9 +122,10 @@ def _read(path: Path, head: str, number: str) -> str:
 
 
 def _with_imports(source: str) -> str:
-    """A file of records with the imports that a new one needs, after those that it has."""
+    """A file of records with the imports that a new one needs, after those that it has and before the records' own."""
     lines = source.splitlines()
-    imports = [node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imports = [node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))
+               and not getattr(node, "module", "").startswith("course_exercises")]
     last = imports[-1].end_lineno if imports else 1
     missing = [line for line in IMPORTS if line not in lines]
     return "\n".join([*lines[:last], *missing, *lines[last:]]) + "\n"

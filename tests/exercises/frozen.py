@@ -118,10 +118,11 @@ def main() -> None:
     asked, rows, found = parser.parse_args(), read_rows(), {}
     if asked.add:
         number, path = asked.add
-        new = [as_row(number, code) for code in answers_in(Path(path).read_text(encoding="utf-8"))]
-        for row in new:
-            print(row["verdicts"][number], judged(number, row["answer"]).text, sep="\n  ")
-        return write_rows([*rows, *new])
+        new = {code: as_row(number, code) for code in answers_in(Path(path).read_text(encoding="utf-8"))}
+        for code, row in new.items():
+            print(f"{code.rpartition(' ')[2]}: {row['verdicts'][number]}\n  {judged(number, code).text}")
+        others = [row for row in rows if row["answer"] not in new or number not in row["verdicts"]]
+        return write_rows([*others, *new.values()])
     for row, number, said in differences(rows):
         print(said)
         found[row["answer"], number] = row
