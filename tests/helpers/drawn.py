@@ -22,6 +22,7 @@ def quiet_and_tidy(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with warnings.catch_warnings(), mpl.rc_context():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ResourceWarning)  # of what another test left, whenever Python clears it away
         yield
     plt.close("all")
 
