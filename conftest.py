@@ -14,10 +14,7 @@ import saved_outputs  # noqa: E402
 import times  # noqa: E402
 from nbval.plugin import IPyNbCell, IPyNbFile  # noqa: E402
 
-from course_utils.copies.notebooks import (
-    KernelOverFiles,  # noqa: E402
-    without_models,  # noqa: E402
-)
+from course_utils.copies.notebooks import KernelOverFiles, without_models  # noqa: E402
 
 nbval.kernel.KernelManager = KernelOverFiles              # two notebooks that start at once never want the same port
 without_models()                                          # outputs were saved without them
