@@ -102,14 +102,15 @@ def _in_older_form(lesson: str) -> list[Record]:
 
 
 def _told(notebook: str) -> dict[str, dict]:
-    """What a notebook's cells say of its exercises, by their numbers: title, minutes, question."""
+    """What a notebook's cells say of its exercises, by their numbers: title, minutes, question, the code below it."""
     told = {}
     for path in NOTEBOOKS.glob(f"{notebook}_*.ipynb"):
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for cell, below in zip(cells, [*cells[1:], {"source": ""}]):
             heading, _, words = "".join(cell["source"]).partition("\n")
             if cell["cell_type"] == "markdown" and (found := HEADING.fullmatch(heading)):
                 told[found["id"]] = {"title": found["title"], "minutes": (int(found["low"]), int(found["high"])),
-                                     "question": words.strip()}
+                                     "question": words.strip(), "stub": "".join(below["source"])}
     return told
 
 

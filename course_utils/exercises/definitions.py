@@ -85,6 +85,7 @@ class Exercise(NamedTuple):
     title: str = ""
     minutes: tuple[int, int] = (0, 0)
     question: str = ""
+    stub: str = ""  # the code below the question, as everyone is given it
 
 
 class Answers(NamedTuple):
