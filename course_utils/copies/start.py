@@ -55,10 +55,12 @@ BOX, STEP = (84, 46), (96, 92)                            # of the map: width an
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
                 "11": "Explaining", "12": "Comparing", "13": "Language", "17": "Translation", "16": "Recurrent"}
 STYLE = """<style>
-.course-map svg{display:block;width:100%;min-width:640px;max-width:1080px;margin:4px 0 10px}
 .course-map .wide{overflow-x:auto}
+.course-map .board{position:relative;min-width:640px;max-width:1080px;margin:4px 0 10px}
+.course-map svg{display:block;width:100%}
 .course-map svg rect{fill:none;stroke:currentColor;stroke-width:1.5}
-.course-map svg a:hover rect,.course-map svg a:focus-visible rect{stroke-width:4}
+.course-map .board a{position:absolute;border-radius:8px}
+.course-map .board a:hover,.course-map .board a:focus-visible{outline:3px solid}
 .course-map svg text{fill:currentColor;font:13px sans-serif;text-anchor:middle}
 .course-map svg text.number{font-weight:bold;font-size:15px}
 .course-map svg path{fill:none;stroke:currentColor;stroke-width:1.5;opacity:.7}
@@ -118,25 +120,33 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def _drawn(rows: dict[str, tuple[str, str]]) -> str:
-    """The map: a box for each notebook, which is a link, and an arrow from each to those that need it."""
+    """The map: a box for each notebook, and an arrow from each to those that need it. A link lies over each box.
+
+    They aren't in the SVG: JupyterLab sets the address of every link that it shows, and fails at one inside an SVG.
+    """
     paths, (w, h), (dx, dy) = {number_of(path): path for path in find([])}, BOX, STEP
+    wide, high = 10 * dx + w + 6, 2 * dy + h + 26
     shown = {number: place for number, place in MAP.items() if number in paths}
     shown |= {number: ((10, 2), []) for number in paths if number not in MAP}     # one that has just been added
     parts = [f'<path d="{_arrow(shown[one][0], place)}" marker-end="url(#map-tip)"/>'
              for place, needs in shown.values() for one in needs if one in shown]
     parts += [f'<text x="{column * dx + w / 2}" y="{row * dy + h / 2 + 4}">{part}</text>'
               for part, (column, row) in (("Part I", (0, 0.7)), ("Part II", (6, 1)), ("Part III", (0, 2)))]
+    links = []
     for number, ((column, row), needs) in shown.items():
         title, name = rows.get(number, (paths[number].stem.replace("_", " "), ""))[0], paths[number].name
         words, x, y = html.escape(_short_title(number, title)), column * dx, row * dy
-        spoken = html.escape(title) + (f'; needs {", ".join(needs)}' if needs else "")
-        parts.append(f'<a {_to(name)} aria-label="{spoken}"><rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7"/>'
+        parts.append(f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7"/>'
                      f'<text class="number" x="{x + w / 2}" y="{y + 19}">{number}</text>'
-                     f'<text x="{x + w / 2}" y="{y + 37}">{words}</text></a>')
+                     f'<text x="{x + w / 2}" y="{y + 37}">{words}</text>')
+        spoken = html.escape(title) + (f'; needs {", ".join(needs)}' if needs else "")
+        over = "".join(f"{side}:{100 * part / whole:.2f}%;" for side, part, whole in (
+            ("left", x + 3, wide), ("top", y + 3, high), ("width", w, wide), ("height", h, high)))
+        links.append(f'<a {_to(name)} aria-label="{spoken}" style="{over}"></a>')
     tip = ('<defs><marker id="map-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
            '<path d="M0 0L8 4L0 8" style="opacity:1"/></marker></defs>')
-    return (f'<div class="wide"><svg viewBox="-3 -3 {10 * dx + w + 6} {2 * dy + h + 26}" role="group" '
-            f'aria-label="Which notebook needs which">{tip}{"".join(parts)}</svg></div>')
+    return (f'<div class="wide"><div class="board" role="group" aria-label="Which notebook needs which">'
+            f'<svg viewBox="-3 -3 {wide} {high}" aria-hidden="true">{tip}{"".join(parts)}</svg>{"".join(links)}</div></div>')
 
 
 def course_map() -> Page:

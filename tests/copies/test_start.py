@@ -19,7 +19,7 @@ def test_the_map_leads_to_every_notebook_and_says_what_one_builds_there():
     page, boxes = start.course_map(), {path.name for path in find([])}
     assert set(links(page)) == {path.relative_to(NOTEBOOKS).as_posix() for path in [*find([]), *extras()]}
     assert all((NOTEBOOKS / link).is_file() for link in links(page))
-    drawn, listed = page.html.split("</svg>")
+    drawn, listed = page.html.split("</div></div>", 1)
     assert set(re.findall(r'<a href="(\S+)" aria-label', drawn)) == boxes
     stops = re.findall(r"<b>(\d\d[a-z]?) [^<]+</b><small>([^<]+)</small>", listed)
     assert [number for number, _ in stops] == [number_of(path) for path in find([])] and all(words for _, words in stops)

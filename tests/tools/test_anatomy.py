@@ -11,6 +11,7 @@ import pytest
 
 from course_utils.copies.notebooks import NOTEBOOKS, everything, front
 from course_utils.exercises.catalogue import list_exercises
+from course_utils.exercises.quizzes import list_quizzes, load_quiz
 
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
 
@@ -84,6 +85,27 @@ def test_every_figure_is_described_where_it_is_shown(notebook):
         for output in cell.outputs:
             if "image/png" in output.get("data", {}):
                 assert len(output.metadata.get("image/png", {}).get("alt", "")) >= 40, cell.id
+
+
+@pytest.mark.parametrize("notebook", read(everything()))
+def test_no_link_is_inside_an_svg(notebook):
+    """JupyterLab sets the address of every link in an output; at one inside an SVG it fails, and leaves the rest undone."""
+    for cell in code(notebook):
+        for output in cell.outputs:
+            drawn = re.findall(r"<svg\b.*?</svg>", output.get("data", {}).get("text/html", ""), re.S)
+            assert not any(re.search(r"<a\s", one) for one in drawn), cell.id
+
+
+@each
+def test_a_warm_up_asks_three_questions_from_earlier_notebooks(notebook):
+    number = re.match(r"# (\d\d[a-z]?) ", notebook.cells[0].source)[1]
+    shown = [cell for cell in code(notebook) if f'warm_up("{number}")' in cell.source]
+    assert len(shown) == (number in list_quizzes("WARM_UP"))
+    if shown:
+        assert all(question.taught < number for question in load_quiz(number, "WARM_UP"))
+        assert len(load_quiz(number, "WARM_UP")) == 3
+        sections = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("## 1. ")]
+        assert notebook.cells.index(shown[0]) < sections[0]
 
 
 @each
