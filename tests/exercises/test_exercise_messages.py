@@ -90,6 +90,23 @@ def test_a_gradient_that_is_not_finite_is_told():
     assert "gradient" in text and ("NaN" in text or "infinite" in text)
 
 
+@pytest.mark.parametrize("answer, told", [
+    (lambda q, k: q - q.max(dim=-1, keepdim=True), [".values"]), (lambda q, k: math.log(0 * q.abs().sum()), ["above 0"]),
+    (lambda q, k: q.sum().backward(), ["requires_grad_()", "loss"]),
+])
+def test_an_error_that_says_little_is_put_in_words(answer, told):
+    assert all(part in said(answer) for part in told), said(answer)
+
+
+def test_a_result_without_a_way_back_is_not_taken_for_the_learners_own_backward():
+    def observe(function, query, key):
+        query = query.clone().requires_grad_()
+        return torch.autograd.grad(function(query, key)[0].sum(), query)[0]
+
+    text = said(lambda q, k: [part.detach() for part in attend(q, k)], PAIR._replace(observe=observe))
+    assert "result" in text and "requires_grad_()" not in text, text
+
+
 def test_what_is_not_written_yet_is_open():
     for answer in (not_yet, half_done):
         assert judge(PAIR, Answers(attend, {}), answer).state == "open"
