@@ -122,6 +122,10 @@ def inline(text: str) -> str:
                    for i, part in enumerate(parts))
 
 
+SIDES = {"higher": "higher", "larger": "higher", "greater": "higher", "more": "higher",
+         "lower": "lower", "smaller": "lower", "less": "lower"}             # what a word in a prediction claims
+
+
 class Prediction:
     """A guess under a name, saved with the progress; `compare` shows it next to the measured value."""
 
@@ -136,8 +140,11 @@ class Prediction:
         else:
             print(f"your prediction: {self.yours}")
 
-    def compare(self, measured, unit: str = "") -> None:
-        """Print the measured value next to the guess; if both are numbers, also how far apart they are."""
+    def compare(self, measured, unit: str = "", than: float | None = None) -> None:
+        """Print the measured value next to the guess; if both are numbers, also how far apart they are.
+
+        A guess in words, such as "higher" or "a bit lower", is right if the measured value is on that side of `than`.
+        """
         measured = _single(measured)
         shown = _number(measured) + (f" {unit}" if unit else "")
         if self.yours is None:
@@ -147,6 +154,10 @@ class Prediction:
         try:
             gap = float(measured) - float(self.yours)
         except (TypeError, ValueError):
+            said = {side for word, side in SIDES.items() if word in str(self.yours).lower()}
+            if than is not None and len(said) == 1 and measured != than:
+                side = "higher" if measured > than else "lower"
+                line += f"; {'right' if said == {side} else 'no'}, it's {side} than {_number(than)}"
             print(line)
         else:
             difference = f"{_number(abs(gap))} {'more' if gap > 0 else 'less'} than you thought" if gap else "the same"

@@ -18,13 +18,17 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 NOBODY = "there is nobody to ask for input"             # the message of a worker's EOFError
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 CUT_OFF = "NumPy, .item(), .detach(), no_grad() or a new torch.tensor(…) along the way cuts it off."
+NOTHING_BEHIND = "does not require grad and does not have a grad_fn"
+OWN_BACKWARD = ("Nothing behind this loss requires a gradient, so there's no way back from it. Before you compute the loss, "
+                "take a copy of the weights that does, `W = W.detach().clone().requires_grad_()`; afterwards no_grad(), "
+                ".item() or NumPy would cut the way off.")
 KNOWN_ERRORS = (                                        # PyTorch's messages that tell a learner little
     ("modified by an inplace operation", "No gradient can be computed: a tensor that the backward pass still needs is "
      "changed in place, as in `weights[~mask] = 0` or `x += …`. Make a new tensor instead, with torch.where, masked_fill "
      "(without _) or `x = x + …`."),
     ("in-place operation", "You change an input that needs a gradient in place. It belongs to the code that calls your "
      "function, so make a new tensor: write `x = x + …`, not `x += …`."),
-    ("does not require grad and does not have a grad_fn", f"No gradient flows back through your result. {CUT_OFF}"),
+    (NOTHING_BEHIND, f"No gradient flows back through your result. {CUT_OFF}"),
     ("division by zero", "You divide by 0 here. If you divide by a count, does it go up where it should? Some inputs are "
      "small on purpose: a single batch, a single token."),
     ("cannot access local variable", "That variable gets a value only inside a loop or an `if` that doesn't run for this "
@@ -35,6 +39,10 @@ KNOWN_ERRORS = (                                        # PyTorch's messages tha
      "each comparison in parentheses: `a & (b < 0.5)`."),
     ("Target -1 is out of bounds", "cross_entropy leaves out targets of -100, and no others unless you name them: "
      "ignore_index=-1."),
+    ("torch.return_types.", "With a dim, max, min, median, sort and topk return two things: the values, and the positions "
+     "where they stood. Take `.values`, or call amax or amin."),
+    ("math domain error", "math.log takes numbers above 0 only, math.sqrt none below. A probability can be so small that "
+     "it's rounded to 0: compute its logarithm from the scores, in one go, without the probability."),
     (NOBODY, "Nobody can be asked here, so it can't go on. Take what you need from the arguments instead of from "
      "`input()`."),
     ("step must be greater than zero", "PyTorch can't take a tensor backwards with [::-1]. Write .flip(0), or sort with "
@@ -101,6 +109,8 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
     if said and error.ours and message.startswith("expected"):
         return f"{message[0].upper()}{message[1:]}."    # raised by the exercise's own code
     where = f" in the line `{error.line}`" if error.line else ""
+    if NOTHING_BEHIND in message and not error.ours:    # the learner's own backward(), not the exercise's
+        return f"{error.type}{where}. {OWN_BACKWARD}"
     for beginning, meaning in KNOWN_ERRORS:
         if beginning in message:
             return f"{meaning}" if error.ours else f"{error.type}{where}. {meaning}"

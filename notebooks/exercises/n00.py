@@ -1,5 +1,7 @@
 """Exercises and quiz of notebook 00, tensors."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -8,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
-from course_exercises.common import gap, no_module, spread, two_results, what
+from course_exercises.common import gap, no_module, one_tensor, spread, two_results, what
 
 # ---------------------------------------------------------------- 0.1 repair: a mean for each review
 
@@ -262,7 +264,7 @@ LOSS = ask(
     mistakes={
         "log-of-zero": M({PICKED: "scores.softmax(dim=-1)[range(len(scores)), true_class].log()"}, "your loss is "
                          "{answer:.3f} where a wrong class scores {gap:.0f} higher than the true one.", "Its probability "
-                         "was rounded to 0 before you took the logarithm. Compute ln p in one go, as section 7 does: the "
+                         "was rounded to 0 before you took the logarithm. Compute ln p in one go, as section 4 does: the "
                          "score minus the logarithm of the sum of the powers."),
         "columns-picked": M({PICKED: "log_p[:, true_class]"}, LOSS_IS, "table[:, true_class] picks the columns of *all* "
                             "true classes for *every* token, which makes (token, token). You need one number from each row: "
@@ -320,7 +322,7 @@ def gradient_step(W, x, true_class, learning_rate):
 
 
 def step_probes(generator: torch.Generator) -> list[tuple]:
-    """Five tokens with three features and four classes; a square; W = 0, as in section 8; one token; a large step."""
+    """Five tokens with three features and four classes; a square; W = 0, as in section 5; one token; a large step."""
     def drawn(tokens: int, features: int, classes: int, rate: float, size: float = 1.0) -> tuple:
         return (size * torch.randn(features, classes, generator=generator),
                 torch.randn(tokens, features, generator=generator),
@@ -351,8 +353,56 @@ NEW, GRADIENT = "W - learning_rate * G", "x.T @ (p - y) / len(x)"
 LOSSES = ("with learning rate {inputs[3]:g} your step takes the loss from {before:.3f} to {after:.3f}; the right one takes "
           "it to {right_after:.3f}.")
 
+
+def observe_step(gradient_step, W, x, true_class, learning_rate):
+    """The new W. Raises TypeError if the step leaves its mark on W, or can't be taken again: from W, or from its result."""
+    def step(table):
+        return gradient_step(table, x, true_class, learning_rate)
+
+    before = W.clone()
+    output = step(W)
+    new = _table(output, W)
+    if new is None or not torch.equal(W, before):        # a result in another form, a changed input: said as of any exercise
+        return output
+    if W.requires_grad or W.grad is not None:
+        raise TypeError("expected to find W as it was, but afterwards its requires_grad is "
+                        f"{W.requires_grad} and its .grad is {'not empty' if W.grad is not None else 'empty'}. W belongs to "
+                        f"the code that calls your function, and {COPY}")
+    if not _same(step(W), new, W):
+        raise TypeError(f"expected the same table from a second call with the same W, got another one. {KEPT_GRADIENT}")
+    try:
+        second = step(new)
+    except Exception as error:
+        raise TypeError("expected a table from which the next step can start, and from yours that step ends in "
+                        f"{type(error).__name__} ({str(error).partition(chr(10))[0][:80]}). What you return still hangs on "
+                        "the record of your computation: return it with .detach(), or compute it under "
+                        "torch.no_grad()") from None
+    if not _same(step(new.detach().clone()), _table(second, W), W):
+        raise TypeError(f"expected the next step from your own result to be the one from a copy of it, and it's another. "
+                        f"{KEPT_GRADIENT}")
+    return output
+
+
+COPY = "autograd needs a copy: W = W.detach().clone().requires_grad_()"
+KEPT_GRADIENT = f"Does .grad still hold an earlier gradient? backward() adds to it; {COPY}"
+
+
+def _table(output, W: torch.Tensor) -> torch.Tensor | None:
+    """A result as a table like W, however it comes; None if it isn't one."""
+    try:
+        table = output if isinstance(output, torch.Tensor) else one_tensor(output, "the new W").to(W.dtype)
+    except (TypeError, ValueError):
+        return None
+    return table if table.shape == W.shape else None
+
+
+def _same(output, table: torch.Tensor | None, W: torch.Tensor) -> bool:
+    again = _table(output, W)
+    return again is not None and table is not None and torch.allclose(again, table, 1e-4, 1e-5, equal_nan=True)
+
+
 STEP = ask(
-    "0.4", gradient_step, probes=step_probes,
+    "0.4", gradient_step, probes=step_probes, observe=observe_step,
     signature="gradient_step(W (feature, class), x (token, feature), true_class (token,), learning_rate) -> new W (feature, "
     "class)",
     numbers=dict(before=lambda case: _loss_of(case.inputs[0], case), after=lambda case: _loss_of(case.answer, case),
@@ -395,7 +445,7 @@ STEP = ask(
           "softmax of x @ W."),
     ),
     hints=(
-        "Either write out the formula of section 8, or let autograd do it; both are right.",
+        "Either write out the formula of section 5, or let autograd do it on W.detach().clone(); both are right.",
         "p = (x @ W).softmax(dim=-1), and y = F.one_hot(true_class, num_classes=W.shape[1]).",
         "G = x.T @ (p - y) / len(x); what you return is W - learning_rate * G.",
     ),
@@ -721,6 +771,54 @@ FIRST = ask(
         "Three lines: a matrix product, a softmax, a matrix product.",
         "x @ x.T is (token, feature) @ (feature, token), so it's (token, token): row i has the scores of word i.",
         "weights = (x @ x.T).softmax(dim=-1), and mixed = weights @ x.",
+    ),
+)
+
+# ---------------------------------------------------------------- 0.8 the way back
+
+def way_back():
+    S = math.exp(2) + math.exp(1) + math.exp(0)         # 11.107
+    A = math.exp(2) / S                                 # 1 / S arrives, and e to the power of z has the slope e to the z
+    B = A - 1                                           # two lines leave z: their numbers add
+    C = -1 * B                                          # z = x w, whose slope is x = -1
+    return [A, B, C]
+
+
+SEEN = "A = {answer[0]:.3f}, B = {answer[1]:.3f}, C = {answer[2]:.3f}."
+
+BACK = ask(
+    "0.8", way_back, kind="number", tolerance=4e-3, signature="a list of three numbers: A, B, C",
+    mistakes={
+        "slope-alone": M({"math.exp(2) / S": "math.exp(2)"}, "A is {answer[0]:.3f}, the slope of e to the power of z.",
+                         "Multiply it by the number that arrives from the right, 1 / S = 0.090."),
+        "slope-left-out": M({"math.exp(2) / S": "1 / S"}, "A is {answer[0]:.3f}, the number that arrives from the right.",
+                            "On its way through e to the power of z it's multiplied by that operation's slope, 7.389."),
+        "upper-line-left-out": M({"A - 1": "A"}, "B is {answer[1]:.3f}, which is A alone.", "z of the true class acts on "
+                                 "the loss in two ways: through its power of e, and directly, with a minus. Add both."),
+        "lower-line-left-out": M({"A - 1": "-1"}, "B is {answer[1]:.3f}: that's the line straight to the loss alone.",
+                                 "The same z also acts through its power of e, where A arrives. Add both numbers."),
+        "subtracted": M({"A - 1": "A + 1"}, "B is {answer[1]:.3f}: the minus of the line to the loss was lost.", "Where two "
+                        "lines leave a box their numbers are added, with their signs: A + (−1)."),
+        "truth-minus-prediction": M({"A - 1": "1 - A"}, "B is {answer[1]:.3f}, above 0, so a larger score of the true "
+                                    "class would raise the loss.", "It lowers it. B is A + (−1), not 1 − A."),
+        "feature-left-out": M({"-1 * B": "B"}, "C is {answer[2]:.3f}, the same as B.", "Between w and z stands a product "
+                              "with x = −1, whose slope is x: multiply by it."),
+        "times-weight": M({"-1 * B": "-2 * B"}, "C is {answer[2]:.3f}, which is B times w.", "C says how fast the loss "
+                          "grows when w grows. z = x w then grows x times as fast: multiply by x = −1, not by w."),
+        "one-line-for-w": M({"-1 * B": "-1 * A"}, "C is {answer[2]:.3f}, which is A times −1.", "Through z, w acts on the "
+                            "loss along both lines, so B arrives, not A alone."),
+    },
+    rules=(
+        R(lambda case: abs(case.answer[0] - case.expected[0]) > 6e-3, SEEN, "Begin with A: 0.090 arrives from the right, "
+          "and e to the power of z has the slope e to the power of z, which stands in its box."),
+        R(lambda case: abs(case.answer[1] - case.answer[0] + 1) > 6e-3, SEEN, "B is the sum of the numbers on the two lines "
+          "that leave z: A and −1."),
+        R(lambda case: abs(case.answer[2] + case.answer[1]) > 6e-3, SEEN, "C is B times the slope of x w, which is x = −1."),
+    ),
+    hints=(
+        "Look at the middle row, which is complete: how does 0.245 come from 0.090, and −0.245 from 0.245?",
+        "A = 7.389 · 0.090. B is the sum of A and the number on the other line that leaves z.",
+        "A = 0.665, B = A − 1, and C = −1 · B.",
     ),
 )
 

@@ -16,6 +16,8 @@ from course_utils.exercises import wire
 from course_utils.exercises.catalogue import answers_to
 from course_utils.exercises.definitions import Answers, Case, Exercise, Property
 from course_utils.exercises.judge import _by_property, judge
+from course_utils.exercises.running import Failure
+from course_utils.exercises.say import of_error
 from course_utils.exercises.sealed import Key
 
 
@@ -88,6 +90,20 @@ def test_a_gradient_that_is_not_finite_is_told():
 
     text = said(with_a_root, PAIR._replace(observe=observe))
     assert "gradient" in text and ("NaN" in text or "infinite" in text)
+
+
+@pytest.mark.parametrize("answer, told", [
+    (lambda q, k: q - q.max(dim=-1, keepdim=True), [".values"]), (lambda q, k: math.log(0 * q.abs().sum()), ["above 0"]),
+    (lambda q, k: q.sum().backward(), ["requires_grad_()", "loss"]),
+])
+def test_an_error_that_says_little_is_put_in_words(answer, told):
+    assert all(part in said(answer) for part in told), said(answer)
+
+
+def test_a_result_without_a_way_back_is_not_taken_for_the_learners_own_backward():
+    error = Failure("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn", ours=True)
+    assert "your result" in of_error(PAIR, error, ()) and "this loss" not in of_error(PAIR, error, ())
+    assert "this loss" in of_error(PAIR, error._replace(ours=False), ())
 
 
 def test_what_is_not_written_yet_is_open():

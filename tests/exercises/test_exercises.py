@@ -144,6 +144,16 @@ def test_a_prediction_is_kept_and_compared_whatever_it_is(marks, capsys):
     assert capsys.readouterr().out.count("measured: 0.3") == 6
 
 
+def test_a_prediction_in_words_is_judged_where_there_is_something_to_compare_with(marks, capsys):
+    for yours, said in [("higher", "no, it's lower than 0.76"), ("a bit LOWER", "right, it's lower than 0.76"),
+                        ("not higher, lower", None), ("the same", None), (0.5, None)]:
+        exercises.predict("00-test", yours).compare(0.61, than=0.76)
+        printed = capsys.readouterr().out
+        assert said in printed if said else "than 0.76" not in printed, printed
+    exercises.predict("00-test", "lower").compare(0.61)
+    assert capsys.readouterr().out.endswith("measured: 0.61\n")
+
+
 def test_a_quiz_tells_about_each_answer_and_about_a_wrong_letter(marks, capsys):
     asked = exercises.quiz("04")
     for question, letter in ((1, "b"), (1, "(C)"), (9, "a"), (1, "z")):
