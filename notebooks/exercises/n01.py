@@ -424,7 +424,7 @@ BAYES = ask(
         "odds": M(_bayes(odds=True), _said, "These are the odds themselves. Take the logarithm, or add logarithms from the "
                   "beginning."),
         "once-per-review": M(_bayes(once=True), _said, "A word that occurs twice in a training review was counted once. "
-                             "The table in section 4, counts every occurrence."),
+                             "The table in section 4 counts every occurrence."),
         "repeats-ignored": M(_bayes(repeats=False), lambda case: _said(case, "twice"), "Each different word of the text "
                              "gave its factor once. A word that occurs twice should give it twice."),
         "unknown-counted": M(_bayes(unknown=True), _unheard, "Skip words that occur in no training review: they aren't in "
@@ -459,7 +459,7 @@ BAYES = ask(
           "vocabulary), in each class."),
     ),
     hints=(
-        "Try the six reviews of section 4: 'not dull but moving' must give ln(160000/131769), about +0.194.",
+        "Try the four reviews of section 4: 'not dull but moving' must give ln(3/4), about −0.288.",
         "Two Counters, one for each class. The vocabulary is all words in either; each total grows by its size.",
         "For each word of the text that is in the vocabulary add ln of its probability in the positive class, and subtract "
         "ln of that in the negative class.",
@@ -551,8 +551,8 @@ LEAKS = ask(
     signature="without_leaks(train (list of texts), test (list of texts)) -> list of the training texts that may stay",
     mistakes={
         "copies-only": M(_without(lambda text: " ".join(words(text))), _leaks, "Words in the same order are found, also in "
-                         "capitals and with other spaces. A twin has them in a different order. How did notebook 01, "
-                         "section 6, find reviews that share all their words?"),
+                         "capitals and with other spaces. A twin has them in a different order. What do the two "
+                         "halves of a pair still share?"),
         "letter-by-letter": M(_without(lambda text: text), _leaks, "Only texts that are equal in every character are "
                               "found; different capitals, spaces or order hide a leak."),
         "cut-at-spaces": M(_without(lambda text: sorted(text.lower().split())), _leaks, "Cut at spaces, a comma or full "
@@ -626,8 +626,12 @@ def repair_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_repair(function, text):
-    """The text, which has to be a str."""
-    output = function(text)
+    """The text, which has to be a str. Raises TypeError that names a healthy text at which an answer stops."""
+    try:
+        output = function(text)
+    except UnicodeError as error:
+        raise TypeError(f"expected {text[:30]!r} as it is, for it isn't mojibake; there it stops with "
+                        f"{type(error).__name__}. Catch UnicodeError, which covers encoding and decoding") from None
     if output is not None and not isinstance(output, str):
         raise TypeError(f"expected a str, got {what(output)}")
     return output if output is None else {"text": output}
@@ -723,9 +727,8 @@ REPAIR = ask(
         R(lambda case: unicodedata.normalize("NFC", case.text) != case.text, _reads, "An accent is still a character of its "
           "own: unicodedata.normalize(\"NFC\", text)."),
         R(lambda case: " ".join(case.text.split()) != case.text, _reads, "White space is left in runs, or at an end."),
-        R(lambda case: case.text != case.right["text"] and "Ã" in case.inputs[0], _reads, "This text was read as Latin-1, "
-          "or only looks like it. Undo that first, for the whole text, and leave it alone where that raises a "
-          "UnicodeError."),
+        R(lambda case: any(sign in case.text and sign not in case.right["text"] for sign in "Ãâ"), _reads, "There's mojibake "
+          "left. Undo it first, for the whole text, and leave a text alone where that raises a UnicodeError."),
         R(lambda case: case.text != case.right["text"], _reads, "Nothing but the five kinds of damage may change."),
     ),
     hints=(
@@ -781,7 +784,7 @@ def _table_of(case: Case) -> tuple[int, int, int, int]:
 
 def _both(case: Case) -> str:
     hits, misses, alarms, others = _table_of(case)
-    return (f"with {hits} hits, {misses} misses, {alarms} false alarms and {others} rightly left out you give "
+    return (f"with hits {hits}, misses {misses}, false alarms {alarms}, rightly left out {others} you give "
             f"{case.precision.item():.3f} and {case.recall.item():.3f}, expected {case.right['precision'].item():.3f} and "
             f"{case.right['recall'].item():.3f}.")
 
