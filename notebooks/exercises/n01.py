@@ -630,7 +630,7 @@ def observe_repair(function, text):
     try:
         output = function(text)
     except UnicodeError as error:
-        raise TypeError(f"expected {text[:30]!r} as it is, for it isn't mojibake; there it stops with "
+        raise TypeError(f"expected a text for {text[:30]!r}, which isn't mojibake; there it stops with "
                         f"{type(error).__name__}. Catch UnicodeError, which covers encoding and decoding") from None
     if output is not None and not isinstance(output, str):
         raise TypeError(f"expected a str, got {what(output)}")
@@ -727,8 +727,8 @@ REPAIR = ask(
         R(lambda case: unicodedata.normalize("NFC", case.text) != case.text, _reads, "An accent is still a character of its "
           "own: unicodedata.normalize(\"NFC\", text)."),
         R(lambda case: " ".join(case.text.split()) != case.text, _reads, "White space is left in runs, or at an end."),
-        R(lambda case: any(sign in case.text and sign not in case.right["text"] for sign in "Ãâ"), _reads, "There's mojibake "
-          "left. Undo it first, for the whole text, and leave a text alone where that raises a UnicodeError."),
+        R(lambda case: any(sign in case.text and sign not in case.right["text"] for sign in "Ãâ"), _reads, "There's "
+          "mojibake left. Undo it first, for the whole text, and leave a text alone where that raises a UnicodeError."),
         R(lambda case: case.text != case.right["text"], _reads, "Nothing but the five kinds of damage may change."),
     ),
     hints=(
