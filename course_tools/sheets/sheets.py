@@ -57,36 +57,36 @@ def gradient() -> Sheet:
 
 
 def log_odds() -> Sheet:
-    reviews = [("moving", 1), ("moving not dull", 1), ("dull but moving", 1), ("dull", 0), ("not moving", 0),
-               ("dull not moving", 0)]
+    reviews = [("moving", 1), ("slow but moving", 1), ("dull", 0), ("slow not moving", 0)]
+    known = ("not", "dull", "slow", "but", "moving")
     count = {label: Counter(word for text, y in reviews if y == label for word in text.split()) for label in (1, 0)}
-    share = {label: {word: Fraction(count[label][word] + 1, count[label].total() + len(WORDS)) for word in WORDS}
+    share = {label: {word: Fraction(count[label][word] + 1, count[label].total() + len(known)) for word in known}
              for label in (1, 0)}
-    factor = {word: share[1][word] / share[0][word] for word in WORDS}
+    factor = {word: share[1][word] / share[0][word] for word in known}
     product = {text: math.prod(factor[word] for word in text.split())
                for text in ("not dull but moving", "not moving but dull")}
     names = {1: "positive", 0: "negative"}
 
     def unreduced(label: int, word: str) -> str:
-        return f"{count[label][word] + 1}/{count[label].total() + len(WORDS)}"
+        return f"{count[label][word] + 1}/{count[label].total() + len(known)}"
 
     return Sheet(
-        title="A word counter", notebook="01", section="8. A word counter, by hand", need=CALCULATOR,
-        intro="How strongly does each word point to 'positive'? Three of the six reviews are positive, so the prior odds "
-        "are 3/3 = 1.",
-        given=[Table("Given: six reviews", ["", "positive", "negative"],
-                     [[str(i), up[0], down[0]] for i, (up, down) in enumerate(zip(reviews[:3], reviews[3:]), 1)])],
-        formulas=["<i>P</i>(word | class) = " + fraction("count + 1", "total + 4"),
-                  "log odds = ln(prior odds · factors)"],
-        steps=[Table("Step 1: how often does each word occur in the reviews of each class?", ["", *WORDS, "total"],
-                     [[names[label], *blanks((count[label][word] for word in WORDS), exact),
+        title="A word counter", notebook="01", section="4. A word counter, by hand", need=CALCULATOR,
+        intro="How strongly does each word point to 'positive'? Two of the four reviews are positive, so the prior odds "
+        "are 2/2 = 1.",
+        given=[Table("Given: four reviews", ["", "positive", "negative"],
+                     [[str(i), up[0], down[0]] for i, (up, down) in enumerate(zip(reviews[:2], reviews[2:]), 1)])],
+        formulas=["<i>P</i>(word | class) = " + fraction("count + 1", "total + 5"),
+                  "log odds = ln(prior odds · odds of each word)"],
+        steps=[Table("Step 1: how often does each word occur in the reviews of each class?", ["", *known, "total"],
+                     [[names[label], *blanks((count[label][word] for word in known), exact),
                        Blank(exact(count[label].total()))] for label in (1, 0)]),
                Table("Step 2: add one ('not' is done), then divide the upper row by the lower",
-                     ["", *WORDS],
+                     ["", *known],
                      [*([f"<i>P</i>(word | {names[label]})", unreduced(label, "not"),
-                         *(Blank(unreduced(label, word)) for word in list(WORDS)[1:])] for label in (1, 0)),
-                      ["factor", exact(factor["not"]), *blanks(list(factor.values())[1:], exact)]]),
-               Table("Step 3: multiply the factors of two texts that are not among the six",
+                         *(Blank(unreduced(label, word)) for word in known[1:])] for label in (1, 0)),
+                      ["odds of the word", exact(factor["not"]), *blanks(list(factor.values())[1:], exact)]]),
+               Table("Step 3: multiply the odds of the words of two texts that are not among the four",
                      ["", "product", "log odds", "says"],
                      [[text, Blank(rounded(value)), Blank(rounded(math.log(value), signed=True)),
                        Blank(names[int(value > 1)])] for text, value in product.items()])],

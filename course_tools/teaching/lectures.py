@@ -41,8 +41,8 @@ HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15),
         Stretch("hour", (5, 6, 7, 8, 9), minutes=20))
 
 NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
-    Stretch("01", (1, 2), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
-    Stretch("01", (10,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart",
+    Stretch("01", (1,), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
+    Stretch("01", (7,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart",
             "The simplest program that can label reviews counts words. From 8,000 labelled reviews it learns how much more "
             "often each word occurs in positive ones, and takes the logarithm: above zero speaks for the film, below zero "
             "against it. For a new review it adds these numbers up, and a sum above zero means positive."),
@@ -66,7 +66,7 @@ NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
 ))
 
 HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
-    Stretch("01", (1, 2, 4, 10)),
+    Stretch("01", (1, 2, 7)),
     Stretch("03", (1, 3, 4, 7, 9)),
     Stretch("04", None, ("4.1", "4.3")),
     Stretch("05", (1, 2, 3, 4), ("5.1",)),
