@@ -5,8 +5,9 @@ from collections import Counter
 
 import torch
 
+from course_utils.byte_pairs import merge
 from course_utils.exercises.definitions import Answers
-from course_utils.tokenization import merge, pad_batch
+from course_utils.tokenization import pad_batch
 
 pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")
 
