@@ -1,13 +1,17 @@
 """Words and padded batches."""
 
+import nbformat
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from library_twins import proof
 
-from course_utils.tokenization import Token, WordTokenizer, pad_batch, truncate
+from course_utils.copies.notebooks import NOTEBOOKS
+from course_utils.data import load_reviews
+from course_utils.exercises.catalogue import answers_to
+from course_utils.tokenization import Token, Tokenizer, WordTokenizer, pad_batch, truncate
 
 any_text = st.text(st.characters(exclude_categories=()))                   # every code point, lone surrogates too
 texts = ["A dull, dull film.", "Not a dull minute!", "I can't say it's dull.<br /><br />Moving, though."]
@@ -116,3 +120,53 @@ def test_empty_reviews_and_empty_batches_have_one_column():
     ids, mask = pad_batch([], 0)
     assert ids.shape == mask.shape == (0, 1)
     assert pad_batch([[], [3]], 0)[1].tolist() == [[False], [True]]
+
+
+# what notebook 02 builds gives the same
+
+@pytest.fixture(scope="session")
+def built():
+    """The names that the notebook's own cells make, without a learner's answers."""
+    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "02_tokenization.ipynb", as_version=4).cells}
+    names = {"pad_batch": answers_to("2.7").reference, "sample": "", "claim": lambda said, true: None}
+    for cell in ("setup", "pattern", "case-code", "vocabulary-loop", "export-word-tokenizer", "leak", "loader"):
+        exec("\n".join(line for line in cells[cell].splitlines() if "guess_" not in line), names)    # no predictions
+    return names
+
+
+def test_the_notebooks_class_makes_the_same_vocabularies_and_ids(built):
+    class_, train = built["WordTokenizer"], built["train"]
+    assert not issubclass(class_, Tokenizer)
+    for settings in ({}, {"min_freq": 1}, {"max_size": 200}, {"max_size": 2}):
+        taught, kept = class_.train(train, **settings), WordTokenizer.train(train, **settings)
+        assert taught.vocabulary == kept.vocabulary and taught.ids == kept.ids
+        for text in [*built["validation"], *built["test"], *load_reviews("handwritten")["test"]["text"]]:
+            ids = taught.encode(text)
+            assert ids == kept.encode(text) and taught.decode(ids) == kept.decode(ids)
+
+
+@proof
+@given(any_text)
+@example("İstanbul’s ǅ ﬁlm<BR/>ẞ<br   />don'’t _x_ 3,5\u0307")
+def test_the_notebooks_class_reads_odd_texts_in_the_same_way(built, text):
+    taught, kept = (each.train([text, "dull"], min_freq=1) for each in (built["WordTokenizer"], WordTokenizer))
+    assert taught.vocabulary == kept.vocabulary and taught.encode(f"{text} new") == kept.encode(f"{text} new")
+
+
+@proof
+@given(st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1).filter(any), st.integers(0, 99))
+def test_the_batch_that_a_learner_writes_is_pad_batchs(built, rows, pad_id):
+    for taught, kept in zip(built["pad_batch"](rows, pad_id), pad_batch(rows, pad_id), strict=True):
+        assert torch.equal(taught, kept) and taught.dtype == kept.dtype
+
+
+def test_the_notebooks_loader_gives_every_review_as_pad_batch_would(built):
+    rows, labels = [], []
+    for token_ids, mask, some in built["loader"]:
+        again = pad_batch([ids[real].tolist() for ids, real in zip(token_ids, mask)], 0)
+        assert torch.equal(token_ids, again[0]) and torch.equal(mask, again[1])
+        rows += [ids[real].tolist() for ids, real in zip(token_ids, mask)]
+        labels += some.tolist()
+    kept = WordTokenizer.train(built["train"])
+    assert rows == [kept.encode(text) for text in built["train"]]
+    assert labels == list(built["reviews"]["train"]["label"])
