@@ -785,17 +785,17 @@ QUIZ = """
 WARM_UP = """
 - name: recall-by-hand
   taught: "01"
-  question: Of 20 reviews, 12 are negative. A model calls 10 reviews negative, and is right about 9 of them. What is its
-    recall for 'negative'?
+  question: Of 20 reviews, 12 are positive. A model calls 10 reviews positive, and is right about 9 of them. What is its
+    recall?
   options:
     - text: 9 of 10
-      remark: "That's its precision: how many of those it calls negative are negative. Recall asks how many of the
-        negative ones it finds."
+      remark: "That's its precision: how many of those it calls positive are positive. Recall asks how many of the
+        positive ones it finds."
     - text: 9 of 12
       right: true
       remark: There are 12 to be found, and it finds 9.
     - text: 10 of 12
-      remark: One of these 10 isn't negative, so it doesn't count as found.
+      remark: One of these 10 isn't positive, so it doesn't count as found.
 - name: never-seen-together
   taught: "01"
   question: Naive Bayes counts without smoothing, and 'splendid' never occurred in a negative training review. How
