@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.encoder_decoder import Transformer, TransformerConfig
 from course_utils.language_model import GPT2_NAMES, LanguageModel, LanguageModelConfig, load_gpt2
 from course_utils.pretraining import (
@@ -29,7 +30,6 @@ from course_utils.pretraining import (
     WordPieceTokenizer,
     load_bert,
 )
-from course_utils.tokenization import BPETokenizer
 from course_utils.training.byte_pair_files import byte_pair_files
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 from course_utils.training.pair_batches import BEGIN, END, PAD

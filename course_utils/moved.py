@@ -52,6 +52,8 @@ NAMES: dict[str, dict[str, str]] = {
     "course_utils.language_model": {"CausalDecoder": "course_utils.language_model:LanguageModel"},
     "course_utils.multi_head_attention": {"HeadProjections": "course_utils.multi_head_attention:MultiHeadAttention"},
     "course_utils.options": {"renamed": "course_utils.moved:renamed"},
+    "course_utils.tokenization": {name: f"course_utils.byte_pairs:{name}"
+                                  for name in ("BPETokenizer", "apply_merges", "learn_merges", "merge")},
 }
 _warned: list[str] = []
 

@@ -7,11 +7,12 @@ import torch
 from test_hugging_face import equal_states, shaken
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.completion import CodeCompleter
 from course_utils.hugging_face import library_decoder_config, save_language_model
 from course_utils.language_model import LanguageModel, LanguageModelConfig, gpt2_config, load_gpt2
 from course_utils.llama import Llama, LlamaConfig
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 
 
 def drawn_config(seed, positions):

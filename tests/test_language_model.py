@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.language_model import (
     LanguageModel,
     LanguageModelConfig,
@@ -17,7 +18,6 @@ from course_utils.language_model import (
     sampling_probabilities,
 )
 from course_utils.positional_encoding import POSITIONS
-from course_utils.tokenization import BPETokenizer
 from course_utils.training.saved_models import read_model, write_model
 
 VOCAB = 37

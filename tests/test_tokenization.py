@@ -1,8 +1,6 @@
-"""Words, byte pairs and padded batches."""
+"""Words and padded batches."""
 
-import json
-import os
-
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from library_twins import proof
 
-from course_utils.tokenization import BPETokenizer, Token, Tokenizer, WordTokenizer, merge, pad_batch, truncate
+from course_utils.copies.notebooks import NOTEBOOKS
+from course_utils.data import load_reviews
+from course_utils.exercises.catalogue import answers_to
+from course_utils.tokenization import Token, Tokenizer, WordTokenizer, pad_batch, truncate
 
 any_text = st.text(st.characters(exclude_categories=()))                   # every code point, lone surrogates too
 texts = ["A dull, dull film.", "Not a dull minute!", "I can't say it's dull.<br /><br />Moving, though."]
@@ -63,57 +64,6 @@ def test_the_special_tokens_cannot_be_typed():
     assert 0 not in tokenizer.encode("<pad> <unk>") and 1 not in tokenizer.encode("<pad> <unk>")
 
 
-def test_a_save_that_is_broken_off_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "vocabulary.json"
-    WordTokenizer.train(texts).save(path)
-    before = path.read_bytes()
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    for made in (WordTokenizer.train([*texts, "naïve naïve"]), BPETokenizer()):
-        for step in ("fsync", "replace"):
-            with monkeypatch.context() as patch:
-                patch.setattr(os, step, full)
-                with pytest.raises(OSError, match="No space left"):
-                    made.save(path)
-            assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["vocabulary.json"]
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    WordTokenizer.train(texts).save(tmp_path / "words.json")
-    BPETokenizer().save(tmp_path / "pairs.json")
-    (tmp_path / "list.json").write_text("[1, 2]")
-    for name in ("pairs.json", "list.json"):
-        with pytest.raises(ValueError, match=f"{name} is not a word vocabulary"):
-            WordTokenizer.load(tmp_path / name)
-    with pytest.raises(ValueError, match="words.json holds no byte pair merges"):
-        BPETokenizer.load(tmp_path / "words.json")
-
-
-KINDS = [WordTokenizer.train(texts, min_freq=1), BPETokenizer.train(texts, 270)]
-
-
-@pytest.mark.parametrize("tokenizer", KINDS, ids=lambda tokenizer: tokenizer.kind)
-def test_every_kind_of_tokenizer_offers_the_same(tokenizer, tmp_path):
-    assert isinstance(tokenizer, Tokenizer) and tokenizer.pad_id == 0 and tokenizer.unk_id in (1, None)
-    for text in [*texts, "", "Ein naïver 電影 👍🏽, <br /> \ud800!"]:
-        ids, tokens = tokenizer.encode(text), tokenizer.tokenize(text)
-        assert len(tokens) == len(ids) and all(0 < i < tokenizer.vocab_size for i in ids)
-        assert all(text[token.start : token.end].lower() == token.text.lower() for token in tokens)
-        assert tokenizer.decode(ids) == text or tokenizer.kind == "words"
-        tokenizer.save(tmp_path / "saved.json")
-        again = type(tokenizer).load(tmp_path / "saved.json")
-        assert again.encode(text) == ids and again.vocab_size == tokenizer.vocab_size
-
-
-def test_a_token_of_byte_pairs_has_the_characters_that_its_bytes_are_of():
-    tokenizer = BPETokenizer.train(["dull dull"], 260)                       # merges: d-u, du-l, dul-l
-    assert tokenizer.tokenize("dull, é") == [
-        Token("dull", 0, 4), Token(",", 4, 5), Token(" ", 5, 6), Token("é", 6, 7), Token("é", 6, 7)]  # é: two bytes, two ids
-    assert tokenizer.tokenize("") == []
-
-
 # cutting
 
 @pytest.mark.parametrize(("truncation", "expected"), [("head", [0, 1, 2, 3, 4, 5, 6]),
@@ -140,10 +90,6 @@ def test_wrong_arguments_are_named():
         WordTokenizer(["a", "b"])
     with pytest.raises(TypeError, match=r"needs a list of texts, such as \[text\]"):
         WordTokenizer.train("one text")
-    with pytest.raises(TypeError, match=r"needs a list of texts, such as \[text\]"):
-        BPETokenizer.train("one text", 300)
-    with pytest.raises(ValueError, match="vocab_size=256; 257"):
-        BPETokenizer.train(texts, 256)
     for size in (-1, 1):
         with pytest.raises(ValueError, match=f"max_size={size}"):
             WordTokenizer.train(texts, max_size=size)
@@ -176,77 +122,51 @@ def test_empty_reviews_and_empty_batches_have_one_column():
     assert pad_batch([[], [3]], 0)[1].tolist() == [[False], [True]]
 
 
-# byte pairs
+# what notebook 02 builds gives the same
 
 @pytest.fixture(scope="session")
-def corpus(root):
-    lines = (root / "data" / "reviews" / "train.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["text"] for line in lines]
+def built():
+    """The names that the notebook's own cells make, without a learner's answers."""
+    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "02_tokenization.ipynb", as_version=4).cells}
+    names = {"pad_batch": answers_to("2.7").reference, "sample": "", "claim": lambda said, true: None}
+    for cell in ("setup", "pattern", "case-code", "vocabulary-loop", "export-word-tokenizer", "leak", "loader"):
+        exec("\n".join(line for line in cells[cell].splitlines() if "guess_" not in line), names)    # no predictions
+    return names
 
 
-@pytest.fixture(scope="session")
-def trained(corpus):
-    return BPETokenizer.train(corpus, 1000)
+def test_the_notebooks_class_makes_the_same_vocabularies_and_ids(built):
+    class_, train = built["WordTokenizer"], built["train"]
+    assert not issubclass(class_, Tokenizer)
+    for settings in ({}, {"min_freq": 1}, {"max_size": 200}, {"max_size": 2}):
+        taught, kept = class_.train(train, **settings), WordTokenizer.train(train, **settings)
+        assert taught.vocabulary == kept.vocabulary and taught.ids == kept.ids
+        for text in [*built["validation"], *built["test"], *load_reviews("handwritten")["test"]["text"]]:
+            ids = taught.encode(text)
+            assert ids == kept.encode(text) and taught.decode(ids) == kept.decode(ids)
 
 
 @proof
-@given(text=any_text, part=st.integers(0, 200))
-@example(text="\udfff dull", part=0)
-def test_any_text_comes_back_unchanged_with_merges(trained, corpus, text, part):
-    mixed = text + corpus[part] + text
-    assert trained.decode(trained.encode(text)) == text
-    assert trained.decode(trained.encode(mixed)) == mixed
+@given(any_text)
+@example("İstanbul’s ǅ ﬁlm<BR/>ẞ<br   />don'’t _x_ 3,5\u0307")
+def test_the_notebooks_class_reads_odd_texts_in_the_same_way(built, text):
+    taught, kept = (each.train([text, "dull"], min_freq=1) for each in (built["WordTokenizer"], WordTokenizer))
+    assert taught.vocabulary == kept.vocabulary and taught.encode(f"{text} new") == kept.encode(f"{text} new")
 
 
-def library_tokenizer(corpus, vocab_size):
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    library = Tokenizer(models.BPE())
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, special_tokens=["<pad>"], show_progress=False,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-    )
-    library.train_from_iterator(corpus, trainer)
-    return library
+@proof
+@given(st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1).filter(any), st.integers(0, 99))
+def test_the_batch_that_a_learner_writes_is_pad_batchs(built, rows, pad_id):
+    for taught, kept in zip(built["pad_batch"](rows, pad_id), pad_batch(rows, pad_id), strict=True):
+        assert torch.equal(taught, kept) and taught.dtype == kept.dtype
 
 
-def test_merges_and_ids_are_those_of_the_tokenizers_library(trained, corpus):
-    library = library_tokenizer(corpus, 1000)
-    ids = library.get_vocab()
-    library_merges = [(ids[left], ids[right]) for left, right in json.loads(library.to_str())["model"]["merges"]]
-    assert trained.merges == library_merges
-    assert trained.vocab_size == library.get_vocab_size() == 1000
-    # texts it was not trained on, too
-    for text in [*corpus[:300], *texts, "Naïve — 電影 🎬 9/10!!\n\n  Two  spaces.", "\tI'LL say we're", ""]:
-        assert trained.encode(text) == library.encode(text).ids
-
-
-def test_merging_stops_when_no_pair_is_left():
-    tokenizer = BPETokenizer.train(["aaaa"], 1000)
-    assert tokenizer.encode("aaaa") == [tokenizer.vocab_size - 1]
-    assert tokenizer.vocab_size == 259
-    assert BPETokenizer.train([], 1000).vocab_size == 257
-
-
-def test_merge_replaces_pairs_from_the_left():
-    assert merge([1, 2, 1, 2, 3], (1, 2), 9) == [9, 9, 3]
-    assert merge([1, 1, 1], (1, 1), 9) == [9, 1]
-    assert merge([2, 1], (1, 2), 9) == [2, 1]
-    assert merge([], (1, 2), 9) == []
-
-
-def test_ids_that_form_no_character_are_shown_as_such():
-    tokenizer = BPETokenizer()
-    assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\ufffd"
-    assert tokenizer.decode([tokenizer.pad_id]) == ""
-
-
-@pytest.mark.parametrize("tokenizer", [WordTokenizer(["<pad>", "<unk>", "a", "film"]), BPETokenizer([(66, 67)])])
-def test_an_id_outside_the_vocabulary_is_refused_and_not_counted_from_the_end(tokenizer):
-    last = tokenizer.vocab_size - 1
-    for wrong in (-1, -last, tokenizer.vocab_size, 10**9):
-        for ids in ([2, wrong], torch.tensor([2, wrong]), iter([wrong])):
-            with pytest.raises(ValueError, match=f"id {wrong} is not in the vocabulary; its ids go from 0 to {last}"):
-                tokenizer.decode(ids)
-    assert tokenizer.decode(torch.tensor([0, last])) == tokenizer.decode([0, last]) == tokenizer.decode(iter([0, last]))
+def test_the_notebooks_loader_gives_every_review_as_pad_batch_would(built):
+    rows, labels = [], []
+    for token_ids, mask, some in built["loader"]:
+        again = pad_batch([ids[real].tolist() for ids, real in zip(token_ids, mask)], 0)
+        assert torch.equal(token_ids, again[0]) and torch.equal(mask, again[1])
+        rows += [ids[real].tolist() for ids, real in zip(token_ids, mask)]
+        labels += some.tolist()
+    kept = WordTokenizer.train(built["train"])
+    assert rows == [kept.encode(text) for text in built["train"]]
+    assert labels == list(built["reviews"]["train"]["label"])

@@ -19,9 +19,9 @@ from course_tools.sheets.recurrent_attention_sheet import bahdanau_and_alignment
 from course_tools.sheets.sheet_numbers import CALCULATOR, blanks, exact, rounded
 from course_tools.sheets.sheet_pages import Blank, Sheet, Table, page
 from course_tools.sheets.translation_sheet import bleu_and_chrf
+from course_utils.byte_pairs import merge
 from course_utils.files import write_text
 from course_utils.files.paths import output_folder
-from course_utils.tokenization import merge
 
 WORDS = {"not": (0, 1, 0), "dull": (-1, 0, 0), "but": (0, 0, 1), "moving": (1, 0, 0)}      # (token, feature)
 FEATURES = ["opinion", "negates", "contrasts"]

@@ -14,10 +14,10 @@ from pathlib import Path
 from course_tools.studies.needs import Need
 from course_tools.studies.standard_library import library_fingerprint, load_standard_library
 from course_tools.studies.text_windows import TextWindows, joined
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.files import locked
 from course_utils.files.paths import ROOT, output_folder
 from course_utils.results import fingerprint
-from course_utils.tokenization import BPETokenizer
 
 __all__ = ["PACKAGE", "REPOSITORY", "SEPARATOR", "VOCAB_SIZE", "code_ids", "code_settings", "code_texts", "code_tokenizer",
            "code_windows", "package_at"]

@@ -6,9 +6,10 @@ Does: build them with our sizes, vocabularies and merges. Does not: time anythin
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor, nn
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import AttentionPooling
 from course_utils.positional_encoding import SinusoidalPositions
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 
 D_MODEL, NUM_HEADS, D_FF, DROPOUT = 128, 4, 512, 0.1
 

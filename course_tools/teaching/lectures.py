@@ -89,7 +89,7 @@ def _sections(first: int, last: int) -> tuple[int, ...]:
 # by week: the first session and the second, each with the words of the table; what to do at home; weeks 5 and 6 are extra
 WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ...]], tuple[str, ...]], ...] = (
     (("00 and 01", (Stretch("00"), Stretch("01"))),
-     ("02, first half", (Stretch("02", _sections(1, 8)),)), ("1.3", "2.2", "2.3")),
+     ("02", (Stretch("02"),)), ("1.3", "2.2", "2.7")),
     (("03", (Stretch("03"),)),
      ("04, sections 1 to 5", (Stretch("04", _sections(1, 5)),)), ("3.4", "3.5", "4.1")),
     (("04, sections 6 to 9; 05, sections 1 to 4", (Stretch("04", _sections(6, 9)), Stretch("05", _sections(1, 4)))),

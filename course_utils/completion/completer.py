@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.completion.names import (
     ROOM,
     SHORTEST,
@@ -24,7 +25,6 @@ from course_utils.completion.search import Reader, search
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.options import check_options, check_vocabulary, whole
-from course_utils.tokenization import BPETokenizer
 from course_utils.training.model_kinds import CODE, SMALL, kind_in
 from course_utils.training.saved_models import find_model, read_model, write_model
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course_utils.tokenization import BPETokenizer
+from course_utils.byte_pairs import BPETokenizer
 
 SEPARATOR = 0                                           # stands before each module in training; never a continuation
 CHARACTERS = 12                                         # of a long text, for each token that the model can read

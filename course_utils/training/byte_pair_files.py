@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from course_utils.tokenization import BPETokenizer
+from course_utils.byte_pairs import BPETokenizer
 
 __all__ = ["GPT2Tokenizer", "byte_pair_files", "read_gpt2_tokenizer"]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from course_utils.tokenization import BPETokenizer, Token, Tokenizer
+from course_utils.byte_pairs import BPETokenizer
+from course_utils.tokenization import Token, Tokenizer
 from course_utils.training.pair_batches import BEGIN, END, PAD, SPECIAL, UNKNOWN, EncodedPairs
 
 __all__ = ["SharedBytePairs", "encode_texts"]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 import torch
 
-from course_utils.tokenization import BPETokenizer, Tokenizer, WordTokenizer
+from course_utils.byte_pairs import BPETokenizer
+from course_utils.tokenization import Tokenizer, WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import PLAIN, reading_plain

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_code_models import CODE, Table, counted, counts, table, tokenizer, transformer
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.completion import CodeCompleter, Completion
 from course_utils.completion.names import last_word
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 
 anything = st.one_of(
     st.text(max_size=80), st.text(" \t\r\n'\"._([{:=#éß日\u0301\U0001f600xvalue_", max_size=300),

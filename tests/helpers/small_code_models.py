@@ -5,10 +5,10 @@ import math
 import torch
 from torch import nn
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.completion import CodeCompleter
 from course_utils.completion.names import next_item
 from course_utils.language_model import LanguageModel, LanguageModelConfig, LanguageModelResult
-from course_utils.tokenization import BPETokenizer
 
 CODE = [
     "import os\n\n\nclass Reader:\n    def __init__(self, path, value=None):\n        self.path = path\n"

@@ -11,11 +11,12 @@ import torch
 import transformers as hf
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ReviewClassifier
 from course_utils.interactive import attention_view
 from course_utils.interactive.attention_words import starts_by_spelling, words_by_marks
 from course_utils.interactive.coded import decode
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 
 FIRST, SECOND = "the film was moving.", "it is not boredom"
 PIECES = "[CLS] the film was mov ##ing . [SEP] it is not bor ##ed ##om [SEP]".split()

@@ -124,13 +124,13 @@ def exported() -> list[str]:
 
 
 def taught_in(room: str) -> str:
-    """The number of the notebook that teaches a room, such as '04'; 'extra' comes after all of them."""
+    """The number of the notebook that teaches a room, such as '04' or '02b'; 'extra' comes after all of them."""
     return ROOMS[room][1][1:].partition("]")[0]
 
 
 @pytest.mark.parametrize("room", [room for room, (_, explained) in ROOMS.items() if explained])
 def test_the_notebook_that_the_table_names_is_there(room):
-    link = re.fullmatch(r"\[(\d\d|extra)\]\((notebooks/(?:\1_|extras/)\w+\.ipynb)\)", ROOMS[room][1])
+    link = re.fullmatch(r"\[(\d\db?|extra)\]\((notebooks/(?:\1_|extras/)\w+\.ipynb)\)", ROOMS[room][1])
     assert link and (ROOT / link[2]).is_file() and (link[1] == "extra") == ("/extras/" in link[2])
     origin = re.search(rf"{ORIGIN}([\w/]+\.ipynb)", (MODULES[f"course_utils.{room}"]).read_text(encoding="utf-8"))
     assert origin is None or f"notebooks/{origin[1]}" == link[2]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils.tokenization import BPETokenizer
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.training.pair_batches import BEGIN, END, PairBatches
 from course_utils.training.pair_subwords import SharedBytePairs, encode_texts
 

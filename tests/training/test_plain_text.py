@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from saved_classifiers import make, rewrite
 
 from course_tools.studies.kept_models import CLASSIFIERS as COMMITTED
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ReviewClassifier
 from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
@@ -18,7 +19,7 @@ from course_utils.encoder_decoder import Transformer, TransformerConfig, Transla
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.recipes import RECIPES, changed, train_classifier
 from course_utils.recipes.trained_models import name_of
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 from course_utils.training.pair_batches import WordList
 from course_utils.training.pair_subwords import SharedBytePairs
 from course_utils.training.plain_text import FORMS, PlainWordPieces, PlainWords, as_read, plain, plain_with_spans

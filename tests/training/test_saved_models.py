@@ -12,11 +12,12 @@ import safetensors.torch
 import torch
 from saved_classifiers import TEXTS, WORDS, make, refused, rewrite
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import POOLINGS, POSITIONS, ReviewClassifier, SelfAttentionClassifier
 from course_utils.encoder_decoder import Translator
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.tokenization import BPETokenizer, WordTokenizer
+from course_utils.tokenization import WordTokenizer
 from course_utils.training.model_kinds import CLASSIFIER, CODE, PIECES, RECURRENT, SMALL, kind_in
 from course_utils.training.model_kinds import WORDS as WORD_LISTS
 from course_utils.training.saved_models import holds_model, read_model, read_note, write_note

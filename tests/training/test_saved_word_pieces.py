@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.pretraining import WordPieceTokenizer
-from course_utils.tokenization import BPETokenizer
 from course_utils.training.saved_word_pieces import SavedWordPieces
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,!?'-&()"]

@@ -21,10 +21,10 @@ from course_tools.studies.runner import ResultSet, Trained, parameters_of
 from course_tools.studies.standard_library import library_fingerprint, load_standard_library
 from course_tools.studies.text_windows import TextWindows
 from course_utils import files
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.language_model import LanguageModel, next_token_loss
 from course_utils.llama import Llama, LlamaConfig
 from course_utils.results import fingerprint
-from course_utils.tokenization import BPETokenizer
 from course_utils.training import fastest_device, fit, seed_everything
 
 CONTEXT, BATCH = 128, 8

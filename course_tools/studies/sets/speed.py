@@ -46,13 +46,14 @@ from course_tools.studies.timing import (
     training_pass,
 )
 from course_utils.attention import padding_mask
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
 from course_utils.files import write_json
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.recipes import RECIPES
 from course_utils.results import FOLDER
-from course_utils.tokenization import BPETokenizer, WordTokenizer, pad_batch
+from course_utils.tokenization import WordTokenizer, pad_batch
 from course_utils.training import BatchOptions, EncodedReviews, batches, logits_of
 from course_utils.transformer_blocks import EncoderBlock
 

@@ -17,6 +17,7 @@ from course_tools.sheets.cheat_sheet import PAGE
 from course_utils import (
     attention,
     attention_maps,
+    byte_pairs,
     classifier,
     distillation,
     embeddings,
@@ -37,8 +38,8 @@ from course_utils.files.paths import NOTEBOOKS
 
 TEXT = PAGE.read_text(encoding="utf-8")
 # where the sheet's names are imported from
-HOMES = (attention, attention_maps, classifier, distillation, embeddings, encoder_decoder, explain, language_model,
-         multi_head_attention, positional_encoding, pretraining, recurrent_attention, results, tokenization,
+HOMES = (attention, attention_maps, byte_pairs, classifier, distillation, embeddings, encoder_decoder, explain,
+         language_model, multi_head_attention, positional_encoding, pretraining, recurrent_attention, results, tokenization,
          transformer_blocks)
 
 

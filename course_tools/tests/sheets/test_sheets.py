@@ -19,12 +19,12 @@ from torch.nn import functional as F
 from course_tools.sheets import sheets
 from course_tools.sheets.sheet_pages import Blank, page
 from course_utils.attention import scaled_dot_product_attention
+from course_utils.byte_pairs import BPETokenizer
 from course_utils.distillation import NO_LABEL, distillation_loss, expected_calibration_error, reliability, soften
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.language_model import bits_per_byte, sampling_probabilities
 from course_utils.pretraining import LowRankAdapter
 from course_utils.recurrent_attention import AdditiveAttention, alignment_error_rate, links_of
-from course_utils.tokenization import BPETokenizer
 from course_utils.transformer_blocks import layer_norm
 
 EVERY = [make() for make in sheets.SHEETS]

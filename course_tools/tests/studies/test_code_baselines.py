@@ -5,7 +5,7 @@ import pytest
 
 from course_tools.studies.code_scores import xz_bits
 from course_tools.studies.sets import code_baselines as baselines
-from course_utils.tokenization import BPETokenizer
+from course_utils.byte_pairs import BPETokenizer
 
 SOURCE = "def {0}(value):\n    total = value + {1}\n    return {0}_total(total, value)\n"
 
