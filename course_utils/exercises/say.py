@@ -110,7 +110,9 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
         names = [f"`{name}`" for name in names_of_inputs(exercise)]
         return (f"Your function can't be called the way the exercise describes ({message}). It gets {listed(names)}: "
                 f"{exercise.signature.partition('->')[0].strip()}.")
-    return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip()
+    reversed_all = " .T reverses all dimensions of a stack; .transpose(-2, -1) swaps only the last two." if (
+        re.search(r"\.T\b", error.line or "") and any(getattr(each, "ndim", 0) > 2 for each in inputs)) else ""
+    return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip() + reversed_all
 
 
 def of_stop(error: Failure) -> str:
