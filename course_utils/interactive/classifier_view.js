@@ -77,11 +77,12 @@ function build(root, data, host) {
       state.gates[layer][head] = 1 - state.gates[layer][head];
     });
   }
-  // poolingColour: as long as the words are as many, colours end where they did, so that a swap or a switch shows by colour
+  // poolingColour: colours end at one half for up to 12 words, and else where they did for as many words, so that what a swap
+  // or a switch changes shows by colour
   function poolingColour(share) { return colour(share * scaleEnd(state.result.pooling) / state.end); }
   function keepEnd() {
     var count = state.read.tokens.length;
-    state.end = Math.max(count === state.count ? state.end : 0, scaleEnd(state.result.pooling));
+    state.end = Math.max(count <= 12 ? 0.5 : 0, count === state.count ? state.end : 0, scaleEnd(state.result.pooling));
     state.count = count;
   }
   function closed() { return state.gates.flat().includes(0); }
