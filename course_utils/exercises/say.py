@@ -120,7 +120,10 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
         names = [f"`{name}`" for name in names_of_inputs(exercise)]
         return (f"Your function can't be called the way the exercise describes ({message}). It gets {listed(names)}: "
                 f"{exercise.signature.partition('->')[0].strip()}.")
-    return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip()
+    hint = ""
+    if re.search(r"\.T\b", error.line or "") and any(isinstance(one, torch.Tensor) and one.dim() > 2 for one in inputs):
+        hint = " .T reverses all dimensions of a stack; .transpose(-2, -1) swaps only the last two."
+    return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip() + hint
 
 
 def of_stop(error: Failure) -> str:

@@ -3,7 +3,7 @@ function build(root, data, host) {
   var model = classifierModel(data.model), labels = data.model.labels, config = model.config;
   var shows = function (part) { return data.parts.includes(part); };
   var state = { text: data.text, gates: allOpen(), layer: data.head[0], head: data.head[1], how: data.how, picked: null, looked: null,
-    range: null, occlusion: [], changed: [] };
+    range: null, occlusion: [], changed: [], end: 0, count: -1 };
   var history = [], last = { kind: "", time: 0 }, job = 0, speech = 0;
 
   function allOpen() {
@@ -22,7 +22,7 @@ function build(root, data, host) {
   });
   var look = h("p", { class: "look" });
   var rows = ["pooling", "occlusion"].filter(function (row) { return shows(row === "pooling" ? "strip" : row); });
-  var words = rows.length ? makeWords(labels, rows, colour, onWord) : null;
+  var words = rows.length ? makeWords(labels, rows, poolingColour, onWord) : null;
   var ends = h("span"), poolingLegend = h("div", { class: "legend soft" }, makeRamp(colour, host), ends);
   var removal = h("select", { "aria-label": "How a word is taken away", onchange: function () { state.how = removal.value; compute(); } },
     h("option", { value: "delete" }, "left out"), h("option", { value: "unk" }, "replaced by <unk>"));
@@ -76,6 +76,14 @@ function build(root, data, host) {
       state.gates = state.gates.map(function (row) { return row.slice(); });
       state.gates[layer][head] = 1 - state.gates[layer][head];
     });
+  }
+  // poolingColour: colours end at one half for up to 12 words, and else where they did for as many words, so that what a swap
+  // or a switch changes shows by colour
+  function poolingColour(share) { return colour(share * scaleEnd(state.result.pooling) / state.end); }
+  function keepEnd() {
+    var count = state.read.tokens.length;
+    state.end = Math.max(count <= 12 ? 0.5 : 0, count === state.count ? state.end : 0, scaleEnd(state.result.pooling));
+    state.count = count;
   }
   function closed() { return state.gates.flat().includes(0); }
 
@@ -172,6 +180,7 @@ function build(root, data, host) {
   function compute() {
     state.read = model.read(state.text);
     state.result = model.run(state.read.ids, { gates: state.gates, weights: shows("map") });
+    keepEnd();
     state.open = closed() ? model.run(state.read.ids).probability : state.result.probability;
     if (state.range) {
       var inside = state.read.tokens.findIndex(function (t) { return t.start >= state.range.start && t.end <= state.range.end; });
@@ -215,8 +224,8 @@ function build(root, data, host) {
     look.textContent = !example ? "Your own words."
       : example.look + (state.changed.includes(true) ? " (Underlined: the words that changed.)" : "");
     look.hidden = !look.textContent;
-    ends.textContent = "Pooling weight: how much of a word goes into the answer. All sum to 1; colours from 0 to " +
-      scaleEnd(state.result.pooling) + ".";
+    ends.textContent = "Pooling weight: the share of this position in the last mean. All sum to 1; colours from 0 to " +
+      state.end + ".";
     if (switches) switches.draw(state);
     gatesSaid.textContent = closed() ? "With all heads on " + three(state.open) + ", now " + three(p) + " (" + signed(p - state.open, 3) + ")."
       : "All heads are on. A head that’s off adds nothing to its layer.";

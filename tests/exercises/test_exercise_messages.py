@@ -115,6 +115,17 @@ def test_a_function_with_other_parameters_is_told_what_it_gets():
     assert "`query` and `key`" in said(lambda q: q)
 
 
+def test_a_stack_that_is_turned_round_with_T_is_told_how_to_swap_two_dimensions():
+    def with_t(query, key):
+        return query @ key.T, key
+
+    def without(query, key):
+        return query @ key, key
+
+    assert ".transpose(-2, -1) swaps only the last two" in said(with_t)
+    assert "transpose" not in said(without) and "RuntimeError" in said(without)
+
+
 def test_an_object_in_place_of_its_class_and_a_value_in_place_of_a_function_are_told_apart():
     wanted = PAIR._replace(signature="Attend(d) -> a module")
     assert "Linear" in judge(wanted, Answers(attend, {}), nn.Linear(2, 2)).text
