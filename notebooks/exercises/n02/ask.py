@@ -7,7 +7,6 @@ import torch
 from course_utils.exercises.definitions import Case, Exercise, Mistake, Property
 
 from course_exercises.n02 import probes
-from course_exercises.n02.merge_step import MERGE_STEP
 
 # ---------------------------------------------------------------- 2.1 how many tokens
 
@@ -334,4 +333,4 @@ BATCH = Exercise(
 )
 
 
-EXERCISES = (HOW_MANY, VOCABULARY, CODER, PADDING, BATCH, MERGE_STEP)
+EXERCISES = (HOW_MANY, VOCABULARY, CODER, PADDING, BATCH)

@@ -147,39 +147,3 @@ def _rectangle(part, name: str) -> torch.Tensor:
         return part if part.is_nested or part.layout == torch.strided else part.to_dense()
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"expected {name} as one tensor of numbers, all rows of one length, got {what(part)}") from None
-
-# ---------------------------------------------------------------- 2.6 a step of byte pair encoding
-
-def merge_probes(generator: torch.Generator) -> list[tuple]:
-    """(pieces, times): the four words of section 10; runs; equal counts; longer pieces; borders; one word twice a pair;
-    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
-    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap; a word
-    that comes twice."""
-    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
-    return [
-        ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
-        ([[p, p, p, q], [r, q, p, p, p, p, p], [q, s], [q, r], [r, s, s]], [3, 2, 1, 2, 4]),
-        ([[q, r], [p, q], [s, p], [r, p], [q, s]], [3, 3, 3, 3, 1]),
-        ([[r + p, q, p, q], [s, p, q], [p + q, p, q, p, q], [r + p, q]], [2, 1, 1, 1]),
-        ([[q, p], [q, s, p]], [2, 3]),
-        ([[s, p, r, s, p], [q, p]], [2, 3]),
-        ([[r, q], [p + s, q], [r + p + q, s]], [2, 2, 2]),
-        ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
-        ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
-        ([[p + q, p], [r], [p, s]], [2, 9, 2]),
-        ([[s, s, s], [q, r]], [2, 3]),
-        ([[r, s], [p, q], [r, s]], [2, 3, 2]),
-    ]
-
-
-def observe_merge(function, pieces, times):
-    output = function(pieces, times)
-    if output is None:
-        return None
-    pair, after = _pair(output, "the pair and the pieces after the merge")
-    parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
-    if not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {what(pair)}")
-    asked = "a list of pieces for each word"
-    pair, after = parts, [_items(word, asked) for word in _items(after, asked)]
-    return {"pair": " + ".join(pair), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}
