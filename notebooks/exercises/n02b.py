@@ -228,7 +228,8 @@ BLESS = numbered("_ b", "l e", "e s", "le s", "les s", "es s", "_b l")
 
 def chunk_probes(generator: torch.Generator) -> list[tuple]:
     """(chunk, merges): two examples of the notebook; runs; the earliest to the right of others, or of higher ids; a merge
-    that is frequent and late; accents and an emoji; no merges; merges that don't occur; a word that is one piece."""
+    that is frequent and late; accents and an emoji; no merges; merges that don't occur; a word that is one piece; a pair
+    whose numbers, written down, are in others too."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprtz"), 4))
     return [
         ("fullest", numbered("l l", "u ll", "d ull", "e r")),
@@ -241,6 +242,7 @@ def chunk_probes(generator: torch.Generator) -> list[tuple]:
         (q + p + r, []),
         (p + q, numbered(f"{r} {s}", f"{q} {p}")),
         (p + q + r + s, numbered(f"{p} {q}", f"{r} {s}", f"{p}{q} {r}{s}")),
+        ("nb\n" + "b", numbered("\n b")),                                      # 110 98 10 98
     ]
 
 
@@ -256,7 +258,7 @@ def _id(number) -> int:
 
 def observe_encode(function, chunk, merges):
     output = function(chunk, merges)
-    return None if output is None else [_id(one) for one in _items(output, "a list of ids")]
+    return None if output is None else {"ids": " ".join(str(_id(one)) for one in _items(output, "a list of ids"))}
 
 
 def _tokens(merges) -> list[bytes]:
@@ -274,19 +276,29 @@ def _shown(ids: list[int], merges) -> str:
     return "|".join(tokens[i].decode("utf-8", "backslashreplace") for i in ids)
 
 
+def _both(case: Case) -> tuple[list[int], list[int]]:
+    """The learner's ids, and the right ones."""
+    got, right = ([int(i) for i in ids.split()] for ids in (case.ids, case.right["ids"]))
+    return got, right
+
+
 def _cut(case: Case) -> str:
     """What was made of the chunk, and what it should be: as pieces, or as ids where the pieces look the same."""
     chunk, merges = case.inputs
-    got, right = ([int(i) for i in one.flatten()] for one in (case.answer, case.expected))
+    got, right = _both(case)
     shown = [_shown(ids, merges) for ids in (got, right)]
-    if shown[0] == shown[1] or shown[0] == str(got):
-        shown = [str(got), str(right)]
-    return f"'{chunk}' becomes {shown[0]} with you, expected {shown[1]}."
+    return _numbers(case) if shown[0] in (shown[1], str(got)) else (
+        f"{chunk!r} becomes {shown[0]} with you, expected {shown[1]}.")
 
 
 def _numbers(case: Case) -> str:
-    got, right = ([int(i) for i in one.flatten()] for one in (case.answer, case.expected))
-    return f"'{case.inputs[0]}' becomes {got} with you, expected {right}."
+    got, right = _both(case)
+    return f"{case.inputs[0]!r} becomes {got} with you, expected {right}."
+
+
+def _spelt(case: Case) -> bytes:
+    """The bytes of the learner's ids, of which none is too high."""
+    return b"".join(_tokens(case.inputs[1])[i] for i in _both(case)[0])
 
 
 def _longest_first(chunk, merges):
@@ -339,6 +351,13 @@ def _stops_early(chunk, merges):
     return ids
 
 
+def _in_text(chunk, merges):
+    text = " ".join(str(b) for b in chunk.encode("utf-8"))
+    for k, (left, right) in enumerate(merges):
+        text = text.replace(f"{left} {right}", str(256 + k))
+    return [int(one) for one in text.split()]
+
+
 def _merge_first(ids, pair, new_id):
     for i in range(len(ids) - 1):
         if (ids[i], ids[i + 1]) == pair:
@@ -367,7 +386,7 @@ ENCODE = ask(
                            "rule. Byte pairs are merged in the order in which they were learned, wherever they stand; a "
                            "model trained on those pieces has never seen yours for this word."),
         "latest-first": M(_choosing(lambda pairs, rank: max(pairs, key=rank.get)), _cut, "Of the pairs that are there you "
-                          "merge the one that was learned last. Training made the earlier merges first, so do they here."),
+                          "merge the one that was learned last. Training made the earlier merges first, and so must you."),
         "reversed": M({"enumerate(merges)": "reversed(list(enumerate(merges)))"}, _cut, "You go through the merges from "
                       "the last to the first. A late merge is made of pieces that earlier ones have to make before it."),
         "leftmost-first": M(_choosing(lambda pairs, rank: pairs[0]), _cut, "You merge the first learned pair from the left. "
@@ -390,6 +409,8 @@ ENCODE = ask(
         "from-the-right": M(_with_merge(lambda ids, pair, new: merge(ids[::-1], pair[::-1], new)[::-1]), _cut, "You merged "
                             "from the right. It makes a difference with three equal pieces in a row: from the left, as "
                             "`merge` does."),
+        "text-replaced": M(_in_text, _numbers, "You joined the ids into a text and replaced in it. The text doesn't know "
+                           "where a number begins: '10 98' is also in '110 98'. Compare whole ids."),
         "numbered-from-zero": M({MERGED: "k"}, _numbers, "The ids up to 255 are the bytes. Merge number k makes the id 256 "
                                 "+ k."),
         "numbered-from-one": M({MERGED: "257 + k"}, _numbers, "The first merge has number 0 and makes the id 256. With "
@@ -399,14 +420,14 @@ ENCODE = ask(
                          "for an emoji."),
     },
     rules=(
-        R(lambda case: not case.inputs[1] and case.answer.tolist() != case.expected.tolist(), _cut, "There are no merges "
-          "here, so the ids are the bytes."),
-        R(lambda case: any(not 0 <= i < 256 + len(case.inputs[1]) for i in case.answer.flatten().tolist()), _cut,
-          "An id is a byte, 0 to 255, or 256 + k for a merge in the list."),
-        R(lambda case: b"".join(_tokens(case.inputs[1])[int(i)] for i in case.answer.flatten()) != case.inputs[0].encode(),
-          _cut, "Put together, your pieces aren't the chunk any more: a byte got lost, or came twice."),
-        R(lambda case: case.answer.tolist() != case.expected.tolist(), _cut, "For each merge of the list, from the first "
-          "to the last: put its id wherever its pair stands."),
+        R(lambda case: not case.inputs[1] and case.ids != case.right["ids"], _numbers, "There are no merges here, so the "
+          "ids are the bytes."),
+        R(lambda case: any(not 0 <= i < 256 + len(case.inputs[1]) for i in _both(case)[0]), _numbers, "An id is a byte, 0 "
+          "to 255, or 256 + k for a merge in the list."),
+        R(lambda case: _spelt(case) != case.inputs[0].encode(), _cut, "Put together, your pieces aren't the chunk any more: "
+          "a byte got lost, or came twice."),
+        R(lambda case: case.ids != case.right["ids"], _cut, "For each merge of the list, from the first to the last: put "
+          "its id wherever its pair stands."),
     ),
     hints=(
         "Begin with list(chunk.encode(\"utf-8\")). Do the chunk 'fullest' with the four toy merges on paper.",
@@ -426,13 +447,13 @@ def decode(ids, merges):
 
 def ids_probes(generator: torch.Generator) -> list[tuple]:
     """(ids, merges): an example of the notebook; an emoji in two pieces; the first half of one; a lone last byte between
-    letters; no ids; accents; every merge by itself; ids in any order."""
+    letters; no ids; accents; merges alone; spaces at both ends; ids in any order."""
     p, q, r = drawn(generator, list("bdfgkmnprtz"), 3)
     film = numbered("\xf0 \x9f", "\x8e \xac", "\xc3 \xa9", f"{p} {q}", f"{p}{q} {r}")
     mixed = torch.randint(0, 256 + len(film), (9,), generator=generator).tolist()
     return [([102, 257, 101, 115, 116], numbered("l l", "u ll", "d ull", "e r")), ([256, 257, 32, ord(p), 260], film),
             ([ord(q), 256], film), ([ord(r), 0xAC, 259], film), ([], film), (encode_chunk(f"{p}é{q}é", film), film),
-            ([260, 259, 258], film), (mixed, film), (encode_chunk("été 🎬", []), [])]
+            ([260, 259, 258], film), ([32, ord(p), 32], film), (mixed, film), (encode_chunk("été 🎬", []), [])]
 
 
 def observe_decode(function, ids, merges):
