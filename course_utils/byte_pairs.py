@@ -1,9 +1,10 @@
 """Byte pairs: texts to ids and back without any loss.
 
 Does: `BPETokenizer` (byte-level byte pair encoding, nothing is ever unknown), a `Tokenizer`; the steps that it's made of.
-Does not: know special tokens other than `<pad>`, or read the files of other libraries (`training.byte_pair_files` does).
-
-Exported from notebooks/02_tokenization.ipynb: edit it there.
+Notebook 02b builds the shortest right form of these; here ties are decided as in the `tokenizers` library, lone surrogates
+come back, chunks that were met before are remembered, a merge looks only at the words that it changes, and bad input is
+refused. Does not: know special tokens other than `<pad>`, or read the files of other libraries
+(`training.byte_pair_files` does).
 """
 
 import math
@@ -14,8 +15,7 @@ from itertools import accumulate
 
 from course_utils.tokenization import Token, Tokenizer
 
-__all__ = ["merge", "learn_merges", "apply_merges", "BPETokenizer"]
-
+__all__ = ["BPETokenizer", "apply_merges", "learn_merges", "merge"]
 
 # a run of letters, digits or other characters, each with the space before it; then white space
 _CHUNK = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
@@ -37,10 +37,7 @@ def _text_of(data: bytes) -> str:
 
 
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
-    """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3].
-
-    Taught in 02_tokenization, '11. Byte pairs on reviews'.
-    """
+    """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3]."""
     merged, i = [], 0
     while i < len(ids):
         if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
@@ -57,8 +54,6 @@ def learn_merges(words: list[list[int]], frequency: list[int], num_merges: int, 
 
     words: id lists, changed in place; frequency: how often each occurs. Merge number k makes the id
     `first_id + k`. Ties go to the pair of lower ids. Stops early when no pair is left.
-
-    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
     counts, where, merges = Counter(), defaultdict(set), []                # of each pair; the words that hold it
     for w, word in enumerate(words):
@@ -85,8 +80,6 @@ def apply_merges(ids: list[int], ranks: dict[tuple[int, int], int]) -> list[int]
 
     Reads the whole list once for every merge in it: nothing for a word, but two seconds for 60,000 letters without a
     space. (The `tokenizers` library keeps the pairs in a queue, and needs a hundredth of that.)
-
-    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
     while len(ids) > 1:
         pair = min(zip(ids, ids[1:]), key=lambda pair: ranks.get(pair, math.inf))
@@ -101,8 +94,6 @@ class BPETokenizer(Tokenizer):
 
     Id 0 is `<pad>`, ids 1 to 256 are the single bytes, and each merge adds one id. Every string
     can be encoded and comes back unchanged. `merges` lists pairs of ids in the order they were learned.
-
-    Taught in 02_tokenization, '11. Byte pairs on reviews'.
     """
 
     kind, part, complaint = "byte pairs", "merges", "holds no byte pair merges; BPETokenizer.save() writes them"

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 
 import pytest
 import torch
@@ -146,3 +147,62 @@ def test_wrong_arguments_are_named():
         BPETokenizer.train("one text", 300)
     with pytest.raises(ValueError, match="vocab_size=256; 257"):
         BPETokenizer.train(texts, 256)
+
+
+# the cells of notebook 02b
+
+@pytest.fixture(scope="module")
+def lesson(root):
+    """What the cells of 02b define: its functions, its pattern and its class."""
+    cells = json.loads((root / "notebooks" / "02b_byte_pairs.ipynb").read_text(encoding="utf-8"))["cells"]
+    named = {cell["id"]: "".join(cell["source"]) for cell in cells}
+    space: dict = {}
+    for cell in ("setup", "learn-merges", "chunk-pattern", "byte-pairs"):
+        exec(compile(named[cell], cell, "exec"), space)
+    return space
+
+
+def as_taught(i: int) -> int:
+    """The id that 02b gives to what `BPETokenizer` calls i: a byte is itself, and nothing is padding."""
+    return BPETokenizer().tokens[i][0] if i < 257 else i - 1
+
+
+@pytest.fixture(scope="module")
+def taught(lesson, trained):
+    """The tokenizer of the lesson with the merges of the package's."""
+    return lesson["BytePairs"]([(as_taught(left), as_taught(right)) for left, right in trained.merges])
+
+
+def test_the_lesson_has_the_chunks_of_the_package(lesson):
+    assert lesson["CHUNK"].pattern == BPETokenizer.pattern.pattern
+
+
+@proof
+@given(text=st.text(), part=st.integers(0, 200))
+def test_the_lesson_encodes_and_decodes_as_the_package_does(taught, trained, corpus, text, part):
+    mixed = text + corpus[part] + text
+    ids = trained.encode(mixed)
+    assert taught.encode(mixed) == [as_taught(i) for i in ids] and taught.decode(taught.encode(mixed)) == mixed
+    within = ids[1:-1]                                                      # may begin or end within a character
+    assert taught.decode([as_taught(i) for i in within]) == trained.decode(within)
+
+
+def test_the_lesson_learns_the_merges_of_the_package_but_for_ties(lesson, corpus):
+    """Each merge of the package is one of the most frequent pairs by the lesson's count; up to the first tie both agree."""
+    texts, num_merges = corpus[:300], 150
+    package = BPETokenizer.train(texts, 257 + num_merges)
+    theirs = [(as_taught(left), as_taught(right)) for left, right in package.merges]
+    ours = lesson["BytePairs"].train(texts, num_merges).merges
+    chunks = Counter(chunk for text in texts for chunk in lesson["CHUNK"].findall(text))
+    words, alone = [list(chunk.encode()) for chunk in chunks], 0
+    for k, pair in enumerate(theirs):
+        counts = Counter()
+        for word, times in zip(words, chunks.values()):
+            for neighbours in zip(word, word[1:]):
+                counts[neighbours] += times
+        most = [one for one, count in counts.items() if count == max(counts.values())]
+        assert pair in most
+        if alone == k and len(most) == 1:
+            alone += 1
+        words = [lesson["merge"](word, pair, 256 + k) for word in words]
+    assert alone > 20 and ours[:alone] == theirs[:alone] and len(ours) == num_merges

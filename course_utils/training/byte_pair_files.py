@@ -1,4 +1,4 @@
-"""GPT-2's tokenizer from its files, as the byte pairs of notebook 02; and those of notebook 02 as files for the library.
+"""GPT-2's tokenizer from its files, as the byte pairs of notebook 02b; and those of notebook 02b as files for the library.
 
 Does: read tokenizer.json, or vocab.json and merges.txt, and give a `BPETokenizer` with the ids of those files; write a
 `BPETokenizer` for `transformers`. Does not: read other kinds of tokenizer; for these it gives None, and
@@ -36,7 +36,7 @@ class _Pairs(BPETokenizer):
 
 
 class GPT2Tokenizer:
-    """The byte pairs of 02 with the ids of GPT-2's files (Radford et al. 2019, section 2.2).
+    """The byte pairs of 02b with the ids of GPT-2's files (Radford et al. 2019, section 2.2).
 
     `vocab` gives each token's id, `merges` the pairs in their order; tokens are written as in those files, with 'Ġ' for a
     space. `vocab_size` is one more than the largest id, `end_id` the id of '<|endoftext|>', or None. Raises ValueError for

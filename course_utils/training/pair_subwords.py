@@ -3,7 +3,7 @@
     pieces = SharedBytePairs.train([*english_texts, *french_texts], vocab_size=6000)
     data = PairBatches(encode_texts(english_texts, french_texts, pieces), batch_size=64)
 
-Does: give ids to texts, and texts to ids. Does not: learn merges by itself (notebook 02's `BPETokenizer` does). Where words
+Does: give ids to texts, and texts to ids. Does not: learn merges by itself (`BPETokenizer` does). Where words
 are split already and listed one by one, `pair_batches.WordList` is what to take.
 """
 

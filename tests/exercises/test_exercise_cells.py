@@ -11,13 +11,13 @@ import yaml
 
 from course_tools.teaching.editions import solved, write_solutions
 from course_tools.teaching.timetable import read_lesson, with_timetable
-from course_utils.copies.notebooks import everything, find, front
+from course_utils.copies.notebooks import everything, find, front, number_of
 from course_utils.exercises import folder, verdict
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.quizzes import list_quizzes, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
 
-NOTEBOOKS = {path.name[:2]: json.loads(path.read_text(encoding="utf-8")) for path in find([])}
+NOTEBOOKS = {number_of(path): json.loads(path.read_text(encoding="utf-8")) for path in find([])}
 FRONT = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in front()}     # these ask some exercises again
 ALL = NOTEBOOKS | FRONT
 
@@ -180,11 +180,11 @@ def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
 
 def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
     page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
-    lines = [line for line in page.splitlines() if re.match(r"[|] \d\d ", line) and line.count("|") == 7]
-    rows = {line[2:4]: [cell.strip() for cell in line.split("|")] for line in lines}
+    lines = [line for line in page.splitlines() if re.match(r"[|] \d\d[a-z]? ", line) and line.count("|") == 7]
+    rows = {line[2:5].strip(): [cell.strip() for cell in line.split("|")] for line in lines}
     for number, notebook in NOTEBOOKS.items():
         core = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(notebook["cells"][0])).group(1)
-        mine = [exercise for exercise in list_exercises() if exercise.id.split(".")[0].zfill(2) == number]
+        mine = [exercise for exercise in list_exercises() if exercise.notebook == number]
         low, high = sum(exercise.minutes[0] for exercise in mine), sum(exercise.minutes[1] for exercise in mine)
         expected = [core, str(len(mine)) if mine else "–", f"{low}–{high}" if mine else "–"]
         assert [rows[number][2], rows[number][4], rows[number][5]] == expected, number
@@ -198,7 +198,7 @@ def test_its_objectives_and_minutes_by_section_are_those_of_the_notebooks():
 @pytest.mark.parametrize("path", find([]), ids=lambda path: path.stem)
 def test_the_minutes_of_the_sections_add_up(path):
     lesson = read_lesson(path)
-    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(NOTEBOOKS[path.name[:2]]["cells"][0])).group(1)
+    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(NOTEBOOKS[number_of(path)]["cells"][0])).group(1)
     assert sum(section.minutes for section in lesson.core) == int(stated)
     assert all(section.minutes >= 1 for section in lesson.core + lesson.optional) and 3 <= len(lesson.objectives) <= 5
     titles = [section.title for section in lesson.core + lesson.optional if section.title]

@@ -1,0 +1,610 @@
+"""Exercises and quiz of notebook 02b, byte pairs."""
+
+from collections import Counter
+
+import torch
+
+from course_utils.byte_pairs import merge
+from course_utils.exercises.definitions import Case
+from course_utils.exercises.records import M, R, ask
+
+from course_exercises.common import drawn, what
+
+# ---------------------------------------------------------------- 2.6 a step of byte pair encoding
+
+def merge_step(pieces, times):
+    counts = Counter()
+    for word, count in zip(pieces, times):
+        for pair in zip(word, word[1:]):
+            counts[pair] += count
+    best = min(counts, key=lambda pair: (-counts[pair], pair))
+    after = []
+    for word in pieces:
+        merged, i = [], 0
+        while i < len(word):
+            if tuple(word[i : i + 2]) == best:
+                merged.append(word[i] + word[i + 1])
+                i += 2                                  # both pieces are used up
+            else:
+                merged.append(word[i])
+                i += 1
+        after.append(merged)
+    return best, after
+
+
+def merge_probes(generator: torch.Generator) -> list[tuple]:
+    """(pieces, times): the four words of section 2; runs; equal counts; longer pieces; borders; one word twice a pair;
+    equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
+    that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap; a word
+    that comes twice."""
+    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
+    return [
+        ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
+        ([[p, p, p, q], [r, q, p, p, p, p, p], [q, s], [q, r], [r, s, s]], [3, 2, 1, 2, 4]),
+        ([[q, r], [p, q], [s, p], [r, p], [q, s]], [3, 3, 3, 3, 1]),
+        ([[r + p, q, p, q], [s, p, q], [p + q, p, q, p, q], [r + p, q]], [2, 1, 1, 1]),
+        ([[q, p], [q, s, p]], [2, 3]),
+        ([[s, p, r, s, p], [q, p]], [2, 3]),
+        ([[r, q], [p + s, q], [r + p + q, s]], [2, 2, 2]),
+        ([[q, p], [r, q, p], [s, r]], [2, 2, 3]),
+        ([[s, r, p], [q, r], [s, p], [q, s]], [1, 1, 1, 1]),
+        ([[p + q, p], [r], [p, s]], [2, 9, 2]),
+        ([[s, s, s], [q, r]], [2, 3]),
+        ([[r, s], [p, q], [r, s]], [2, 3, 2]),
+    ]
+
+
+def _items(output, expected: str) -> list:
+    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
+    if isinstance(output, (str, bytes, dict)) or not hasattr(output, "__iter__"):
+        raise TypeError(f"expected {expected}, got {what(output)}")
+    return list(output)
+
+
+def _pair(output, expected: str) -> list:
+    items = _items(output, expected)
+    if len(items) != 2:
+        raise TypeError(f"expected {expected}, got {what(output)}")
+    return items
+
+
+def observe_merge(function, pieces, times):
+    output = function(pieces, times)
+    if output is None:
+        return None
+    pair, after = _pair(output, "the pair and the pieces after the merge")
+    parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
+    if not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {what(pair)}")
+    asked = "a list of pieces for each word"
+    after = [_items(word, asked) for word in _items(after, asked)]
+    return {"pair": " + ".join(parts), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}
+
+
+def _pair_counts(case: Case) -> Counter:
+    counts: Counter = Counter()
+    for word, times in zip(*case.inputs):
+        for pair in zip(word, word[1:]):
+            counts[" + ".join(pair)] += times
+    return counts
+
+
+def _corpus(case: Case) -> str:
+    return ", ".join(f"{' '.join(word)} ×{times}" for word, times in zip(*case.inputs))
+
+
+def _wrong_pair(case: Case) -> str:
+    counts = _pair_counts(case)
+    got, right = case.pair, case.right["pair"]
+    return (f"in the corpus {_corpus(case)} you chose {got} (count {counts[got]}), expected {right} (count "
+            f"{counts[right]}).")
+
+
+def _wrong_word(case: Case) -> str:
+    if case.pair != case.right["pair"]:
+        return _wrong_pair(case)
+    for word, got, right in zip(case.inputs[0], case.pieces.split(" | "), case.right["pieces"].split(" | ")):
+        if got != right:
+            return f"merging {case.pair}, you turn '{' '.join(word)}' into '{got}', expected '{right}'."
+    return f"you return {len(case.pieces.split(' | '))} words, expected {len(case.inputs[0])}."
+
+
+def _without_overlaps(pieces, times):
+    """The step with counts that leave out a pair which begins inside an equal one."""
+    counts: Counter = Counter()
+    for word, count in zip(pieces, times):
+        before = None
+        for pair in zip(word, word[1:]):
+            before = None if pair == before else pair
+            counts[pair] += count if before else 0
+    best = min(counts, key=lambda pair: (-counts[pair], pair))
+    return best, [merge(word, best, best[0] + best[1]) for word in pieces]
+
+
+def _across_words(pieces, times):
+    """The step with counts over one long list of all words."""
+    row = [piece for word, count in zip(pieces, times) for piece in word * count]
+    counts = Counter(zip(row, row[1:]))
+    best = min(counts, key=lambda pair: (-counts[pair], pair))
+    return best, [merge(word, best, best[0] + best[1]) for word in pieces]
+
+
+def _walking(walk):
+    """The step with another walk through a word: walk(word, pair) gives its pieces."""
+    def step(pieces, times):
+        best, _ = merge_step(pieces, times)
+        return best, [walk(word, best) for word in pieces]
+    return step
+
+
+def _first_place(word, pair):
+    for i in range(len(word) - 1):
+        if (word[i], word[i + 1]) == pair:
+            return word[:i] + [word[i] + word[i + 1]] + word[i + 2 :]
+    return word
+
+
+CHOICE, PLACES = "min(counts, key=lambda pair: (-counts[pair], pair))", "zip(word, word[1:])"
+
+STEP = ask(
+    "2.6", merge_step, observe=observe_merge, probes=merge_probes,
+    signature="merge_step(pieces (a list of strings for each word), times (list of counts)) -> the pair, as a tuple of two "
+    "strings; the new pieces",
+    mistakes={
+        "times-ignored": M({"counts[pair] += count": "counts[pair] += 1"}, _wrong_word, "Every word was counted once. "
+                           "Count it as often as `times` says."),
+        "once-per-word": M({PLACES: "dict.fromkeys(zip(word, word[1:]))"}, _wrong_word, "A pair that occurs twice in a "
+                           "word was counted once. Count every occurrence."),
+        "overlaps-once": M(_without_overlaps, _wrong_word, "Overlapping occurrences of a pair were counted once. Counting "
+                           "comes before merging: in three equal pieces in a row there are two pairs of neighbours."),
+        "across-words": M(_across_words, _wrong_word, "You counted pairs across the border between two words. Count within "
+                          "each word."),
+        "last-of-equals": M({CHOICE: "max(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_word, "Both are equally "
+                            "frequent, and of these the rule takes the smallest pair, as Python compares tuples. You took "
+                            "the largest."),
+        "first-met": M({CHOICE: "max(counts, key=counts.get)"}, _wrong_word, "Both are equally frequent, and the one met "
+                       "first was taken (max and most_common do that). So the order of the words would decide; take the "
+                       "smallest pair, as Python compares tuples."),
+        "ties-by-text": M({CHOICE: "min(counts, key=lambda pair: (-counts[pair], ''.join(pair)))"}, _wrong_word, "Both are "
+                          "equally frequent, and you compared the two pieces joined into one text. Compare the left pieces "
+                          "first, then the right ones, as tuples do."),
+        "first-place-only": M(_walking(_first_place), _wrong_word, "Only the first occurrence in a word was merged; go on "
+                              "to its end."),
+        "overlap": M(_walking(lambda word, pair: ["".join(pair) if tuple(word[i : i + 2]) == pair else word[i]
+                                                  for i in range(len(word))]),
+                     _wrong_word, "A piece was used twice. After a merge, continue after both of its pieces: two steps, not "
+                     "one."),
+        "from-the-right": M(_walking(lambda word, pair: merge(word[::-1], pair[::-1], pair[0] + pair[1])[::-1]),
+                            _wrong_word, "You merged from the right. It makes a difference with three equal pieces in a "
+                            "row: merge from the left."),
+        "text-replaced": M(_walking(lambda word, pair: " ".join(word).replace(" ".join(pair), "".join(pair)).split(" ")),
+                           _wrong_word, "You joined the pieces into a text and replaced in it. The text doesn't know where "
+                           "a piece begins; compare whole pieces."),
+        "letters-again": M(_walking(lambda word, pair: merge(list("".join(word)), pair, pair[0] + pair[1])), _wrong_word,
+                           "The word was cut into letters again, and earlier merges are lost. Go through its pieces."),
+        "rarest": M({CHOICE: "min(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_word, "That is the rarest pair; "
+                    "take the most frequent."),
+    },
+    rules=(
+        R(lambda case: case.pair not in _pair_counts(case), lambda case: f"your pair {case.pair} never occurs side by side "
+          f"in {_corpus(case)}.", "Count neighbours within a word, left and right piece in this order."),
+        R(lambda case: case.pair != case.right["pair"], _wrong_pair, "Add times for every occurrence of a pair; of equal "
+          "counts take the smallest, as Python compares tuples."),
+        R(lambda case: case.pieces.replace(" ", "") != case.right["pieces"].replace(" ", ""), _wrong_word, "Joined again, "
+          "the pieces must give the same words as before."),
+        R(lambda case: case.pieces != case.right["pieces"], _wrong_word, "From the left: where the pair occurs, one new "
+          "piece for the two; else the piece as it was."),
+    ),
+    hints=(
+        "Two jobs: a count over all neighbours, and a walk through each word. Test them apart, on 'dull' with ('l', 'l').",
+        "zip(word, word[1:]) gives the neighbours of a word; add times of the word for each.",
+        "min(counts, key=lambda pair: (-counts[pair], pair)) is the most frequent, and of equals the smallest.",
+        "Walk with while i < len(word): where word[i] and word[i + 1] are the pair, append both joined and go on by 2, else "
+        "append word[i] and go on by 1.",
+    ),
+)
+
+# ---------------------------------------------------------------- 2.9 encode a chunk
+
+def encode_chunk(chunk, merges):
+    ids = list(chunk.encode("utf-8"))
+    for k, pair in enumerate(merges):
+        ids = merge(ids, pair, 256 + k)
+    return ids
+
+
+def numbered(*pairs: str) -> list[tuple[int, int]]:
+    """Merges as pairs of ids: 'l l' of two bytes, then 'u ll', whose right part is the first merge; '_' is a space."""
+    tokens, merges = {bytes([b]): b for b in range(256)}, []
+    for k, pair in enumerate(pairs):
+        left, right = (part.replace("_", " ").encode("latin-1") for part in pair.split(" "))
+        merges.append((tokens[left], tokens[right]))
+        tokens[left + right] = 256 + k
+    return merges
+
+
+BLESS = numbered("_ b", "l e", "e s", "le s", "les s", "es s", "_b l")
+
+
+def chunk_probes(generator: torch.Generator) -> list[tuple]:
+    """(chunk, merges): two examples of the notebook; runs; the earliest to the right of others, or of higher ids; a merge
+    that is frequent and late; accents and an emoji; no merges; merges that don't occur; a word that is one piece; a pair
+    whose numbers, written down, are in others too."""
+    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprtz"), 4))
+    return [
+        ("fullest", numbered("l l", "u ll", "d ull", "e r")),
+        (" bless", BLESS),
+        (p * 7 + q, numbered(f"{p} {p}", f"{p}{p} {p}", f"{p} {q}")),
+        (p + q + r + s + p + q, numbered(f"{r} {s}", f"{q} {r}", f"{p} {q}", f"{p}{q} {r}{s}")),
+        (q + r + p + q + r + q + r, numbered(f"{r} {p}", f"{q} {r}", f"{p} {q}", f"{q} {r}{p}")),
+        (s + p + q + p + r, numbered(f"{s} {p}", f"{p} {q}", f"{q} {p}", f"{p} {r}", f"{q} {p}{r}")),
+        ("é" + p + "é🎬", numbered("\xc3 \xa9", f"\xc3\xa9 {p}", "\xf0 \x9f", "\x8e \xac", "\xf0\x9f \x8e\xac")),
+        (q + p + r, []),
+        (p + q, numbered(f"{r} {s}", f"{q} {p}")),
+        (p + q + r + s, numbered(f"{p} {q}", f"{r} {s}", f"{p}{q} {r}{s}")),
+        ("nb\n" + "b", numbered("\n b")),                                      # 110 98 10 98
+    ]
+
+
+def _id(number) -> int:
+    """An id as an int, whatever its type."""
+    try:
+        if int(number) == float(number):
+            return int(number)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
+
+
+def observe_encode(function, chunk, merges):
+    output = function(chunk, merges)
+    return None if output is None else {"ids": " ".join(str(_id(one)) for one in _items(output, "a list of ids"))}
+
+
+def _tokens(merges) -> list[bytes]:
+    tokens = [bytes([b]) for b in range(256)]
+    for left, right in merges:
+        tokens.append(tokens[left] + tokens[right])
+    return tokens
+
+
+def _shown(ids: list[int], merges) -> str:
+    """'b|less' where the ids have such pieces, else the ids."""
+    tokens = _tokens(merges)
+    if any(not 0 <= i < len(tokens) for i in ids):
+        return str(ids)
+    return "|".join(tokens[i].decode("utf-8", "backslashreplace") for i in ids)
+
+
+def _both(case: Case) -> tuple[list[int], list[int]]:
+    """The learner's ids, and the right ones."""
+    got, right = ([int(i) for i in ids.split()] for ids in (case.ids, case.right["ids"]))
+    return got, right
+
+
+def _cut(case: Case) -> str:
+    """What was made of the chunk, and what it should be: as pieces, or as ids where the pieces look the same."""
+    chunk, merges = case.inputs
+    got, right = _both(case)
+    shown = [_shown(ids, merges) for ids in (got, right)]
+    return _numbers(case) if shown[0] in (shown[1], str(got)) else (
+        f"{chunk!r} becomes {shown[0]} with you, expected {shown[1]}.")
+
+
+def _numbers(case: Case) -> str:
+    got, right = _both(case)
+    return f"{case.inputs[0]!r} becomes {got} with you, expected {right}."
+
+
+def _spelt(case: Case) -> bytes:
+    """The bytes of the learner's ids, of which none is too high."""
+    return b"".join(_tokens(case.inputs[1])[i] for i in _both(case)[0])
+
+
+def _longest_first(chunk, merges):
+    """The longest known piece from the left, again and again."""
+    tokens, data, ids = _tokens(merges), chunk.encode("utf-8"), []
+    while data:
+        best = max((i for i, token in enumerate(tokens) if data.startswith(token)), key=lambda i: len(tokens[i]))
+        ids.append(best)
+        data = data[len(tokens[best]) :]
+    return ids
+
+
+def _choosing(choose, merge=merge):
+    """Merges one of the learned pairs that are there, again and again: choose(pairs in their places, rank) says which."""
+    def encode(chunk, merges):
+        ids, rank = list(chunk.encode("utf-8")), {pair: k for k, pair in reversed(list(enumerate(merges)))}
+        while pairs := [pair for pair in zip(ids, ids[1:]) if pair in rank]:
+            pair = choose(pairs, rank)
+            ids = merge(ids, pair, 256 + rank[pair])
+        return ids
+    return encode
+
+
+def _one_sweep(chunk, merges):
+    """Once from the left: whatever pair is in the list is merged."""
+    ids, rank, found, i = list(chunk.encode("utf-8")), {pair: k for k, pair in enumerate(merges)}, [], 0
+    while i < len(ids):
+        pair = tuple(ids[i : i + 2])
+        found.append(256 + rank[pair] if pair in rank else ids[i])
+        i += 2 if pair in rank else 1
+    return found
+
+
+def _one_merge(chunk, merges):
+    """Stops after the first merge that fits."""
+    ids = list(chunk.encode("utf-8"))
+    for k, pair in enumerate(merges):
+        if pair in zip(ids, ids[1:]):
+            return merge(ids, pair, 256 + k)
+    return ids
+
+
+def _stops_early(chunk, merges):
+    """Goes through the merges until one doesn't fit."""
+    ids = list(chunk.encode("utf-8"))
+    for k, pair in enumerate(merges):
+        if pair not in zip(ids, ids[1:]):
+            break
+        ids = merge(ids, pair, 256 + k)
+    return ids
+
+
+def _in_text(chunk, merges):
+    text = " ".join(str(b) for b in chunk.encode("utf-8"))
+    for k, (left, right) in enumerate(merges):
+        text = text.replace(f"{left} {right}", str(256 + k))
+    return [int(one) for one in text.split()]
+
+
+def _merge_first(ids, pair, new_id):
+    for i in range(len(ids) - 1):
+        if (ids[i], ids[i + 1]) == pair:
+            return ids[:i] + [new_id] + ids[i + 2 :]
+    return ids
+
+
+def _with_merge(other):
+    """The answer with another `merge`."""
+    def encode(chunk, merges):
+        ids = list(chunk.encode("utf-8"))
+        for k, pair in enumerate(merges):
+            ids = other(ids, pair, 256 + k)
+        return ids
+    return encode
+
+
+BYTES, MERGED = 'list(chunk.encode("utf-8"))', "256 + k"
+
+ENCODE = ask(
+    "2.9", encode_chunk, observe=observe_encode, probes=chunk_probes,
+    signature="encode_chunk(chunk (a text), merges (a list of pairs of ids, in the order learned)) -> list of ids; "
+    "merges[k] makes the id 256 + k",
+    mistakes={
+        "longest-first": M(_longest_first, _cut, "From the left you take the longest piece there is. That's WordPiece's "
+                           "rule. Byte pairs are merged in the order in which they were learned, wherever they stand; a "
+                           "model trained on those pieces has never seen yours for this word."),
+        "latest-first": M(_choosing(lambda pairs, rank: max(pairs, key=rank.get)), _cut, "Of the pairs that are there you "
+                          "merge the one that was learned last. Training made the earlier merges first, and so must you."),
+        "reversed": M({"enumerate(merges)": "reversed(list(enumerate(merges)))"}, _cut, "You go through the merges from "
+                      "the last to the first. A late merge is made of pieces that earlier ones have to make before it."),
+        "leftmost-first": M(_choosing(lambda pairs, rank: pairs[0]), _cut, "You merge the first learned pair from the left. "
+                            "What counts isn't where a pair stands but when it was learned: the earliest goes first."),
+        "most-frequent": M(_choosing(lambda pairs, rank: min(pairs, key=lambda pair: (-pairs.count(pair), rank[pair]))),
+                           _cut, "You merge the pair that is most frequent in this chunk. Counting is for training. "
+                           "Encoding counts nothing: it repeats the merges in the order learned."),
+        "smallest-ids": M(_choosing(lambda pairs, rank: min(pairs)), _cut, "You merge the pair with the smallest ids. Ids "
+                          "decide ties in training; here the order is that of the list `merges`."),
+        "one-sweep": M(_one_sweep, _cut, "You went through the chunk once. A merged piece can be part of a later merge, so "
+                       "go through it again for each merge in the list."),
+        "one-merge": M(_one_merge, _cut, "You stopped after one merge. Go on with the rest of the list."),
+        "stops-early": M(_stops_early, _cut, "You stop at the first merge that isn't in the chunk. Most merges aren't; "
+                         "skip them and go on to the end of the list."),
+        "first-place-only": M(_with_merge(_merge_first), _cut, "Each merge was made in one place only. Make it wherever its "
+                              "pair stands."),
+        "overlap": M(_with_merge(lambda ids, pair, new: [new if tuple(ids[i : i + 2]) == pair else ids[i]
+                                                         for i in range(len(ids))]), _cut,
+                     "A merge puts one id in place of two, and both of them are gone."),
+        "from-the-right": M(_with_merge(lambda ids, pair, new: merge(ids[::-1], pair[::-1], new)[::-1]), _cut, "You merged "
+                            "from the right. It makes a difference with three equal pieces in a row: from the left, as "
+                            "`merge` does."),
+        "text-replaced": M(_in_text, _numbers, "You joined the ids into a text and replaced in it. The text doesn't know "
+                           "where a number begins: '10 98' is also in '110 98'. Compare whole ids."),
+        "numbered-from-zero": M({MERGED: "k"}, _numbers, "The ids up to 255 are the bytes. Merge number k makes the id 256 "
+                                "+ k."),
+        "numbered-from-one": M({MERGED: "257 + k"}, _numbers, "The first merge has number 0 and makes the id 256. With "
+                               "ids that are one too high, later merges don't find their pieces."),
+        "code-points": M({BYTES: "[ord(letter) for letter in chunk]"}, _cut, "These are code points, one for each "
+                         "character. Merges are pairs of bytes: chunk.encode(\"utf-8\") gives them, two for an é, four "
+                         "for an emoji."),
+    },
+    rules=(
+        R(lambda case: not case.inputs[1] and case.ids != case.right["ids"], _numbers, "There are no merges here, so the "
+          "ids are the bytes."),
+        R(lambda case: any(not 0 <= i < 256 + len(case.inputs[1]) for i in _both(case)[0]), _numbers, "An id is a byte, 0 "
+          "to 255, or 256 + k for a merge in the list."),
+        R(lambda case: _spelt(case) != case.inputs[0].encode(), _cut, "Put together, your pieces aren't the chunk any more: "
+          "a byte got lost, or came twice."),
+        R(lambda case: case.ids != case.right["ids"], _cut, "For each merge of the list, from the first to the last: put "
+          "its id wherever its pair stands."),
+    ),
+    hints=(
+        "Begin with list(chunk.encode(\"utf-8\")). Do the chunk 'fullest' with the four toy merges on paper.",
+        "Which loop is outside? The one over the merges: enumerate(merges) gives each with its number.",
+        "for k, pair in enumerate(merges): ids = merge(ids, pair, 256 + k)",
+    ),
+)
+
+# ---------------------------------------------------------------- 2.10 decode
+
+def decode(ids, merges):
+    tokens = [bytes([b]) for b in range(256)]
+    for left, right in merges:
+        tokens.append(tokens[left] + tokens[right])
+    return b"".join(tokens[i] for i in ids).decode("utf-8", errors="replace")
+
+
+def ids_probes(generator: torch.Generator) -> list[tuple]:
+    """(ids, merges): an example of the notebook; an emoji in two pieces; the first half of one; a lone last byte between
+    letters; no ids; accents; merges alone; spaces at both ends; ids in any order."""
+    p, q, r = drawn(generator, list("bdfgkmnprtz"), 3)
+    film = numbered("\xf0 \x9f", "\x8e \xac", "\xc3 \xa9", f"{p} {q}", f"{p}{q} {r}")
+    mixed = torch.randint(0, 256 + len(film), (9,), generator=generator).tolist()
+    return [([102, 257, 101, 115, 116], numbered("l l", "u ll", "d ull", "e r")), ([256, 257, 32, ord(p), 260], film),
+            ([ord(q), 256], film), ([ord(r), 0xAC, 259], film), ([], film), (encode_chunk(f"{p}é{q}é", film), film),
+            ([260, 259, 258], film), ([32, ord(p), 32], film), (mixed, film), (encode_chunk("été 🎬", []), [])]
+
+
+def observe_decode(function, ids, merges):
+    output = function(ids, merges)
+    if output is None:
+        return None
+    if not isinstance(output, str):
+        raise TypeError(f"expected a text, got {what(output)}")
+    return {"text": " ".join(f"{ord(one):x}" for one in output)}            # code points, so that every character counts
+
+
+def _as_text(codes: str) -> str:
+    return repr("".join(chr(int(code, 16)) for code in codes.split()))
+
+
+def _text(case: Case) -> str:
+    return f"from {case.inputs[0]} you get {_as_text(case.text)}, expected {_as_text(case.right['text'])}."
+
+
+JOINED = 'b"".join(tokens[i] for i in ids).decode("utf-8", errors="replace")'
+
+DECODE = ask(
+    "2.10", decode, observe=observe_decode, probes=ids_probes,
+    signature="decode(ids (a list), merges (a list of pairs of ids, in the order learned)) -> text",
+    mistakes={
+        "one-by-one": M({JOINED: '"".join(tokens[i].decode("utf-8", errors="replace") for i in ids)'}, _text, "You decode "
+                        "each id by itself. The bytes of one character may lie in two ids: join all bytes first, then "
+                        "decode once."),
+        "left-out": M({'errors="replace"': 'errors="ignore"'}, _text, "Bytes that form no character are left out. Then "
+                      "nobody sees that something was broken: put '\\ufffd' in their place, errors=\"replace\"."),
+        "byte-by-byte": M({JOINED: '"".join(chr(b) for i in ids for b in tokens[i])'}, _text, "You made a character of each "
+                          "byte. Beyond ASCII a character has two to four of them: .decode(\"utf-8\") puts them together."),
+        "with-spaces": M({'b"".join(tokens[i] for i in ids)': 'b" ".join(tokens[i] for i in ids)'}, _text, "You put spaces "
+                         "between the pieces. A space is a byte like any other, and where there was one it's in a piece "
+                         "already."),
+        "parts-exchanged": M({"tokens[left] + tokens[right]": "tokens[right] + tokens[left]"}, _text, "The two parts of a "
+                             "merge are exchanged: the left one's bytes come first."),
+    },
+    rules=(
+        R(lambda case: len(case.inputs[0]) == 0 and case.text != "", _text, "No ids are the empty text."),
+        R(lambda case: case.text != case.right["text"], _text, "An id below 256 is a byte; any other has the bytes of its "
+          "merge's left part and then those of its right one. Join the bytes of all ids, then decode them."),
+    ),
+    hints=(
+        "`spell_out(merges)` in section 2 lists the bytes of every id.",
+        "b\"\".join(…) joins the bytes of all ids. Decode what comes out, once.",
+        "b\"\".join(tokens[i] for i in ids).decode(\"utf-8\", errors=\"replace\")",
+    ),
+)
+
+QUIZ = """
+- name: no-merges
+  taught: "02b"
+  question: Byte-level BPE with no merges at all. Which of these is false?
+  options:
+    - text: Every text comes back unchanged.
+      remark: This is true. Each byte has an id, and bytes can be put together again without any merge.
+    - text: Nothing is ever unknown.
+      remark: "This is true: there are 256 bytes, and each has an id."
+    - text: "'🎬' is one token."
+      right: true
+      remark: It is four bytes, and so it is four tokens. Only merges could make it one.
+- name: which-cut
+  taught: "02b"
+  question: "Three merges were learned, in this order: 'u l', 'l l', 'd ul'. How is 'dull' cut?"
+  options:
+    - text: dul, l
+      right: true
+      remark: "'u l' comes first and uses up one l, so 'l l' finds no pair any more; then 'd ul'."
+    - text: d, u, ll
+      remark: "'l l' was learned second. By its turn, 'u l' has taken the first l."
+    - text: dull, since longer pieces save more tokens
+      remark: There is no merge that makes 'dull', and encoding looks at the order of the merges, not at lengths.
+- name: lost-space
+  taught: "02b"
+  question: "The pattern's fifth line, `\\\\s+(?!\\\\S)`, is taken out. What changes for 'a   b', with three spaces?"
+  options:
+    - text: The three spaces become three chunks.
+      remark: "`\\\\s+` takes a whole run of white space at once."
+    - text: "'b' comes without its space."
+      right: true
+      remark: "`\\\\s+` takes all three spaces. With the line, two of them are one chunk and the third stays with ' b'."
+    - text: One space is lost, and the text doesn't come back.
+      remark: Every character is still in some chunk. They are only cut elsewhere.
+- name: half-an-emoji
+  taught: "02b"
+  question: A chatbot shows each token as soon as it's there, decoded by itself. Now and then an emoji appears as '��'. Why?
+  options:
+    - text: The emoji is unknown to the tokenizer.
+      remark: Nothing is unknown to byte pairs. The emoji has ids like everything else.
+    - text: The model has chosen wrong tokens.
+      remark: Then another emoji would appear, or another character. Decoded together, these tokens are right.
+    - text: Its bytes lie in two tokens, and neither is a character.
+      right: true
+      remark: Join the bytes first, and show a character when all of its bytes are there.
+- name: counted-letters
+  taught: "02b"
+  question: Why may a model miscount the letters of a frequent word?
+  options:
+    - text: Frequent words are cut into many pieces.
+      remark: "It's the other way round: frequent words are merged until they're one piece, or nearly."
+    - text: The word is one number to it, and the number doesn't say which letters it was made of.
+      right: true
+      remark: What it knows of the letters it has to learn from texts that spell the word out.
+    - text: Decoding loses some of the letters.
+      remark: Decoding loses nothing. The letters aren't in what the *model* reads.
+- name: other-ids
+  taught: "02"
+  question: You train the tokenizer again, on other texts, and load the old model's weights. What happens?
+  options:
+    - text: An error, since the list of tokens has changed.
+      remark: Only if its *length* has changed. The shapes fit, so nothing complains.
+    - text: Nothing, as long as every text still comes back.
+      remark: Texts come back with either list. But the model has learned what each *id* means.
+    - text: The ids mean other pieces now, and the model reads nonsense.
+      right: true
+      remark: Save the tokenizer with the weights, words or byte pairs.
+"""
+
+WARM_UP = """
+- name: two-unknown-words
+  taught: "02"
+  question: Neither 'joyless' nor 'spellbinding' is in a word tokenizer's vocabulary. What does the model see of them?
+  options:
+    - text: For each, the word in the list that is most like it.
+      remark: Nothing compares spellings. A word that isn't in the list gets the id of `<unk>`.
+    - text: The same id for both, that of `<unk>`.
+      right: true
+      remark: So two opposite verdicts may become the same numbers. In this notebook no word is unknown.
+    - text: A new id for each, at the end of the list.
+      remark: The model has no vectors for new ids. What isn't in the list becomes `<unk>`.
+- name: same-count
+  taught: "01"
+  question: "Naive Bayes counts words. Which of these can it *not* tell apart?"
+  options:
+    - text: "'dull' and 'not dull'"
+      remark: The second has one more word, with a count of its own.
+    - text: "'not dull' and 'not moving'"
+      remark: They differ in a word, and so in what's counted.
+    - text: "'not dull but moving' and 'not moving but dull'"
+      right: true
+      remark: The same words, the same counts. What's cut away before the model can't be brought back by it.
+- name: undecided-loss
+  taught: "00"
+  question: A model gives each of 256 classes the same probability. What is its cross-entropy?
+  options:
+    - text: ln 256
+      right: true
+      remark: Each has probability 1/256, and −ln (1/256) = ln 256, about 5.5. Notebook 13 predicts bytes like this.
+    - text: "0"
+      remark: That is the loss of a model that's certain and right.
+    - text: 1/256
+      remark: That is the probability. The loss is minus its logarithm.
+"""
