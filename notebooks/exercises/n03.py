@@ -464,9 +464,12 @@ class _Bag(nn.Module):
         self.table = nn.Parameter(torch.randn(8, 3, generator=generator))
         self.weight = nn.Parameter(torch.randn(2, 3, generator=generator))
         self.modes: list[bool] = []                                        # one entry a forward pass: training?
+        self.needs_mask = False
         self.masks: list[bool] = []                                        # one entry a forward pass: the batch's mask?
 
     def forward(self, token_ids, attention_mask=None):
+        if attention_mask is None and self.needs_mask:
+            raise TypeError("forward() needs the mask as well: model(batch.token_ids, batch.attention_mask)")
         real = (token_ids != 0 if attention_mask is None else attention_mask).unsqueeze(-1)
         self.masks.append(torch.equal(real.squeeze(-1) != 0, token_ids != 0))
         mean = (self.table[token_ids] * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
@@ -922,6 +925,7 @@ def step_probes(generator: torch.Generator) -> list[tuple]:
     for (model, several), chosen in ((epoch_probes(generator)[1], (0, 1)), (epoch_probes(generator)[1], (2, 0))):
         model.train()
         model.modes.clear()
+        model.needs_mask = True
         probes.append((model, [several[i] for i in chosen]))
     return probes
 
@@ -947,7 +951,10 @@ def observe_step(function, model, batches):
             if not moved and not backwards:
                 return None
             raise TypeError("expected one number, the loss of the batch, got None. End with `return loss.item()`")
-        losses.append(one_loss(loss, "the loss of the batch").detach().double())
+        loss = one_loss(loss, "the loss of the batch").detach().double()
+        if loss.dim():
+            raise TypeError(f"expected one number, the loss of the batch, got a tensor of shape {tuple(loss.shape)}")
+        losses.append(loss)
         after.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]).clone())
     moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
     return {"losses": torch.stack(losses), "first": after[0], "second": after[1],
