@@ -1,8 +1,7 @@
 """A review as the mean of its word vectors, and a classifier on top of it.
 
-Does: `masked_mean`, `BagOfEmbeddings`. Does not: know the order of the words.
-
-Exported from notebooks/03_embeddings.ipynb: edit it there.
+Does: `masked_mean`, `BagOfEmbeddings`, as notebook 03 writes them, with a check of shapes and a mask where none is given;
+tests/test_embeddings.py holds them equal to the notebook's. Does not: know the order of the words.
 """
 
 import torch
@@ -16,7 +15,7 @@ def masked_mean(x: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
 
     A row without a real token gives zeros. Returns (batch, d_model).
 
-    Taught in 03_embeddings, '3. The mean that forgets its mask'.
+    Taught in 03_embeddings, '2. Padding, and the mean that forgets its mask'.
     """
     if x.dim() != 3 or x.shape[:2] != attention_mask.shape:
         raise ValueError(f"x has shape {tuple(x.shape)} and attention_mask {tuple(attention_mask.shape)}; they must be "
@@ -31,7 +30,7 @@ class BagOfEmbeddings(nn.Module):
     (token_ids (batch, seq_len), attention_mask or None) -> logits (batch, num_classes).
     Without a mask, every id but `pad_id` counts as real.
 
-    Taught in 03_embeddings, '4. A bag of embeddings'.
+    Taught in 03_embeddings, '3. You write the classifier'.
     """
 
     def __init__(self, vocab_size: int, d_model: int = 16, num_classes: int = 2, pad_id: int = 0):

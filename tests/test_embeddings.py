@@ -1,5 +1,6 @@
 """A masked mean, and the classifier on top of it."""
 
+import nbformat
 import pytest
 import torch
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from library_twins import proof, ragged_mask
 from torch.nn import functional as F
 
+from course_utils.copies.notebooks import NOTEBOOKS
 from course_utils.embeddings import BagOfEmbeddings, masked_mean
 
 
@@ -55,3 +57,32 @@ def test_shapes_that_do_not_fit_are_refused():
             masked_mean(torch.randn(x), torch.ones(mask, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"token_ids\[None\]"):
         BagOfEmbeddings(30, 16)(torch.arange(16))                          # as many words as columns: it would fit
+
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 03 define, from these cells alone."""
+    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "03_embeddings.ipynb", as_version=4).cells}
+    names = {"torch": torch, "nn": torch.nn}
+    for cell in ("export-mean", "export-bag"):
+        exec(cells[cell], names)
+    return names
+
+
+def test_the_notebooks_mean_is_the_packages(taught):
+    torch.manual_seed(0)
+    x, mask = torch.randn(3, 5, 4), torch.arange(5) < torch.tensor([[5], [2], [0]])
+    assert torch.equal(taught["masked_mean"](x, mask), masked_mean(x, mask))
+
+
+def test_the_notebooks_class_is_the_packages_with_the_same_names(taught):
+    torch.manual_seed(0)
+    ids = torch.randint(1, 30, (4, 6)) * (torch.arange(6) < torch.tensor([[6], [1], [4], [3]]))
+    package, notebook = BagOfEmbeddings(30, 8, 3), taught["BagOfEmbeddings"](30, 8, 3)
+    assert (notebook.embedding.weight[0] == 0).all()
+    notebook.load_state_dict(package.state_dict())
+    torch.testing.assert_close(notebook(ids, ids > 0), package(ids, ids > 0), atol=1e-6, rtol=0)
+    gradient, expected = (torch.autograd.grad(model(ids, ids > 0).square().sum(), list(model.parameters()))
+                            for model in (notebook, package))
+    for one, other in zip(gradient, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=0)

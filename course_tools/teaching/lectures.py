@@ -67,7 +67,7 @@ NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
 
 HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
     Stretch("01", (1, 2, 7)),
-    Stretch("03", (1, 3, 4, 7, 9)),
+    Stretch("03", (1, 2, 3, 6)),
     Stretch("04", None, ("4.1", "4.3")),
     Stretch("05", (1, 2, 3, 4), ("5.1",)),
     Stretch("06", (1, 2)),
@@ -91,7 +91,7 @@ WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ..
     (("00 and 01", (Stretch("00"), Stretch("01"))),
      ("02", (Stretch("02"),)), ("1.3", "2.2", "2.7")),
     (("03", (Stretch("03"),)),
-     ("04, sections 1 to 5", (Stretch("04", _sections(1, 5)),)), ("3.4", "3.5", "4.1")),
+     ("04, sections 1 to 5", (Stretch("04", _sections(1, 5)),)), ("3.2", "3.4", "4.1")),
     (("04, sections 6 to 9; 05, sections 1 to 4", (Stretch("04", _sections(6, 9)), Stretch("05", _sections(1, 4)))),
      ("05, the rest; 06, first half", (Stretch("05", _sections(5, 9)), Stretch("06", _sections(1, 6)))),
      ("4.2", "4.4", "5.4", "6.1")),

@@ -27,6 +27,7 @@ from course_tools.studies.sets import (
     reader_maps,
     reader_more,
     reader_speed,
+    reader_vectors,
     recurrent_attention,
     scoreboard,
     sentiment_axis,
@@ -45,8 +46,8 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
                    language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
                    induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, reader, reader_more, partial_inputs, reader_maps, reader_speed, recurrent_attention,
-                   luong_variants, translation, summaries_by_copying, translation_speed, multi30k)
+                   student, reader, reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors,
+                   recurrent_attention, luong_variants, translation, summaries_by_copying, translation_speed, multi30k)
 }
 
 

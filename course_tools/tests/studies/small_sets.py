@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import torch
 from datasets import Dataset, DatasetDict
 from small_code_models import transformer
 from small_corpora import made_reviews, made_translations, save_small_bert
@@ -149,6 +150,15 @@ def summaries(patch, made) -> None:
     patch.setattr(copied_summaries, "LONGEST", 3)
 
 
+def word_tables(patch, made) -> None:
+    """Random vectors for the reader's pieces, which are those of the small BERT here; other words to look up."""
+    encoder, tokenizer = made.pretrained.base()
+    patch.setattr(made, "reader_table", lambda: (tokenizer.vocabulary, torch.randn(encoder.embedding.weight.shape)))
+    words = [piece for piece in tokenizer.vocabulary if len(piece) > 1 and piece.isalpha()]
+    patch.setattr(made, "SHOWN", words[:2])
+    patch.setattr(made, "ANALOGIES", [words[:3]])
+
+
 def translators_of_pairs(patch, made) -> None:
     whole, test = transformers.translations(), transformers.translations()["test"]
     names, rows = list(test["id"]), [i for i, kind in enumerate(test["kind"]) if kind == "pronoun"][:2]
@@ -186,7 +196,7 @@ def readers(patch, made) -> None:
 
 
 SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "completion_speed": code_models,
-           "reader_maps": maps, "reader_more": readers,
+           "reader_maps": maps, "reader_more": readers, "reader_vectors": word_tables,
            "summaries_by_copying": summaries, "translation": translators_of_pairs, "recurrent_attention": recurrent,
            "luong_variants": recurrent}
 
@@ -222,7 +232,7 @@ def replace(patch, module, values: dict) -> None:
 def small_set(name: str, patch, folder: Path) -> ResultSet:
     """A set whose every row can be made within seconds, with `folder` for models and outputs, until `patch` is undone."""
     made = sys.modules[f"course_tools.studies.sets.{name}"]
-    save_small_bert(folder / "models" / "minilm", meanings() if name == "pretrained_vectors" else ())
+    save_small_bert(folder / "models" / "minilm", meanings() if "_vectors" in name else ())
     patch.setenv("COURSE_MODELS", str(folder / "models"))
     patch.setenv("COURSE_OUTPUTS", str(folder / "outputs"))
     for path, module in list(sys.modules.items()):
