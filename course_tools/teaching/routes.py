@@ -31,7 +31,7 @@ ROUTES = (
           {"hour": Stop()}),
     Route("A weekend", "you want to build a classifier and a language model yourself, and leave the details for later", {
         "00": Stop(ALL),
-        "02": Stop([1, 3, 6, 7], ("2.2",)),
+        "02": Stop(ALL, ("2.2", "2.7")),
         "03": Stop([1, 2, 3, 4, 5, 6], ("3.6", "3.7")),
         "04": Stop(ALL, ("4.1", "4.2", "4.3")),
         "05": Stop([1, 2, 3, 4, 5, 8], ("5.1",)),

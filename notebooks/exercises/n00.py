@@ -354,10 +354,10 @@ LOSSES = ("with learning rate {inputs[3]:g} your step takes the loss from {befor
           "it to {right_after:.3f}.")
 
 
-def observe_step(gradient_step, W, x, true_class, learning_rate):
+def observe_step(answer, W, x, true_class, learning_rate):
     """The new W. Raises TypeError if the step leaves its mark on W, or can't be taken again: from W, or from its result."""
     def step(table):
-        return gradient_step(table, x, true_class, learning_rate)
+        return answer(table, x, true_class, learning_rate)
 
     before = W.clone()
     output = step(W)

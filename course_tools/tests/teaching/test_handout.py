@@ -203,7 +203,7 @@ def test_a_learners_commands_work_there_and_a_makers_say_where_they_are(handout,
     assert slides.returncode == 2 and "comes without it" in slides.stderr
     cards = said(sys.executable, "-m", "course_utils", "quiz-cards")
     assert cards.returncode == 0 and list((tmp_path / "sheets").iterdir())
-    notebook = said(sys.executable, "-m", "pytest", "-q", "notebooks/01_raw_text.ipynb")
+    notebook = said(sys.executable, "-m", "pytest", "-q", "notebooks/extras/leaks_between_splits.ipynb")
     assert notebook.returncode == 0 and "passed" in notebook.stdout, notebook.stdout[-2000:]
 
 
