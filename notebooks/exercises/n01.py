@@ -203,8 +203,8 @@ MARKED = ask(
         R(lambda case: case.text != case.right["text"],
           lambda case: _first_difference(case.text, case.right["text"]), "Only the brackets go; every other character "
           "stays: capitals, digits, punctuation, and two spaces in a row."),
-        R(lambda case: not case.spans and case.right["spans"], _counts, "Brackets that are taken out first can't be found any "
-          "more: note where each one is while you take it out."),
+        R(lambda case: not case.spans and case.right["spans"], _counts, "Brackets that are taken out first can't be found "
+          "any more: note where each one is while you take it out."),
         R(lambda case: len(case.spans.split()) != len(case.right["spans"].split()), _counts, "Each pair of brackets gives "
           "one span, and a text without brackets gives an empty list."),
         R(lambda case: sorted(case.spans.split()) == sorted(case.right["spans"].split())
@@ -325,7 +325,7 @@ TINY = (["moving", "slow but moving", "dull", "slow not moving"], [1, 1, 0, 0]) 
 
 
 def bayes_probes(generator: torch.Generator) -> list[tuple]:
-    """The four tiny reviews of section 4; one with repeats, more positive reviews, words of one class only; the reverse; and commas.
+    """The four reviews of section 4; one with repeats, more positive reviews, words of one class; the reverse; and commas.
 
     Cut at spaces, a word with a comma is another word.
     """
@@ -390,7 +390,9 @@ def _gap(case: Case, one: str, other: str) -> float:
 
 def _not_finite(case: Case) -> str:
     count = sum(not torch.isfinite(value).all() for value in case.got.values())
-    return f"{count} of {len(case.got)} log odds are not finite numbers."
+    if count == 0:
+        raise LookupError("all are finite here: speak of another case")
+    return f"{count} of {len(case.got)} log odds {'is not a finite number' if count == 1 else 'are not finite numbers'}."
 
 
 def _unheard(case: Case) -> str:
