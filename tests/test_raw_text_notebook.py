@@ -1,5 +1,6 @@
 """Notebook 01: each of its sections runs by itself after the set-up, and the numbers that its sentences quote are so."""
 
+import math
 import re
 from collections import Counter
 
@@ -7,12 +8,17 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
 
+from course_utils.baselines import naive_bayes
 from course_utils.data import by_kind, load_reviews, pairs
+from course_utils.exercises.catalogue import answers_to
 from course_utils.files.paths import NOTEBOOKS
 
 SECTIONS = range(1, 8)
+NEGATIONS = {"not", "never", "no", "nothing", "nobody", "hardly", "without"}
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,77 @@ def test_what_section_6_says_of_the_hand_written_reviews(run):
     decide = [word for review in names["plain"] for start, end in review["evidence"]
               for word in names["words"](review["text"][start:end])]
     assert np.mean([word not in seen for word in decide]) > 0.5
+    right = (z > 0) == (truth == 1)
+    known = np.array([any(word in seen for start, end in review["evidence"]
+                          for word in names["words"](review["text"][start:end])) for review in names["plain"]])
+    assert (right[known].sum(), known.sum(), right[~known].sum(), (~known).sum()) == (45, 67, 8, 17)
+
+
+def test_what_section_6_says_of_random_halves(run):
+    names = run(6)
+    train, hits, calls = names["train"], 0, 0
+    for seed in range(4):
+        half = train.select(np.random.default_rng(seed).permutation(len(train))[:4000].tolist())
+        says = names["log_odds"](naive_bayes().fit(half["text"], half["label"]), names["plain"]["text"]) > 1
+        hits, calls = hits + int((says & (names["truth"] == 1)).sum()), calls + int(says.sum())
+    assert (hits, calls) == (47, 62)
+
+
+def test_what_section_4_says_of_unequal_classes():
+    texts = ["slow slow slow", "moving moving moving but", "but but but but", "slow slow dull not"]
+    assert [sum(len(text.split()) for text in part) for part in (texts[:3], texts[3:])] == [11, 4]
+    log_odds = answers_to("1.3").reference(texts, [1, 1, 1, 0], "slow")
+    assert abs(log_odds - math.log(9 / 4)) < 1e-9 and round(log_odds, 3) == 0.811
+
+
+def test_what_section_5_says_of_errors_by_groups(run):
+    names = run(5)
+    right, test = names["right"], names["test"]
+
+    def remainder(review):
+        text = review["text"]
+        for start, end in reversed(review["evidence"]):
+            text = text[:start] + text[end:]
+        return text
+
+    errors, groups = {}, {}
+    for kind, rows in by_kind(test).items():
+        groups[kind] = {}
+        for i in rows:
+            groups[kind].setdefault(remainder(test[i]), []).append(right[i])
+        off = [sum(group) - len(group) * right[rows].mean() for group in groups[kind].values()]
+        errors[kind] = round(float(np.sqrt(np.sum(np.square(off))) / len(rows)), 3)
+    assert errors == {"plain": 0.005, "negation": 0.025, "order": 0.0, "distant": 0.007}
+    assert [len(group) for group in groups["distant"].values()] == [4] * 125
+    assert sum(sum(group) == 2 for group in groups["distant"].values()) == 112
+
+
+def test_what_section_7_says_of_the_twelve_of_pairs_and_of_not(run):
+    names = run(7)
+    words, train, test = names["words"], names["train"], names["test"]
+    assert ((names["z"] > 0) == names["key"]).sum() == 7
+    assert names["ratio"]["amusing"] > -names["ratio"]["ineffective"] > 0
+
+    def in_pairs(text):
+        found = words(text)
+        return [*found, *map(" ".join, zip(found, found[1:]))]
+
+    def with_not(text):
+        found, after = [], False
+        for word in words(text):
+            after = after and re.match(r"\w", word) is not None
+            found.append(f"NOT_{word}" if after else word)
+            after = after or word in NEGATIONS or word.endswith("n't")
+        return found
+
+    def scores(analyzer):
+        counter = make_pipeline(CountVectorizer(analyzer=analyzer), MultinomialNB()).fit(train["text"], train["label"])
+        right = counter.predict(test["text"]) == np.array(test["label"])
+        return {kind: round(float(right[rows].mean()), 2) for kind, rows in by_kind(test).items()}
+
+    pairs_of_words = scores(in_pairs)
+    assert [pairs_of_words[kind] for kind in ("negation", "order", "distant")] == [0.62, 0.53, 0.50]
+    assert scores(with_not)["negation"] == 0.55
 
 
 def test_what_sections_2_and_3_say_of_splits_and_stop_words():

@@ -10,6 +10,7 @@ import argparse
 import html
 import os
 import re
+from fractions import Fraction
 from typing import NamedTuple
 
 import yaml
@@ -152,8 +153,8 @@ class Prediction:
             return
         line = f"you predicted {_number(self.yours)}; measured: {shown}"
         try:
-            gap = float(measured) - float(self.yours)
-        except (TypeError, ValueError):
+            gap = float(measured) - float(Fraction(str(self.yours)))     # "3/4" is a number as well
+        except (TypeError, ValueError, ArithmeticError):
             said = {side for word, side in SIDES.items() if word in str(self.yours).lower()}
             if than is not None and len(said) == 1 and measured != than:
                 side = "higher" if measured > than else "lower"

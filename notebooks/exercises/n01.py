@@ -203,6 +203,8 @@ MARKED = ask(
         R(lambda case: case.text != case.right["text"],
           lambda case: _first_difference(case.text, case.right["text"]), "Only the brackets go; every other character "
           "stays: capitals, digits, punctuation, and two spaces in a row."),
+        R(lambda case: not case.spans and case.right["spans"], _counts, "Brackets that are taken out first can't be found "
+          "any more: note where each one is while you take it out."),
         R(lambda case: len(case.spans.split()) != len(case.right["spans"].split()), _counts, "Each pair of brackets gives "
           "one span, and a text without brackets gives an empty list."),
         R(lambda case: sorted(case.spans.split()) == sorted(case.right["spans"].split())
@@ -319,11 +321,11 @@ def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, 
     return log_odds
 
 
-TINY = (["moving", "moving not dull", "dull but moving", "dull", "not moving", "dull not moving"], [1, 1, 1, 0, 0, 0])
+TINY = (["moving", "slow but moving", "dull", "slow not moving"], [1, 1, 0, 0])        # those of section 4
 
 
 def bayes_probes(generator: torch.Generator) -> list[tuple]:
-    """The six tiny reviews; one with repeats, more positive reviews, words of one class only; the reverse; and commas.
+    """The four reviews of section 4; one with repeats, more positive reviews, words of one class; the reverse; and commas.
 
     Cut at spaces, a word with a comma is another word.
     """
@@ -372,7 +374,8 @@ def _said(case: Case, name: str = "text") -> str:
     written = repr(case.inputs[2])
     words = {"text": written, "no words": "a text without words", "1,500 words": f"{one_sided(*case.inputs[:2])!r} "
         f"1,500 times", "twice": f"{written} written twice"}[name]
-    return (f"after training on {len(case.inputs[0])} reviews, {words} gets {got.item():+.3f} from you, expected "
+    trained = "the four reviews of section 4" if case.inputs[0] == TINY[0] else f"{len(case.inputs[0])} other reviews"
+    return (f"after training on {trained}, {words} gets {got.item():+.3f} from you, expected "
             f"{right.item():+.3f}.")
 
 
@@ -387,7 +390,9 @@ def _gap(case: Case, one: str, other: str) -> float:
 
 def _not_finite(case: Case) -> str:
     count = sum(not torch.isfinite(value).all() for value in case.got.values())
-    return f"{count} of {len(case.got)} log odds are not finite numbers."
+    if count == 0:
+        raise LookupError("all are finite here: speak of another case")
+    return f"{count} of {len(case.got)} log odds {'is not a finite number' if count == 1 else 'are not finite numbers'}."
 
 
 def _unheard(case: Case) -> str:
@@ -597,7 +602,7 @@ def repair(text):
     try:
         text = text.encode("latin-1").decode("utf-8")               # first: later steps would spoil its characters
     except UnicodeError:
-        pass                                                        # it wasn't mojibake
+        pass                                                        # this repair doesn't apply
     text = re.sub(r"<br\s*/?>", " ", text)
     text = unicodedata.normalize("NFC", text)
     for typographic, plain in (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"')):
@@ -871,7 +876,8 @@ QUIZ = """
       remark: The two texts have different pairs, so their rows of counts differ. A bag of single words can't do that.
 - name: evidence-and-names
   taught: "01"
-  question: On the distant reviews, a word counter that sees only the evidence scores near one half. What follows?
+  question: A word counter is trained and tested on the evidence alone. On the distant reviews it scores near one half. What
+    follows?
   options:
     - text: The labels of the distant reviews can't be derived from their texts.
       remark: They can, from the whole text. The counter saw a part of it.

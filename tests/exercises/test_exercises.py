@@ -142,6 +142,9 @@ def test_a_prediction_is_kept_and_compared_whatever_it_is(marks, capsys):
     for yours in (torch.tensor(0.5), "about a half", np.float64(0.5), [1, 2], object, torch.tensor([1.0, 2.0])):
         exercises.predict("04-test", yours).compare(torch.tensor(0.3, requires_grad=True))
     assert capsys.readouterr().out.count("measured: 0.3") == 6
+    capsys.readouterr()
+    exercises.predict("01-test", "3/4").compare(0.75)
+    assert "the same" in capsys.readouterr().out
 
 
 def test_a_prediction_in_words_is_judged_where_there_is_something_to_compare_with(marks, capsys):
