@@ -47,6 +47,12 @@ def test_words_and_punctuation_are_tokens():
     assert WordTokenizer(["<pad>", "<unk>"]).tokenize(" No!") == [Token("no", 1, 3), Token("!", 3, 4)]
 
 
+def test_a_word_is_one_of_composed_latin_letters():
+    """As notebook 02 says in its section 7."""
+    assert len(words("हिन्दी")) == 6 and words("nai\u0308ve") == ["nai", "\u0308", "ve"] and words("naïve") == ["naïve"]
+    assert words("这部电影很好看") == ["这部电影很好看"]
+
+
 def test_an_html_line_break_is_white_space():
     assert words("Dull.<br /><br>Moving<br/>though") == ["dull", ".", "moving", "though"]
     assert words("a < b") == ["a", "<", "b"]

@@ -588,9 +588,10 @@ def batch_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_batch(function, list_of_ids, pad_id):
-    """Both tensors. Raises TypeError for lengths that don't stand in a column."""
+    """Both tensors, and what the mask holds. Raises TypeError for lengths that don't stand in a column."""
     try:
-        return observe_padding(function, list_of_ids, pad_id)
+        output = observe_padding(function, list_of_ids, pad_id)
+        return output and output | {"holds": str(output["attention_mask"].dtype).removeprefix("torch.")}
     except RuntimeError as error:
         if "must match the size" not in str(error):
             raise
@@ -613,7 +614,7 @@ def _ids_row(case: Case) -> str:
 PAD_BATCH = ask(
     "2.7", pad_batch, observe=observe_batch, probes=batch_probes,
     signature="pad_batch(list_of_ids (list of lists of ids), pad_id) -> token_ids (batch, seq_len), attention_mask (batch, "
-    "seq_len)",
+    "seq_len), True or False",
     mistakes={
         "padded-left": M(lambda list_of_ids, pad_id: pad_left(list_of_ids, pad_id), _ids_row, "You fill up on the left. "
                          "Here every row begins in the first column, and the padding comes behind it. (Exercise 2.4 has "
@@ -641,11 +642,14 @@ PAD_BATCH = ask(
         R(lambda case: (case.token_ids != case.right["token_ids"]).any(), _ids_row, "Each row begins with its own ids, in "
           "their order, with pad_id behind them."),
         R(lambda case: len(_odd_values(case)) > 0, lambda case: f"your mask holds numbers such as {_odd_values(case)[0]:g}.",
-          "It should contain True and False, or 1 and 0, and nothing else."),
+          "It should contain True and False and nothing else."),
         R(lambda case: ((case.attention_mask != 0).sum(1) != case.right["attention_mask"].sum(1)).any(), _sums, "True means "
           "real, so each row of the mask sums to the length of its list."),
         R(lambda case: (case.attention_mask != case.right["attention_mask"]).any(), _mask_row, "It must be True exactly "
           "where the row's own ids are."),
+        R(lambda case: case.holds != "bool", lambda case: f"your mask is right but for its numbers: it holds {case.holds}.",
+          "It must hold True and False. Later cells turn a mask round with `~`, which makes −2 of 1 and −1 of 0. The "
+          "comparison `<` gives True and False by itself; `mask.bool()` makes them of 1 and 0."),
     ),
     hints=(
         "First the width, seq_len: the length of the longest list. Then the rows: a list plus as many pad_id as it lacks.",
