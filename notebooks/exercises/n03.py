@@ -952,8 +952,8 @@ def observe_step(function, model, batches):
                 return None
             raise TypeError("expected one number, the loss of the batch, got None. End with `return loss.item()`")
         if isinstance(loss, torch.Tensor):
-            raise TypeError(f"expected a plain number, the loss of the batch, got a tensor of shape {tuple(loss.shape)}. With "
-                            "it you would keep all that was computed for its batch. End with `return loss.item()`")
+            raise TypeError(f"expected a plain number, the loss of the batch, got a tensor of shape {tuple(loss.shape)}. "
+                            "With it you would keep all that was computed for its batch. End with `return loss.item()`")
         losses.append(one_loss(loss, "the loss of the batch").double())
         after.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]).clone())
     moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
