@@ -1,6 +1,8 @@
 """A masked mean, and the classifier on top of it."""
 
+import matplotlib.pyplot as plt
 import nbformat
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -86,3 +88,19 @@ def test_the_notebooks_class_is_the_packages_with_the_same_names(taught):
                             for model in (notebook, package))
     for one, other in zip(gradient, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+
+
+def test_every_line_of_the_loss_curves_lies_inside_its_axes(monkeypatch):
+    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "03_embeddings.ipynb", as_version=4).cells}
+    falling, rising = ([0.7, 0.4, 0.02], [0.7, 1.4, 2.65])
+    names = {"plt": plt, "save_figure": lambda figure, name: None,
+             "history": pd.DataFrame({"training loss": falling, "validation loss": [0.7, 0.7, 0.7]}, index=[1, 3, 6]),
+             "memorised": pd.DataFrame({"training loss": falling, "validation loss": rising}, index=[1, 60, 115])}
+    monkeypatch.setattr(plt, "show", lambda: None)
+    exec(cells["overfit-figure"], names)
+    for axes in names["axes"]:
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        for line in axes.lines:
+            assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right
+            assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
+    plt.close(names["fig"])

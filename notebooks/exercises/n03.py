@@ -951,10 +951,10 @@ def observe_step(function, model, batches):
             if not moved and not backwards:
                 return None
             raise TypeError("expected one number, the loss of the batch, got None. End with `return loss.item()`")
-        loss = one_loss(loss, "the loss of the batch").detach().double()
-        if loss.dim():
-            raise TypeError(f"expected one number, the loss of the batch, got a tensor of shape {tuple(loss.shape)}")
-        losses.append(loss)
+        if isinstance(loss, torch.Tensor):
+            raise TypeError(f"expected a plain number, the loss of the batch, got a tensor of shape {tuple(loss.shape)}. "
+                            "With it you would keep all that was computed for its batch. End with `return loss.item()`")
+        losses.append(one_loss(loss, "the loss of the batch").double())
         after.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]).clone())
     moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters()))
     return {"losses": torch.stack(losses), "first": after[0], "second": after[1],
@@ -1063,7 +1063,8 @@ QUIZ = """
       remark: A row that isn't looked up doesn't enter the loss, so its gradient is zero (section 1).
     - text: The rows of the words in the batch.
       right: true
-      remark: Each row gets one contribution for every time its word occurs (section 1).
+      remark: Each row gets one contribution for every time its word occurs (section 1). With Adam, other rows may move
+        all the same, by what is left of earlier gradients (section 5).
     - text: The rows of the words in the batch, and the padding row.
       remark: Padding is looked up as well, but `padding_idx` keeps its gradient at zero (section 2).
 - name: direction-deleted
