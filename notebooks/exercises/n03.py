@@ -797,8 +797,8 @@ def _bag(layers=None, forward=None):
     class Made(nn.Module):
         def __init__(self, vocab_size, d_model, num_classes):
             super().__init__()
-            self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=0)
             self.output = nn.Linear(d_model, num_classes)
+            self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=0)
             if layers:
                 layers(self, vocab_size, d_model, num_classes)
 
