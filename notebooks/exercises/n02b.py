@@ -396,12 +396,14 @@ ENCODE = ask(
         "reversed": M({"enumerate(merges)": "reversed(list(enumerate(merges)))"}, _cut, "You go through the merges from "
                       "the last to the first. A late merge is made of pieces that earlier ones have to make before it."),
         "leftmost-first": M(_choosing(lambda pairs, rank: pairs[0]), _cut, FROM_THE_LEFT),
-        "leftmost-place": M(_choosing(lambda pairs, rank: pairs[0], _merge_first), _cut, FROM_THE_LEFT),
+        "leftmost-place": M(_choosing(lambda pairs, rank: pairs[0], _merge_first), _cut, FROM_THE_LEFT +
+                            " And make it wherever its pair stands."),
         "most-frequent": M(_choosing(lambda pairs, rank: min(pairs, key=lambda pair: (-pairs.count(pair), rank[pair]))),
                            _cut, COUNTED),
-        "most-frequent-met": M(_choosing(lambda pairs, rank: max(pairs, key=pairs.count)), _cut, COUNTED),
+        "most-frequent-met": M(_choosing(lambda pairs, rank: max(pairs, key=pairs.count)), _cut, COUNTED + " Nor does it "
+                               "matter which pair is met first."),
         "most-frequent-smallest": M(_choosing(lambda pairs, rank: min(pairs, key=lambda pair: (-pairs.count(pair), pair))),
-                                    _cut, COUNTED),
+                                    _cut, COUNTED + " And ids decide ties in training alone."),
         "smallest-ids": M(_choosing(lambda pairs, rank: min(pairs)), _cut, "You merge the pair with the smallest ids. Ids "
                           "decide ties in training; here the order is that of the list `merges`."),
         "one-sweep": M(_one_sweep, _cut, "You went through the chunk once. A merged piece can be part of a later merge, so "
