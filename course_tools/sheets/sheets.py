@@ -117,7 +117,7 @@ def merges() -> Sheet:
     for pair in learned:
         new = merge(new, pair, "".join(pair))
     return Sheet(
-        title="Four merges", notebook="02", section="10. Merging pairs, by hand", need="a pencil",
+        title="Four merges", notebook="02b", section="2. Merging pairs, by hand", need="a pencil",
         intro="Byte pair encoding merges the pair of neighbours that occurs most often, then counts again.",
         given=[Table("Given: a corpus of four words", ["word", *times],
                      [["times", *map(str, times.values())], ["pieces", *map(" ".join, map(list, times))]])],

@@ -229,7 +229,7 @@ BLESS = numbered("_ b", "l e", "e s", "le s", "les s", "es s", "_b l")
 def chunk_probes(generator: torch.Generator) -> list[tuple]:
     """(chunk, merges): two examples of the notebook; runs; the earliest to the right of others, or of higher ids; a merge
     that is frequent and late; accents and an emoji; no merges; merges that don't occur; a word that is one piece; a pair
-    whose numbers, written down, are in others too."""
+    whose numbers, written down, are in others too; a pair that occurs twice, and in the way of an earlier one."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprtz"), 4))
     return [
         ("fullest", numbered("l l", "u ll", "d ull", "e r")),
@@ -243,6 +243,8 @@ def chunk_probes(generator: torch.Generator) -> list[tuple]:
         (p + q, numbered(f"{r} {s}", f"{q} {p}")),
         (p + q + r + s, numbered(f"{p} {q}", f"{r} {s}", f"{p}{q} {r}{s}")),
         ("nb\n" + "b", numbered("\n b")),                                      # 110 98 10 98
+        (p + q + r + q + r, numbered(f"{p} {q}", f"{q} {r}")),                 # the later pair is the more frequent
+        (q + r + s + q + r, numbered(f"{r} {s}", f"{q} {r}")),
     ]
 
 
@@ -375,6 +377,10 @@ def _with_merge(other):
     return encode
 
 
+COUNTED = ("You merge the pair that is most frequent in this chunk. Counting is for training. Encoding counts nothing: it "
+           "repeats the merges in the order learned.")
+FROM_THE_LEFT = ("You merge the first learned pair from the left. What counts isn't where a pair stands but when it was "
+                 "learned: the earliest goes first.")
 BYTES, MERGED = 'list(chunk.encode("utf-8"))', "256 + k"
 
 ENCODE = ask(
@@ -389,11 +395,15 @@ ENCODE = ask(
                           "merge the one that was learned last. Training made the earlier merges first, and so must you."),
         "reversed": M({"enumerate(merges)": "reversed(list(enumerate(merges)))"}, _cut, "You go through the merges from "
                       "the last to the first. A late merge is made of pieces that earlier ones have to make before it."),
-        "leftmost-first": M(_choosing(lambda pairs, rank: pairs[0]), _cut, "You merge the first learned pair from the left. "
-                            "What counts isn't where a pair stands but when it was learned: the earliest goes first."),
+        "leftmost-first": M(_choosing(lambda pairs, rank: pairs[0]), _cut, FROM_THE_LEFT),
+        "leftmost-place": M(_choosing(lambda pairs, rank: pairs[0], _merge_first), _cut, FROM_THE_LEFT +
+                            " And make it wherever its pair stands."),
         "most-frequent": M(_choosing(lambda pairs, rank: min(pairs, key=lambda pair: (-pairs.count(pair), rank[pair]))),
-                           _cut, "You merge the pair that is most frequent in this chunk. Counting is for training. "
-                           "Encoding counts nothing: it repeats the merges in the order learned."),
+                           _cut, COUNTED),
+        "most-frequent-met": M(_choosing(lambda pairs, rank: max(pairs, key=pairs.count)), _cut, COUNTED + " Nor does it "
+                               "matter which pair is met first."),
+        "most-frequent-smallest": M(_choosing(lambda pairs, rank: min(pairs, key=lambda pair: (-pairs.count(pair), pair))),
+                                    _cut, COUNTED + " And ids decide ties in training alone."),
         "smallest-ids": M(_choosing(lambda pairs, rank: min(pairs)), _cut, "You merge the pair with the smallest ids. Ids "
                           "decide ties in training; here the order is that of the list `merges`."),
         "one-sweep": M(_one_sweep, _cut, "You went through the chunk once. A merged piece can be part of a later merge, so "
@@ -456,8 +466,14 @@ def ids_probes(generator: torch.Generator) -> list[tuple]:
             ([260, 259, 258], film), ([32, ord(p), 32], film), (mixed, film), (encode_chunk("été 🎬", []), [])]
 
 
+STOPPED = "stopped"                                                         # in place of a text, by a UnicodeDecodeError
+
+
 def observe_decode(function, ids, merges):
-    output = function(ids, merges)
+    try:
+        output = function(ids, merges)
+    except UnicodeDecodeError:
+        return {"text": STOPPED}
     if output is None:
         return None
     if not isinstance(output, str):
@@ -467,6 +483,19 @@ def observe_decode(function, ids, merges):
 
 def _as_text(codes: str) -> str:
     return repr("".join(chr(int(code, 16)) for code in codes.split()))
+
+
+def _stopped(case: Case) -> str:
+    """What to say of an answer that stops at some bytes; KeyError for a case in which it gave a text."""
+    if case.text != STOPPED:
+        raise KeyError(case.text)
+    return f"on {case.inputs[0]} it stops with a UnicodeDecodeError, expected {_as_text(case.right['text'])}."
+
+
+def _all_or_nothing(ids, merges):
+    """One replacement character for the whole text, if anything in it forms no character."""
+    text = decode(ids, merges)
+    return "\ufffd" if "\ufffd" in text else text
 
 
 def _text(case: Case) -> str:
@@ -482,6 +511,13 @@ DECODE = ask(
         "one-by-one": M({JOINED: '"".join(tokens[i].decode("utf-8", errors="replace") for i in ids)'}, _text, "You decode "
                         "each id by itself. The bytes of one character may lie in two ids: join all bytes first, then "
                         "decode once."),
+        "one-by-one-strict": M({JOINED: '"".join(tokens[i].decode("utf-8") for i in ids)'}, _stopped, "You decode each id "
+                               "by itself, and the bytes of one character may lie in two ids: join all bytes first, then "
+                               "decode once, with errors=\"replace\" for what forms no character."),
+        "strict": M({'errors="replace"': 'errors="strict"'}, _stopped, "Some ids form no character; .decode(\"utf-8\", "
+                    "errors=\"replace\") puts '\\ufffd' in their place, and goes on."),
+        "all-or-nothing": M(_all_or_nothing, _text, "You give '\\ufffd' for the whole text. Only the bytes that form no "
+                            "character become '\\ufffd'; the others are letters still: errors=\"replace\"."),
         "left-out": M({'errors="replace"': 'errors="ignore"'}, _text, "Bytes that form no character are left out. Then "
                       "nobody sees that something was broken: put '\\ufffd' in their place, errors=\"replace\"."),
         "byte-by-byte": M({JOINED: '"".join(chr(b) for i in ids for b in tokens[i])'}, _text, "You made a character of each "
@@ -493,6 +529,8 @@ DECODE = ask(
                              "merge are exchanged: the left one's bytes come first."),
     },
     rules=(
+        R(lambda case: case.text == STOPPED, _stopped, "Bytes that form no character become '\\ufffd': join the bytes of "
+          "all ids, then .decode(\"utf-8\", errors=\"replace\") once."),
         R(lambda case: len(case.inputs[0]) == 0 and case.text != "", _text, "No ids are the empty text."),
         R(lambda case: case.text != case.right["text"], _text, "An id below 256 is a byte; any other has the bytes of its "
           "merge's left part and then those of its right one. Join the bytes of all ids, then decode them."),
@@ -540,13 +578,13 @@ QUIZ = """
       remark: Every character is still in some chunk. They are only cut elsewhere.
 - name: half-an-emoji
   taught: "02b"
-  question: A chatbot shows each token as soon as it's there, decoded by itself. Now and then an emoji appears as '��'. Why?
+  question: A chatbot shows each token as soon as it's there, decoded by itself. Now and then an emoji comes as '����'. Why?
   options:
     - text: The emoji is unknown to the tokenizer.
       remark: Nothing is unknown to byte pairs. The emoji has ids like everything else.
     - text: The model has chosen wrong tokens.
       remark: Then another emoji would appear, or another character. Decoded together, these tokens are right.
-    - text: Its bytes lie in two tokens, and neither is a character.
+    - text: Its bytes lie in several tokens, and none of them is a character.
       right: true
       remark: Join the bytes first, and show a character when all of its bytes are there.
 - name: counted-letters

@@ -11,13 +11,14 @@ import yaml
 
 from course_tools.teaching.editions import solved, write_solutions
 from course_tools.teaching.timetable import read_lesson, with_timetable
-from course_utils.copies.notebooks import everything, find, front, number_of
+from course_utils.copies import notebooks as copies
+from course_utils.copies.notebooks import everything, find, front
 from course_utils.exercises import folder, verdict
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.quizzes import list_quizzes, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
 
-NOTEBOOKS = {number_of(path): json.loads(path.read_text(encoding="utf-8")) for path in find([])}
+NOTEBOOKS = {copies.number_of(path): json.loads(path.read_text(encoding="utf-8")) for path in find([])}
 FRONT = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in front()}     # these ask some exercises again
 ALL = NOTEBOOKS | FRONT
 
@@ -198,7 +199,8 @@ def test_its_objectives_and_minutes_by_section_are_those_of_the_notebooks():
 @pytest.mark.parametrize("path", find([]), ids=lambda path: path.stem)
 def test_the_minutes_of_the_sections_add_up(path):
     lesson = read_lesson(path)
-    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(NOTEBOOKS[number_of(path)]["cells"][0])).group(1)
+    opening = source(NOTEBOOKS[copies.number_of(path)]["cells"][0])
+    stated = re.search(r"[*][*]Time[*][*] about (\d+) minutes", opening).group(1)
     assert sum(section.minutes for section in lesson.core) == int(stated)
     assert all(section.minutes >= 1 for section in lesson.core + lesson.optional) and 3 <= len(lesson.objectives) <= 5
     titles = [section.title for section in lesson.core + lesson.optional if section.title]
