@@ -91,7 +91,7 @@ def without_answers(source: str, hidden: set[str] | None = None) -> str:
 
 
 def _unused(tree: ast.Module) -> list[ast.stmt]:
-    """Functions, classes and constants that nothing in a file names any more; not records, or what the catalogue looks for."""
+    """Functions, classes, constants that nothing in a file names any more; not records, or what the catalogue looks for."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     edits = [call.args[0] for call in ast.walk(tree) if isinstance(call, ast.Call) and ast.unparse(call.func) == "M"]
     quoted = " ".join(str(node.value) for edit in edits for node in ast.walk(edit) if isinstance(node, ast.Constant))
@@ -100,6 +100,7 @@ def _unused(tree: ast.Module) -> list[ast.stmt]:
         names = {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set()
         if isinstance(node, ast.Assign) and not any(name in ast.unparse(node.value) for name in ("ask(", "Answers(")):
             names = {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-        if names and not names & (used | {"ANSWERS", "EXERCISES", "QUIZ", "WARM_UP"}) and not any(name in quoted for name in names):
+        looked_for = {"ANSWERS", "EXERCISES", "QUIZ", "WARM_UP"}
+        if names and not names & (used | looked_for) and not any(name in quoted for name in names):
             unused.append(node)
     return unused
