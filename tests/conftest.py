@@ -2,6 +2,7 @@
 
 import sys
 
+import matplotlib as mpl
 import pytest
 from hypothesis import settings
 
@@ -18,3 +19,10 @@ def as_in_a_new_kernel(monkeypatch):
     monkeypatch.setenv("COURSE_WORKER", "0")
     if "course_utils.exercises" in sys.modules:
         monkeypatch.setattr(sys.modules["course_utils.exercises"], "_handed_out", [])
+
+
+@pytest.fixture(autouse=True)
+def in_matplotlibs_own_style():
+    """A test that runs a notebook's set-up leaves no style behind for the next one."""
+    with mpl.rc_context():
+        yield

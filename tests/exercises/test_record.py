@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from course_utils import exercises
+from course_utils.copies.notebooks import find
 from course_utils.exercises import record
 
 
@@ -53,7 +54,7 @@ def test_progress_on_a_record_with_odd_contents_shows_what_it_can(content, marks
     exercises.progress()
     said = capsys.readouterr().out
     solved = {"4.4", "nothing"} & set(content.get("exercises", {}))  # else one line, whatever the course holds
-    assert len(said.splitlines()) == (18 if solved else 1) and "cannot be read" not in said
+    assert len(said.splitlines()) == (len(find([])) if solved else 1) and "cannot be read" not in said
     assert said.count("■") == (1 if content.get("exercises", {}).get("4.4") else 0)
     assert exercises.predict("04-reach").yours is None
     record.mark("exercises", "4.5", True)                                  # and what is odd stays where it was
