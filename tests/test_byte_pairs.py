@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof
 
 from course_utils.byte_pairs import BPETokenizer, merge
@@ -152,11 +153,9 @@ def test_wrong_arguments_are_named():
 # the cells of notebook 02b
 
 @pytest.fixture(scope="module")
-def lesson(root):
+def lesson():
     """What the cells of 02b define: its functions, its pattern and its class."""
-    cells = json.loads((root / "notebooks" / "02b_byte_pairs.ipynb").read_text(encoding="utf-8"))["cells"]
-    named = {cell["id"]: "".join(cell["source"]) for cell in cells}
-    space: dict = {}
+    named, space = cells_of("02b_byte_pairs"), {}
     for cell in ("setup", "learn-merges", "chunk-pattern", "byte-pairs"):
         exec(compile(named[cell], cell, "exec"), space)
     return space

@@ -1,16 +1,15 @@
 """A masked mean, and the classifier on top of it."""
 
 import matplotlib.pyplot as plt
-import nbformat
 import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof, ragged_mask
 from torch.nn import functional as F
 
-from course_utils.copies.notebooks import NOTEBOOKS
 from course_utils.embeddings import BagOfEmbeddings, masked_mean
 
 
@@ -64,7 +63,7 @@ def test_shapes_that_do_not_fit_are_refused():
 @pytest.fixture(scope="module")
 def taught() -> dict:
     """What the cells of notebook 03 define, from these cells alone."""
-    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "03_embeddings.ipynb", as_version=4).cells}
+    cells = cells_of("03_embeddings")
     names = {"torch": torch, "nn": torch.nn}
     for cell in ("export-mean", "export-bag"):
         exec(cells[cell], names)
@@ -91,7 +90,7 @@ def test_the_notebooks_class_is_the_packages_with_the_same_names(taught):
 
 
 def test_every_line_of_the_loss_curves_lies_inside_its_axes(monkeypatch):
-    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "03_embeddings.ipynb", as_version=4).cells}
+    cells = cells_of("03_embeddings")
     falling, rising = ([0.7, 0.4, 0.02], [0.7, 1.4, 2.65])
     names = {"plt": plt, "save_figure": lambda figure, name: None,
              "history": pd.DataFrame({"training loss": falling, "validation loss": [0.7, 0.7, 0.7]}, index=[1, 3, 6]),

@@ -1,14 +1,13 @@
 """Words and padded batches."""
 
-import nbformat
 import numpy as np
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof
 
-from course_utils.copies.notebooks import NOTEBOOKS
 from course_utils.data import load_reviews
 from course_utils.exercises.catalogue import answers_to
 from course_utils.tokenization import Token, Tokenizer, WordTokenizer, pad_batch, truncate
@@ -133,7 +132,7 @@ def test_empty_reviews_and_empty_batches_have_one_column():
 @pytest.fixture(scope="session")
 def built():
     """The names that the notebook's own cells make, without a learner's answers."""
-    cells = {cell.id: cell.source for cell in nbformat.read(NOTEBOOKS / "02_tokenization.ipynb", as_version=4).cells}
+    cells = cells_of("02_tokenization")
     names = {"pad_batch": answers_to("2.7").reference, "sample": "", "claim": lambda said, true: None}
     for cell in ("setup", "pattern", "case-code", "vocabulary-loop", "export-word-tokenizer", "leak", "loader"):
         exec("\n".join(line for line in cells[cell].splitlines() if "guess_" not in line), names)    # no predictions

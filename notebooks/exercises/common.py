@@ -24,6 +24,31 @@ def what(thing) -> str:
     return f"{type(thing).__name__} {' '.join(repr(thing).split())[:40]}"
 
 
+def items_of(output, expected: str) -> list:
+    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
+    if isinstance(output, (str, bytes, dict)) or not hasattr(output, "__iter__"):
+        raise TypeError(f"expected {expected}, got {what(output)}")
+    return list(output)
+
+
+def pair_of(output, expected: str) -> list:
+    """The two things that a tuple, a list or the like holds; TypeError for any other number."""
+    items = items_of(output, expected)
+    if len(items) != 2:
+        raise TypeError(f"expected {expected}, got {what(output)}")
+    return items
+
+
+def whole_id(number) -> int:
+    """An id as an int, whatever its type; TypeError for what isn't a whole number."""
+    try:
+        if int(number) == float(number):
+            return int(number)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
+
+
 def spread(values: torch.Tensor) -> str:
     """The range of some numbers: '1.000', or '0.084 to 0.950'."""
     low, high = values.min().item(), values.max().item()

@@ -9,7 +9,7 @@ import torch
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
-from course_exercises.common import drawn, what
+from course_exercises.common import drawn, items_of, pair_of, what, whole_id
 
 pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")
 
@@ -17,30 +17,6 @@ pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")
 def words(text):
     """As in the notebook."""
     return [match[1] for match in pattern.finditer(text) if match[1]]
-
-
-def _items(output, expected: str) -> list:
-    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
-    if isinstance(output, (str, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return list(output)
-
-
-def _pair(output, expected: str) -> list:
-    items = _items(output, expected)
-    if len(items) != 2:
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return items
-
-
-def _id(number) -> int:
-    """An id as an int, whatever its type."""
-    try:
-        if int(number) == float(number):
-            return int(number)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
 
 # ---------------------------------------------------------------- 2.1 how many tokens
 
@@ -148,11 +124,11 @@ def observe_ids(function, train, texts, min_freq):
     if output is None:
         return None
     asked = f"one list of ids for each of {len(texts)} texts"
-    given = _items(output, asked)
+    given = items_of(output, asked)
     if isinstance(output, torch.Tensor) or len(given) != len(texts):
         raise TypeError(f"expected {asked}, got {what(output)}")
     rows, width = [], max(len(text.split()) for text in texts)
-    given = [[_id(i) for i in _items(row, "a list of ids for each text")] for row in given]
+    given = [[whole_id(i) for i in items_of(row, "a list of ids for each text")] for row in given]
     for row in given:
         rows.append((row + [-1] * width)[:width])
     return {"ids": torch.tensor(rows), "lengths": torch.tensor([len(row) for row in given])}
@@ -314,11 +290,11 @@ def observe_coder(function, texts, new):
     output = function(texts)
     if output is None:
         return None
-    encode, decode = _pair(output, "two functions, encode and decode")
+    encode, decode = pair_of(output, "two functions, encode and decode")
     if not callable(encode) or not callable(decode):
         raise TypeError(f"expected two functions, encode and decode, got {what(output)}")
     small = [text.lower() for text in new]
-    rows = [" ".join(str(_id(i)) for i in _items(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
+    rows = [" ".join(str(whole_id(i)) for i in items_of(encode(text), "ids from encode")) for text in [*texts, *new, *small]]
     return {"training": "|".join(rows[: len(texts)]), "new": "|".join(rows[len(texts) : -len(small)]),
             "small": "|".join(rows[-len(small) :]), "back": str(decode(encode(texts[0]))), "first": _first_words(decode)}
 
@@ -471,10 +447,10 @@ def observe_padding(function, rows, pad_id):
                         "[seq_len - len(row):]") from None
     if output is None:
         return None
-    ids, mask = _pair(output, "token_ids and attention_mask")
+    ids, mask = pair_of(output, "token_ids and attention_mask")
     mask = _rectangle(mask, "attention_mask")
     if not torch.isfinite(mask).all():
-        raise TypeError("expected True and False (or 1 and 0) in attention_mask, got numbers that are infinite or NaN")
+        raise TypeError("expected True and False in attention_mask, got numbers that are infinite or NaN")
     ids = _rectangle(ids, "token_ids")
     if ids.is_floating_point():
         raise TypeError("expected whole numbers as token_ids, because an embedding can't look up anything else; got "

@@ -8,7 +8,7 @@ from course_utils.byte_pairs import merge
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
-from course_exercises.common import drawn, what
+from course_exercises.common import drawn, items_of, pair_of, what, whole_id
 
 # ---------------------------------------------------------------- 2.6 a step of byte pair encoding
 
@@ -54,30 +54,16 @@ def merge_probes(generator: torch.Generator) -> list[tuple]:
     ]
 
 
-def _items(output, expected: str) -> list:
-    """What any list, tuple, array, tensor or generator holds; TypeError for a text, a dict, and what holds nothing."""
-    if isinstance(output, (str, bytes, dict)) or not hasattr(output, "__iter__"):
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return list(output)
-
-
-def _pair(output, expected: str) -> list:
-    items = _items(output, expected)
-    if len(items) != 2:
-        raise TypeError(f"expected {expected}, got {what(output)}")
-    return items
-
-
 def observe_merge(function, pieces, times):
     output = function(pieces, times)
     if output is None:
         return None
-    pair, after = _pair(output, "the pair and the pieces after the merge")
-    parts = _pair(pair, "two pieces as the pair, such as ('l', 'l')")
+    pair, after = pair_of(output, "the pair and the pieces after the merge")
+    parts = pair_of(pair, "two pieces as the pair, such as ('l', 'l')")
     if not all(isinstance(part, str) for part in parts):
         raise TypeError(f"expected two pieces as the pair, such as ('l', 'l'), got {what(pair)}")
     asked = "a list of pieces for each word"
-    after = [_items(word, asked) for word in _items(after, asked)]
+    after = [items_of(word, asked) for word in items_of(after, asked)]
     return {"pair": " + ".join(parts), "pieces": " | ".join(" ".join(str(piece) for piece in word) for word in after)}
 
 
@@ -248,19 +234,9 @@ def chunk_probes(generator: torch.Generator) -> list[tuple]:
     ]
 
 
-def _id(number) -> int:
-    """An id as an int, whatever its type."""
-    try:
-        if int(number) == float(number):
-            return int(number)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"expected whole numbers as ids, got {what(number)}")
-
-
 def observe_encode(function, chunk, merges):
     output = function(chunk, merges)
-    return None if output is None else {"ids": " ".join(str(_id(one)) for one in _items(output, "a list of ids"))}
+    return None if output is None else {"ids": " ".join(str(whole_id(one)) for one in items_of(output, "a list of ids"))}
 
 
 def _tokens(merges) -> list[bytes]:
