@@ -115,8 +115,11 @@ class Browser:
         self.driver.quit()
 
     def open_notebook(self, lab: str, path: str, seconds: float = 90) -> None:
-        """Open a notebook of a running JupyterLab (see `jupyter_lab`) and wait until its kernel is ready."""
-        self.open(lab.replace("/lab?", f"/lab/tree/{quote(path)}?"))
+        """Open a notebook of a running JupyterLab (see `jupyter_lab`) and wait until its kernel is ready.
+
+        No other is open then: JupyterLab would restore those of earlier tests, and run the cells of one of them.
+        """
+        self.open(lab.replace("/lab?", f"/lab/tree/{quote(path)}?reset&"))
         self.wait(lambda: self.kernel() == "idle", seconds)
 
     def kernel(self) -> str:
