@@ -1,0 +1,53 @@
+"""START's referee: which of a learner's sentences fool the classifier."""
+
+import pytest
+
+from course_utils.copies.fooling import count_fooled
+from course_utils.recipes.trained_models import trained_model
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return trained_model()
+
+
+def said(capsys) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_sentence_fools_it_if_it_knows_the_words_and_says_the_opposite(classifier, capsys):
+    assert count_fooled(classifier, ["The film was not at all dull.", "The film was moving."],
+                        ["The film was as moving as a tram timetable."]) == 2
+    first, second, third, total = said(capsys)
+    assert first.startswith("negative 0.985") and "✓" in first and first.endswith("The film was not at all dull.")
+    assert second.startswith("positive") and "✗" in second
+    assert third.startswith("positive") and "✓" in third and total.startswith("2 ")
+
+
+def test_a_sentence_with_words_that_it_never_met_does_not_count(classifier, capsys):
+    assert count_fooled(classifier, ["I loved every minute, every minute."]) == 0
+    line, _ = said(capsys)
+    assert line.startswith("negative") and line.count("'loved'") == line.count("'minute'") == 1 and "✓" not in line
+
+
+def test_the_same_sentence_counts_once(classifier, capsys):
+    text = "The film was not at all dull."
+    assert count_fooled(classifier, [text, "the film was not at all dull ."], [text]) == 1
+
+
+@pytest.mark.parametrize("blank", [[], ["", "  "]])
+def test_blanks_are_skipped(classifier, capsys, blank):
+    assert count_fooled(classifier, blank, blank) == 0
+    (total,) = said(capsys)
+    assert total.startswith("0 ") and "3" in total
+
+
+def test_three_are_enough(classifier, capsys):
+    assert count_fooled(classifier, ["The film was not at all dull."], ["Nobody was moved.", "A waste of time."]) == 3
+    assert "more" not in said(capsys)[-1]
+
+
+@pytest.mark.parametrize("given", ["The film was moving.", None, 3, [None], [("The film was moving.", "positive")]])
+def test_what_is_no_list_of_sentences_is_said(classifier, given):
+    with pytest.raises(TypeError, match="complaints .*expected .*quotes"):
+        count_fooled(classifier, [], given)
