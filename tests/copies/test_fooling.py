@@ -43,7 +43,8 @@ def test_blanks_are_skipped(classifier, capsys, blank):
 
 
 def test_three_are_enough(classifier, capsys):
-    assert count_fooled(classifier, ["The film was not at all dull."], ["Nobody was moved.", "A waste of time."]) == 3
+    hints = ["Nobody was moved.", "The film was as moving as a tram timetable."]          # START gives them
+    assert count_fooled(classifier, ["It was a good film."], hints) == 3
     assert "more" not in said(capsys)[-1]
 
 
