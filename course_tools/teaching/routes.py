@@ -29,7 +29,7 @@ class Route(NamedTuple):
 ROUTES = (
     Route("An hour", "you want to see it once: four words by hand, then a model that you complete, train and question",
           {"hour": Stop()}),
-    Route("A weekend", "you want to build a classifier and a language model yourself, and leave the details for later", {
+    Route("A weekend", "you want to build a classifier and run a language model, and leave the details for later", {
         "00": Stop(ALL),
         "02": Stop(ALL, ("2.2", "2.7")),
         "03": Stop([1, 2, 3, 4, 5, 6], ("3.6", "3.7")),

@@ -41,7 +41,7 @@ QUESTIONS = (
 
 
 class SelfTest(Page):
-    """The six questions, whose options open; `where_to_begin("abcabc")` says with which notebook to begin."""
+    """The six questions, whose options open; `where_to_begin("a-b-c-")` says with which notebook to begin."""
 
     def __init__(self):
         asked = list(enumerate(QUESTIONS, start=1))
@@ -53,7 +53,7 @@ class SelfTest(Page):
         `answers` are six letters, one for each question; '-' means 'don't know', anything else is ignored.
         """
         if answers is None:
-            print("○ not answered yet: write six letters in place of None, such as \"abcabc\", and run the cell again.")
+            print("○ not answered yet: write six letters in place of None, such as \"------\", and run the cell again.")
             return
         given = [letter for letter in str(answers).lower() if letter in f"{LETTERS}-"]
         if len(given) != len(QUESTIONS):

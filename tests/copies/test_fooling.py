@@ -35,6 +35,36 @@ def test_the_same_sentence_counts_once(classifier, capsys):
     assert count_fooled(classifier, [text, "the film was not at all dull ."], [text]) == 1
 
 
+def test_one_word_changed_added_or_left_out_is_the_same_trick(classifier, capsys):
+    same = ["The film was not at all boring.", "The story was not at all dull.", "The main film was not at all dull."]
+    assert count_fooled(classifier, ["The film was not at all dull.", *same, "It was a good film."]) == 2
+    first, *others, last, _ = said(capsys)
+    assert "✓" in first and "✓" in last and all(line.startswith("negative") and "○" in line for line in others)
+
+
+def test_a_variation_that_is_answered_right_is_said_to_be_right(classifier, capsys):
+    assert count_fooled(classifier, ["The film was not at all dull.", "The film was not at dull."]) == 1
+    assert "✗" in said(capsys)[1]
+
+
+def test_the_word_that_the_answer_depends_on_is_named(classifier, capsys):
+    count_fooled(classifier, ["The film was not at all dull.", "I found the film moving."])
+    first, second, _ = said(capsys)
+    assert "'all'" in first and "'moving'" in second
+
+
+def test_a_narrow_miss_is_said_to_be_close(classifier, capsys):
+    count_fooled(classifier, ["The film was moving."], ["I could have watched it for another two hours."])
+    clear, narrow, _ = said(capsys)
+    assert narrow.startswith("negative 0.585") and "close" in narrow and "close" not in clear
+
+
+def test_what_start_says_of_the_five_models(capsys):
+    texts = ["Nobody was moved.", "The script could have been moving.", "The film was as moving as a tram timetable."]
+    answers = [trained_model(seed).predict([*texts, "It was a good film."])[0] for seed in range(5)]
+    assert [column.count("positive") for column in zip(*answers)] == [4, 5, 5, 3]
+
+
 @pytest.mark.parametrize("blank", [[], ["", "  "]])
 def test_blanks_are_skipped(classifier, capsys, blank):
     assert count_fooled(classifier, blank, blank) == 0
@@ -43,8 +73,9 @@ def test_blanks_are_skipped(classifier, capsys, blank):
 
 
 def test_three_are_enough(classifier, capsys):
-    hints = ["Nobody was moved.", "The film was as moving as a tram timetable."]          # START gives them
-    assert count_fooled(classifier, ["It was a good film."], hints) == 3
+    hints = ["Nobody was moved.", "The script could have been moving.",                   # START gives them
+             "The film was as moving as a tram timetable."]
+    assert count_fooled(classifier, ["It was a good film."], hints) == 4
     assert "more" not in said(capsys)[-1]
 
 
