@@ -12,7 +12,7 @@ CLOSE = 0.65
 
 
 class Explaining(Protocol):
-    """What a classifier must be able to do: `explain` and `predict` of `ReviewClassifier`, and a tokenizer that lists the words it knows."""
+    """What a classifier must be able to do: what `ReviewClassifier` does, with a tokenizer that lists the words it knows."""
 
     tokenizer: object
 
@@ -46,9 +46,10 @@ def count_fooled(classifier: Explaining, praise: Sequence[str] = (), complaints:
                 fooled.append(words)
                 verdict = f"✓ fooled{_leans_on(classifier, text, seen)}"
             print(f"{seen.label} {seen.probabilities[seen.label]:.3f}  {verdict}:  {text}")
-    more = f"write {GOAL - len(fooled)} more" if len(fooled) < GOAL else "well done; now ask which of their words it trips over"
-    print(f"{len(fooled)} fooled it: {more}.")
-    return len(fooled)
+    count = len(fooled)
+    more = f"write {GOAL - count} more" if count < GOAL else "well done; now ask which of their words it trips over"
+    print(f"{count} fooled it: {more}.")
+    return count
 
 
 def _differ_by_a_word(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
