@@ -1083,8 +1083,8 @@ WINDOWS = ask(
                          "among those around it, so there's nothing to guess: the label is in the input."),
         "one-short": M({"i + 1 + reach": "i + reach"}, _odd_example, "On the right one is missing. A slice leaves its end "
                        "out: ids[i + 1 : i + 1 + reach] has `reach` ids."),
-        "only-before": M({"before + after": "before"}, _odd_example, "Only the words before it are there. Those after it are "
-                         "around it too."),
+        "only-before": M({"before + after": "before"}, _odd_example, "Only the words before it are there. Those after it "
+                         "are around it too."),
         "only-after": M({"before + after": "after"}, _odd_example, "Only the words after it are there. Those before it are "
                         "around it too."),
         "whole-windows": M(lambda ids, reach: windows(ids, reach)[reach:-reach], _how_many, "Words near the ends are left "
@@ -1099,8 +1099,8 @@ WINDOWS = ask(
                    "around one middle are one example."),
     },
     rules=(
-        R(lambda case: case.examples.count("→") != case.right["examples"].count("→"), _how_many, "One example for each word, "
-          "in the order of the review."),
+        R(lambda case: case.examples.count("→") != case.right["examples"].count("→"), _how_many, "One example for each "
+          "word, in the order of the review."),
         R(lambda case: case.examples != case.right["examples"], _odd_example, "Around a word are the `reach` ids before its "
           "position and the `reach` after it, as far as there are any."),
     ),
