@@ -13,14 +13,17 @@ from course_utils.training import Batch
 
 from course_exercises.common import (
     gap,
+    items_of,
     listed,
     no_module,
     one_loss,
     one_tensor,
+    pair_of,
     reached,
     reaches,
     spread,
     what,
+    whole_id,
     worst_row,
 )
 
@@ -1014,6 +1017,97 @@ STEP = ask(
         "The five lines that you've just seen, with the batch's ids, mask and labels.",
         "logits = model(batch.token_ids, batch.attention_mask), and the loss is F.cross_entropy(logits, batch.labels).",
         "Then optimizer.zero_grad(), loss.backward(), optimizer.step(), and return loss.item().",
+    ),
+)
+
+# ---------------------------------------------------------------- 3.8 labels from the text
+
+def windows(ids, reach):
+    examples = []
+    for i, middle in enumerate(ids):
+        before = ids[max(0, i - reach) : i]
+        after = ids[i + 1 : i + 1 + reach]
+        examples.append((before + after, middle))
+    return examples
+
+
+def window_probes(generator: torch.Generator) -> list[tuple]:
+    """(ids, reach): the four words; a review in which words come twice, also side by side; a reach beyond both ends; two
+    words."""
+    a, b, c, d, e = (2 + torch.randperm(40, generator=generator)[:5]).tolist()
+    return [([2, 3, 4, 5], 1), ([a, b, c, a, d, d, e, b, c], 2), ([b, a, d, a, c], 3), ([d, e, c], 5), ([e, a], 1)]
+
+
+PAIRS = "a list of pairs (around, middle), as in ([2, 4], 3)"
+
+
+def observe_windows(function, ids, reach):
+    """The examples in one line, with the ids around in any order, since a bag has none."""
+    output = function(list(ids), reach)
+    if output is None:
+        return None
+    found: list[str] = []
+    for example in items_of(output, PAIRS):
+        around, middle = pair_of(example, PAIRS)
+        if hasattr(middle, "__len__") or not hasattr(around, "__iter__"):
+            raise TypeError(f"expected {PAIRS}: first a list of ids, then one id; got ({what(around)}, {what(middle)})")
+        found.append(f"{sorted(whole_id(i) for i in items_of(around, 'a list of ids'))} → {whole_id(middle)}")
+    return {"examples": " | ".join(found) or "none"}
+
+
+def _changed(change):
+    """Every example as change(around, middle) gives the ids around."""
+    return lambda ids, reach: [(change(around, middle), middle) for around, middle in windows(ids, reach)]
+
+
+def _odd_example(case: Case) -> str:
+    """The first example that isn't as it should be."""
+    for yours, one in zip(case.examples.split(" | "), case.right["examples"].split(" | ")):
+        if yours != one:
+            return f"of the ids {case.inputs[0]} with a reach of {case.inputs[1]} you make {yours}, expected {one}."
+    return _how_many(case)
+
+
+def _how_many(case: Case) -> str:
+    got, right = (text.count("→") for text in (case.examples, case.right["examples"]))
+    return f"of the ids {case.inputs[0]} with a reach of {case.inputs[1]} you make {got} examples, expected {right}."
+
+
+WINDOWS = ask(
+    "3.8", windows, probes=window_probes, observe=observe_windows,
+    signature="windows(ids, reach) -> a list of pairs (around, middle): a list of ids, and one id",
+    mistakes={
+        "negative-start": M({"max(0, i - reach)": "i - reach"}, _odd_example, "Near the beginning `i - reach` is negative, "
+                            "and a slice then counts from the end. The smallest start is 0: max(0, i - reach)."),
+        "middle-kept": M({"ids[i + 1 : i + 1 + reach]": "ids[i : i + 1 + reach]"}, _odd_example, "The word itself stands "
+                         "among those around it, so there's nothing to guess: the label is in the input."),
+        "one-short": M({"i + 1 + reach": "i + reach"}, _odd_example, "On the right one is missing. A slice leaves its end "
+                       "out: ids[i + 1 : i + 1 + reach] has `reach` ids."),
+        "only-before": M({"before + after": "before"}, _odd_example, "Only the words before it are there. Those after it "
+                         "are around it too."),
+        "only-after": M({"before + after": "after"}, _odd_example, "Only the words after it are there. Those before it are "
+                        "around it too."),
+        "whole-windows": M(lambda ids, reach: windows(ids, reach)[reach:-reach], _how_many, "Words near the ends are left "
+                           "out. They have fewer words around them, and still an example each."),
+        "by-value": M(_changed(lambda around, middle: [i for i in around if i != middle]), _odd_example,
+                      "You leave out every id that's equal to the middle one. If a word comes twice, its other occurrence "
+                      "is around it: leave out the position, not the id."),
+        "once-each": M(_changed(lambda around, middle: sorted(set(around))), _odd_example, "A word that stands "
+                       "twice around the middle is there once. It counts twice in the mean."),
+        "pairs": M(lambda ids, reach: [([near], middle) for around, middle in windows(ids, reach) for near in around],
+                   _how_many, "Each pair of words is an example of yours, as in skip-gram. Here all the words "
+                   "around one middle are one example."),
+    },
+    rules=(
+        R(lambda case: case.examples.count("→") != case.right["examples"].count("→"), _how_many, "One example for each "
+          "word, in the order of the review."),
+        R(lambda case: case.examples != case.right["examples"], _odd_example, "Around a word are the `reach` ids before its "
+          "position and the `reach` after it, as far as there are any."),
+    ),
+    hints=(
+        "Go through the positions: for i, middle in enumerate(ids).",
+        "Two slices, one that ends before i and one that starts after it, added together.",
+        "around = ids[max(0, i - reach) : i] + ids[i + 1 : i + 1 + reach]; then append (around, middle).",
     ),
 )
 
