@@ -1032,4 +1032,16 @@ QUIZ = """
       remark: A weight of 0 takes a score of minus infinity. A score of 0 is an ordinary number, and e⁰ = 1.
     - text: A quarter, because the four words of the sentence share a row equally.
       remark: They would if all four scores were equal. Here they go from −1 to 1.
+- name: used-twice
+  taught: "00"
+  question: "The loss is x · x, so two lines lead from x to it. What is the gradient of the loss with respect to x, at
+    x = 3?"
+  options:
+    - text: "3"
+      remark: That comes back along one line, whose slope is the other factor. Two lines leave x.
+    - text: "6"
+      right: true
+      remark: Along each line the slope is the other factor, 3, and where two lines leave a box the numbers are added.
+    - text: "9"
+      remark: That's the loss itself. What comes back along two lines is added, not multiplied.
 """
