@@ -822,6 +822,138 @@ BACK = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 0.9 the walk back
+
+def backward(graph):
+    gradients = dict.fromkeys(graph, 0.0)
+    gradients[list(graph)[-1]] = 1.0                        # the loss grows as fast as itself
+    for box in reversed(graph):                             # from right to left
+        for earlier, slope in graph[box]:
+            gradients[earlier] += slope * gradients[box]    # multiply along a line, add where lines leave the same box
+    return gradients
+
+
+def graph_probes(generator: torch.Generator) -> list[tuple]:
+    """A chain; a box that acts on the loss in two ways; a square, x times x; three such in a row; a larger graph with a box
+    that the loss doesn't need; a loss alone."""
+    def slope() -> float:
+        """Between 0.5 and 1.5, of either sign, so that nothing cancels by chance; in quarters, so that sums are exact."""
+        return [-1.5, -1.25, -0.75, -0.5, 0.5, 0.75, 1.25, 1.5][int(torch.randint(8, (), generator=generator))]
+
+    def lines(*boxes: str) -> list[tuple[str, float]]:
+        return [(box, slope()) for box in boxes]
+
+    square = 2 * slope()
+    return [({"w": [], "z": lines("w"), "e": lines("z"), "loss": lines("e")},),
+            ({"w": [], "z": lines("w"), "e": lines("z"), "S": lines("e"), "loss": lines("S", "z")},),
+            ({"x": [], "x x": [("x", square), ("x", square)], "loss": lines("x x")},),
+            ({"a": [], "b": lines("a"), "c": lines("a", "b"), "d": lines("c"), "e": lines("d", "c"),
+              "loss": lines("e", "c")},),
+            ({"v": [], "w": [], "spare": lines("w"), "p": lines("v", "w"), "q": lines("w"), "r": lines("p", "q", "v"),
+              "loss": lines("r", "p")},), ({"loss": []},)]
+
+
+def observe_backward(function, graph):
+    """The gradients in the graph's order. Raises TypeError that names a box that's missing, on the walk or after it."""
+    try:
+        output = function(graph)
+    except KeyError as error:
+        raise TypeError(f"expected every box to begin with a gradient of 0, but something asks for that of {error}, which "
+                        "isn't there yet. Make a dict with all boxes before you walk") from None
+    if output is None:
+        return None
+    if isinstance(output, dict):
+        missing = [box for box in graph if box not in output]
+        if missing:
+            raise TypeError(f"expected a gradient for every box of the graph, got none for {', '.join(map(repr, missing))}")
+        output = [output[box] for box in graph]
+    found = one_tensor(output, "the gradients")
+    if tuple(found.shape) != (len(graph),):
+        raise TypeError(f"expected a dict with a gradient for each of {_one(len(graph), 'box')}, got {what(output)}")
+    return found
+
+
+def _leaving(case: Case) -> dict[str, int]:
+    """How many lines leave each box."""
+    from_boxes = [earlier for lines in case.inputs[0].values() for earlier, _ in lines]
+    return {box: from_boxes.count(box) for box in case.inputs[0]}
+
+
+def _last_wrong(case: Case, lines: int = 0) -> str | None:
+    """The box furthest to the right whose gradient is wrong; with `lines`, among those that so many lines leave."""
+    off = [box for box, mine, right in zip(case.inputs[0], case.answer.tolist(), case.expected.tolist())
+           if abs(mine - right) > 1e-4 and lines in (0, _leaving(case)[box])]
+    return off[-1] if off else None
+
+
+def _box(case: Case) -> str:
+    """The first box on the way back whose gradient is wrong: how many lines leave it, its gradient, and the right one."""
+    box = _last_wrong(case)
+    if box is None:
+        raise LookupError("all are right here: speak of another case")
+    i, lines = list(case.inputs[0]).index(box), _leaving(case)[box]
+    left = "which no line leaves" if lines == 0 else f"which {_one(lines, 'line')} leave{'s' if lines == 1 else ''}"
+    return f"the box {box!r}, {left}, gets {case.answer[i]:.3f} from you, expected {case.expected[i]:.3f}."
+
+
+WALKED, ARRIVES = "gradients[earlier] += slope * gradients[box]", "slope * gradients[box]"
+
+
+def _walked_again(graph):
+    """From each box on to all before it, as often as a line leads there, with all that has come in so far."""
+    gradients = dict.fromkeys(graph, 0.0)
+    gradients[list(graph)[-1]] = 1.0
+
+    def on(box):
+        for earlier, slope in graph[box]:
+            gradients[earlier] += slope * gradients[box]
+            on(earlier)
+
+    on(list(graph)[-1])
+    return gradients
+
+
+WALK = ask(
+    "0.9", backward, probes=graph_probes, observe=observe_backward,
+    signature="backward(graph {box: list of (earlier box, slope)}, the loss last) -> {box: gradient of the loss}",
+    mistakes={
+        "overwritten": M({WALKED: f"gradients[earlier] = {ARRIVES}"}, _box, "Each line that leaves it brings a number back, "
+                         "and the later one overwrites the earlier: add them, +=."),
+        "from-left": M({"reversed(graph)": "graph"}, _box, "You walk from left to right, so what arrives at a box is still "
+                       "0 when it's handed on. Begin at the loss: reversed(graph)."),
+        "slope-left-out": M({ARRIVES: "gradients[box]"}, _box, "On its way through an operation the number is multiplied by "
+                            "the slope along the line."),
+        "arriving-left-out": M({ARRIVES: "slope"}, _box, "You add up slopes alone. Each is multiplied by the gradient of "
+                               "the box from which you come."),
+        "slope-added": M({ARRIVES: "slope + gradients[box]"}, _box, "You add the slope to the gradient of the box from "
+                         "which you come. By the chain rule they're multiplied; only at a box that several lines leave are "
+                         "numbers added."),
+        "nothing-at-the-loss": M({"1.0": "0.0"}, "all of your gradients are 0.", "Nothing arrives if nothing starts: the "
+                                 "gradient of the loss with respect to itself, the last box, is 1."),
+        "ones-everywhere": M({"0.0": "1.0"}, _box, "Only the loss begins with 1. All other boxes begin with 0 and collect "
+                             "what comes back."),
+        "one-line-only": M({"graph[box]": "graph[box][:1]"}, _box, "You go back along the first line into each box alone. "
+                           "S, a sum, has three."),
+        "walked-again": M(_walked_again, _box, "You go on from a box each time something arrives there, and then hand on "
+                          "what came earlier once more. Wait until everything has arrived: take the boxes from right to "
+                          "left, each once."),
+        "loss-alone": M({WALKED: "pass"}, _box, "Only the loss has a gradient. Each box hands its own on, times a slope, to "
+                        "the boxes that it was computed from."),
+    },
+    rules=(
+        R(lambda case: abs(case.answer[-1] - 1) > 1e-4, _box, "The loss grows exactly as fast as itself."),
+        R(lambda case: _last_wrong(case, 1) == _last_wrong(case) is not None, _box, "One line leaves it: multiply the "
+          "gradient of the box at the line's right end by the slope."),
+        R(lambda case: _last_wrong(case) is not None, _box, "For each line that leaves it multiply slope and gradient of "
+          "the box at the line's right end, and add up all of these."),
+    ),
+    hints=(
+        "Begin with {box: 0.0} for every box, and 1.0 for the last one, list(graph)[-1].",
+        "for box in reversed(graph): now everything that comes back to this box has arrived. Hand it on along its lines.",
+        "for earlier, slope in graph[box]: gradients[earlier] += slope * gradients[box]",
+    ),
+)
+
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
 QUIZ = """
@@ -900,4 +1032,16 @@ QUIZ = """
       remark: A weight of 0 takes a score of minus infinity. A score of 0 is an ordinary number, and e⁰ = 1.
     - text: A quarter, because the four words of the sentence share a row equally.
       remark: They would if all four scores were equal. Here they go from −1 to 1.
+- name: used-twice
+  taught: "00"
+  question: "The loss is x · x, so two lines lead from x to it. What is the gradient of the loss with respect to x, at
+    x = 3?"
+  options:
+    - text: "3"
+      remark: That comes back along one line, whose slope is the other factor. Two lines leave x.
+    - text: "6"
+      right: true
+      remark: Along each line the slope is the other factor, 3, and where two lines leave a box the numbers are added.
+    - text: "9"
+      remark: That's the loss itself. What comes back along two lines is added, not multiplied.
 """

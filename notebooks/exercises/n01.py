@@ -937,6 +937,18 @@ QUIZ = """
         having read a word.
     - text: 0.75 and 0.75
       remark: That would be right if it missed a quarter of the positive reviews. It misses none.
+- name: not-prefix
+  taught: "01"
+  question: NOT_ is written before each word between a negation and the next punctuation. Which words of 'not slow, but never
+    dull and moving' get it?
+  options:
+    - text: slow and dull
+      remark: Those are the words that are meant. But the rule doesn't look at meaning; it goes on to the next punctuation.
+    - text: slow, but, never, dull, and, moving
+      remark: The comma ends it after 'slow'. It begins again after 'never'.
+    - text: slow, dull, and, moving
+      right: true
+      remark: After 'never' no punctuation comes, so 'moving' is turned round as well, and nobody meant that.
 """
 
 WARM_UP = """
