@@ -19,7 +19,7 @@ from course_utils.files.paths import ROOT
 LINK = r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)"
 CODE = r"^```.*?^```|(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\3(?!`)"             # \3: it ends with as many as it begins with
 LINK_OR_CODE = re.compile(f"{LINK}|{CODE}", re.M | re.S)                    # whichever begins first: one may hold the other
-HREF = re.compile(r'<a href="([^"]+)">(.*?)</a>', re.S)
+HREF = re.compile(r'<a href="([^"]+)"([^<>]*)>(.*?)</a>', re.S)
 HEADING = re.compile(r"^#{1,6} (.+?)\s*$", re.M)
 ELSEWHERE = re.compile(r"[a-z]+:")
 
@@ -104,5 +104,5 @@ class Links:
         """HTML with its links led to pages; a link that leads nowhere becomes its words."""
         def replaced(found: re.Match) -> str:
             target = self.target(found[1])
-            return found[2] if target is None else f'<a href="{target}">{found[2]}</a>'
+            return found[3] if target is None else f'<a href="{target}"{found[2]}>{found[3]}</a>'
         return HREF.sub(replaced, text)

@@ -50,6 +50,7 @@ def test_a_sentence_is_edited_and_the_map_changes_within_three_clicks_and_half_a
     piece = open_start(browser, address)
     inside, clicks = piece.shadow_root, 1
     before, field = browser.driver.execute_script(MAP, inside), inside.find_element(By.CSS_SELECTOR, "textarea")
+    browser.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
     field.click()
     field.send_keys(Keys.END, Keys.BACKSPACE, " to me.")
     browser.wait(lambda: browser.driver.execute_script(MAP, inside) != before)
