@@ -87,6 +87,18 @@ def test_every_figure_is_described_where_it_is_shown(notebook):
                 assert len(output.metadata.get("image/png", {}).get("alt", "")) >= 40, cell.id
 
 
+TAGS = {"details", "summary", "a", "img", "br", "b", "sub", "sup"}
+
+
+@pytest.mark.parametrize("notebook", read(everything()))
+def test_what_looks_like_a_tag_is_written_as_code(notebook):
+    """'<pad>' in a text, outside of backticks, is taken for HTML: a learner sees nothing there."""
+    code_or_formula = r"```.*?```|(`+).+?\1|<!--.*?-->|\$\$.*?\$\$|\$[^$\n]+\$"
+    for text in prose(notebook):
+        found = re.findall(r"</?([A-Za-z][^\s<>/]*)[^<>]*>", re.sub(code_or_formula, "", text, flags=re.S))
+        assert set(found) <= TAGS, f"write `<{sorted(set(found) - TAGS)[0]}>` in backticks"
+
+
 @pytest.mark.parametrize("notebook", read(everything()))
 def test_no_link_is_inside_an_svg(notebook):
     """JupyterLab sets the address of every link in an output; at one inside an SVG it fails, and leaves the rest undone."""
