@@ -69,6 +69,8 @@ def test_no_heading_of_the_course_gives_a_broken_anchor():
 
 
 @pytest.mark.parametrize("html, right", [
+    ('<a href="00_tensors.ipynb" aria-label="00 Tensors" style="left:1%;"></a>',
+     '<a href="00_tensors.html" aria-label="00 Tensors" style="left:1%;"></a>'),
     ('<a href="03_embeddings.ipynb"><b>03</b></a>', '<a href="03_embeddings.html"><b>03</b></a>'),
     ('<a href="nowhere.txt">words</a>', "words"),
 ])
