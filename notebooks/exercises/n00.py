@@ -1019,7 +1019,7 @@ QUIZ = """
       remark: The maxima are (4,), aligned at the right, so each column is shifted by a different number, and the
         differences within a row change.
     - text: None, because the shapes don't fit and raise an error.
-      remark: (4, 4) and (4,) fit. If the table weren't square, there would be an error.
+      remark: (4, 4) and (4,) fit. A (4, 3) table would give an error.
 - name: zero-score
   taught: "00"
   question: "'dull' has the scores 0, 1, 0 and −1 with 'not', 'dull', 'but' and 'moving'. Which weight does it give to
