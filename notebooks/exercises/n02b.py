@@ -240,10 +240,11 @@ def observe_encode(function, chunk, merges):
 
 
 def _tokens(merges) -> list[bytes]:
-    tokens = [bytes([b]) for b in range(256)]
-    for left, right in merges:
-        tokens.append(tokens[left] + tokens[right])
-    return tokens
+    """What each id stands for."""
+    pieces = [bytes((i,)) for i in range(256)]
+    for pair in merges:
+        pieces.append(b"".join(pieces[i] for i in pair))
+    return pieces
 
 
 def _shown(ids: list[int], merges) -> str:
