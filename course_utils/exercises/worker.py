@@ -62,7 +62,7 @@ def main() -> None:
 
     from course_utils.exercises import wire
     from course_utils.exercises.catalogue import find_exercise
-    from course_utils.exercises.running import Run, failure, runs_of
+    from course_utils.exercises.running import Run, failure, load_forbidden, runs_of
 
     torch.set_num_threads(1)                            # so that processor time is the time that it takes
     watch = Watch(send)
@@ -85,6 +85,7 @@ def main() -> None:
         try:
             os.chdir(asked["folder"])
             exercise = find_exercise(asked["exercise"]) if asked["exercise"] else None
+            load_forbidden(exercise.forbidden if exercise else ())
             surroundings.extend()
             exercise, answer = (exercise, pickle.loads(body)) if exercise else pickle.loads(body)
         except BaseException as error:                  # from the learner's own kernel, which started this process

@@ -406,7 +406,9 @@ def packed(answer) -> bytes:
         try:
             body = _written(answer)
         except Exception as error:
-            raise CannotTravel(_held_up(answer) or f"{type(error).__name__}: {error}".splitlines()[0][:120]) from None
+            function = answer[-1] if isinstance(answer, tuple) else answer
+            why = _held_up(function) or _held_up(answer) or f"{type(error).__name__}: {error}".splitlines()[0][:120]
+            raise CannotTravel(why) from None
     if len(body) > LARGEST:
         raise CannotTravel(f"what it uses takes {len(body) / 1e6:.0f} MB")
     return body

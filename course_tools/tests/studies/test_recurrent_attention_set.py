@@ -9,6 +9,7 @@ from course_tools.studies.sets.recurrent_attention import alignment_scores, tran
 from course_utils.recurrent_attention import Seq2Seq, Seq2SeqConfig, Seq2SeqResult, alignment_error_rate, links_of
 from course_utils.results import right_of
 from course_utils.training.pair_batches import PAD, EncodedPairs
+from course_utils.translation import translators
 from course_utils.translation.translators import (
     gold_links,
     keep_translator,
@@ -89,7 +90,9 @@ def test_lengths_are_grouped_without_a_gap():
         "1-10", "1-10", "11-20", "11-20", "21-30", "21-30", "31-", "31-"]
 
 
-def test_a_kept_translator_comes_back_and_others_are_refused(small, tmp_path):
+def test_a_kept_translator_comes_back_and_others_are_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(translators, "output_folder", lambda: tmp_path)
+    monkeypatch.setattr(translators, "CHECKPOINTS", tmp_path / "committed")
     model = a_translator("none")
     path = keep_translator("mine", model)
     again = kept_translator("mine")
