@@ -1,11 +1,10 @@
 """Scaled dot-product attention, and the masks that say who may attend to whom.
 
-Does: one attention step over any leading dimensions (batch, heads), with the weights returned.
-Does not: project queries, keys and values or split heads (see `multi_head_attention`).
+Does: one attention step over any leading dimensions (batch, heads), with the weights returned, as notebook 04 writes it,
+with checks of the arguments, a bias, dropout, and zeros for a query without a key; tests/test_attention.py holds it equal to
+the notebook's. Does not: project queries, keys and values or split heads (see `multi_head_attention`).
 Masks are boolean and True means may attend, as in `torch.nn.functional.scaled_dot_product_attention`;
 `torch.nn.MultiheadAttention` means the opposite.
-
-Exported from notebooks/04_attention.ipynb: edit it there.
 """
 
 import math
@@ -25,7 +24,7 @@ def causal_mask(query_len: int, key_len: int | None = None, device: torch.device
 
     With more keys than queries the last query sees the last key (aligned at the bottom right).
 
-    Taught in 04_attention, '7. Masks: who may be looked at'.
+    Taught in 04_attention, '5. Masks: who may be looked at'.
     """
     key_len = query_len if key_len is None else key_len
     return torch.ones(query_len, key_len, dtype=torch.bool, device=device).tril(key_len - query_len)
@@ -34,7 +33,7 @@ def causal_mask(query_len: int, key_len: int | None = None, device: torch.device
 def padding_mask(attention_mask: Tensor) -> Tensor:
     """No query may attend to padding: (batch, seq_len), True = real -> (batch, 1, 1, key).
 
-    Taught in 04_attention, '7. Masks: who may be looked at'.
+    Taught in 04_attention, '5. Masks: who may be looked at'.
     """
     if attention_mask.dim() != 2:
         raise ValueError(f"attention_mask has shape {tuple(attention_mask.shape)}; it must be (batch, seq_len). "
@@ -47,7 +46,7 @@ def padding_mask(attention_mask: Tensor) -> Tensor:
 class AttentionResult(NamedTuple):
     """`context` (..., query, d_value); `weights` (..., query, key), or None where they were not asked for.
 
-    Taught in 04_attention, '8. The function'.
+    Taught in 04_attention, '2. Six lines'.
     """
 
     context: Tensor
@@ -66,7 +65,7 @@ def scaled_dot_product_attention(
     `dropout_p` drops weights whenever it is above zero, as the library's function does; the weights
     returned are those before dropout. Raises TypeError or ValueError for arguments that do not fit.
 
-    Taught in 04_attention, '8. The function'.
+    Taught in 04_attention, '2. Six lines'.
     """
     check_vectors(query, key, value)
     wide = torch.promote_types(query.dtype, torch.float32)                 # float16 ends at 65,504

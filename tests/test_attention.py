@@ -1,10 +1,13 @@
 """Scaled dot-product attention equals the library's, and the masks mean what they say."""
 
+import math
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof, same, same_gradients
 from torch.nn import functional as F
 
@@ -138,3 +141,61 @@ def test_what_does_not_fit_is_refused_by_name(change, error, facts):
     with pytest.raises(error) as raised:
         scaled_dot_product_attention(**arguments)
     assert all(fact in str(raised.value) for fact in facts), raised.value
+
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 04 define: attention, first without and then with a mask, and the causal mask."""
+    cells, names = cells_of("04_attention"), {"torch": torch, "math": math}
+    exec(cells["bare"].partition("context, weights = attention(opinion")[0], names)
+    names["first"] = names["attention"]
+    exec(cells["export-attention"], names)
+    exec(cells["export-masks"].partition("def read")[0], names)
+    return names
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-6), (torch.float64, 1e-10)])
+def test_the_notebooks_attention_is_the_packages_with_the_same_gradients(taught, dtype, close, masked):
+    torch.manual_seed(0)
+    inputs = random_qkv(2, 3, 4, 5, 6, 7, dtype)
+    mask = (torch.arange(5) < torch.tensor([5, 3])[:, None, None, None]) if masked else None    # (batch, 1, 1, key)
+    package = scaled_dot_product_attention(*inputs, mask)
+    versions = [taught["attention"](*inputs, mask=mask)] + ([] if masked else [taught["first"](*inputs)])
+    for lesson in versions:
+        for ours, theirs in zip(lesson, package, strict=True):
+            torch.testing.assert_close(ours, theirs, atol=close, rtol=0)
+        direction = torch.randn_like(package.context)
+        gradients, expected = (torch.autograd.grad((context * direction).sum(), inputs, retain_graph=True)
+                               for context in (lesson[0], package.context))
+        for ours, theirs in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(ours, theirs, atol=10 * close if dtype == torch.float32 else close, rtol=0)
+
+
+def test_the_notebooks_causal_mask_is_the_packages(taught):
+    assert all(torch.equal(taught["causal_mask"](n), causal_mask(n)) for n in (1, 4, 7))
+
+
+def test_at_every_width_the_variance_of_a_score_is_the_width():
+    torch.manual_seed(0)
+    for d_k in (2, 16, 128, 512):
+        scores = torch.randn(2000, 1, d_k) @ torch.randn(2000, 16, d_k).transpose(-2, -1)
+        assert abs(scores.var() / d_k - 1) < 0.1
+
+
+def test_of_the_notebooks_fillings_only_the_last_two_give_the_row_of_the_sentence_alone():
+    cells = cells_of("04_attention")
+    names = {"torch": torch, "math": math, "F": F, "table": lambda rows, columns, numbers: pd.DataFrame(
+        numbers.numpy(), index=rows, columns=columns)}
+    for cell in ("tiny", "export-attention", "padded", "masks-wrong-code"):
+        exec(cells[cell], names)
+    off = (names["rows"][:5] - names["rows"][5]).abs().amax(dim=1)
+    assert off[3:].max() < 1e-6 and off[:3].min() > 0.1
+
+
+def test_the_notebooks_bias_lets_both_opinions_look_at_not(taught):
+    cells = cells_of("04_attention")
+    names = dict(taught) | {"table": lambda *_: None, "W_k": torch.tensor([[0.0], [1.0], [0.0]])}
+    for cell in ("tiny", "query-bias"):
+        exec(cells[cell], names)
+    assert (names["both"][[1, 3], 0] - 0.948).abs().max() < 0.001 and (names["both"][[0, 2]] - 0.25).abs().max() < 1e-6

@@ -135,7 +135,7 @@ def merges() -> Sheet:
 
 def row_of_dull() -> Sheet:
     def look_around(query: tuple) -> tuple[list, list, list]:
-        scores = [sum(q * k for q, k in zip(query, key)) for key in WORDS.values()]
+        scores = [query[0] * key[0] for key in WORDS.values()]             # opinion times opinion
         exps = [math.exp(score) for score in scores]
         return scores, exps, [e / sum(exps) for e in exps]
 
@@ -149,12 +149,14 @@ def row_of_dull() -> Sheet:
     of_dull, of_bland = look_around(dull)[2], look_around(bland)[2]
     context = [sum(weight * value[f] for weight, value in zip(of_dull, WORDS.values())) for f in range(3)]
     return Sheet(
-        title="One word looks around", notebook="04", section="3. One word looks around, by hand",
+        title="One word looks around", notebook="04", section="2. Six lines",
         need=CALCULATOR, exercise="4.1",
-        intro="Query, key and value are the words' own rows. First 'dull' asks, then another word, 'bland': "
+        intro="A word searches with its opinion and is found by it: query and key are the first column of x, and the value "
+            "is "
+        "the whole row. First 'dull' asks, then another word, 'bland': "
         f"({', '.join(map(exact, bland))}).",
         given=[x_table()],
-        formulas=["score = Σ<sub><i>f</i></sub> query<sub><i>f</i></sub> · key<sub><i>f</i></sub>",
+        formulas=["score = opinion of the query · opinion of the key",
                   "weight = " + fraction("<i>e</i><sup>score</sup>", "sum of all four <i>e</i><sup>score</sup>"),
                   "context = Σ<sub><i>j</i></sub> weight<sub><i>j</i></sub> <i>x<sub>j</sub></i>"],
         steps=[Table("Step 1: 'dull' asks", ["key", *WORDS, "sum"], steps(dull)),

@@ -46,12 +46,13 @@ NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
             "The simplest program that can label reviews counts words. From 8,000 labelled reviews it learns how much more "
             "often each word occurs in positive ones, and takes the logarithm: above zero speaks for the film, below zero "
             "against it. For a new review it adds these numbers up, and a sum above zero means positive."),
-    Stretch("04", (2, 3), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
+    Stretch("04", (2,), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
     Stretch("04", (), ("4.1",), 10, "alone first, then compare"),
-    Stretch("04", (4,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
+    Stretch("04", (3,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
     Stretch("06", (1, 2), (), 15, "shuffle a review in front of them; have them predict the logits first",
-            "Here attention also divides each score by the square root of the vectors' width, √3, so that wide vectors "
-            "don't make the weights too sharp; that's why 'dull' gets −0.28 where it had −0.46. Later you'll need the word "
+            "Here the words search with all three numbers, not with the opinion alone, so attention divides each score by "
+            "√3, which keeps wide vectors from making the weights too sharp; that's why 'dull' gets −0.28 where it had "
+            "−0.46. Later you'll need the word "
             "*logits*: a classifier's two scores, one for negative and one for positive, before softmax."),
     Stretch("09", (7, 8), (), 10, "ask what shuffling does to real reviews, show the table, ask what follows, then show the "
             "control",
@@ -91,8 +92,8 @@ WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ..
     (("00 and 01", (Stretch("00"), Stretch("01"))),
      ("02", (Stretch("02"),)), ("1.3", "2.2", "2.7")),
     (("03", (Stretch("03"),)),
-     ("04, sections 1 to 5", (Stretch("04", _sections(1, 5)),)), ("3.2", "3.4", "4.1")),
-    (("04, sections 6 to 9; 05, sections 1 to 4", (Stretch("04", _sections(6, 9)), Stretch("05", _sections(1, 4)))),
+     ("04, sections 1 to 4", (Stretch("04", _sections(1, 4)),)), ("3.2", "3.4", "4.1")),
+    (("04, sections 5 to 7; 05, sections 1 to 4", (Stretch("04", _sections(5, 7)), Stretch("05", _sections(1, 4)))),
      ("05, the rest; 06, first half", (Stretch("05", _sections(5, 9)), Stretch("06", _sections(1, 6)))),
      ("4.2", "4.4", "5.4", "6.1")),
     (("07 and 08, sections 1 to 4", (Stretch("07"), Stretch("08", _sections(1, 4)))),

@@ -44,7 +44,7 @@ ROUTES = (
     }),
     Route("Everything", "you want to know why each part is as it is, and what was measured", {}),
     Route("What's inside", "you use Hugging Face, and want to write, load and open up what it runs", {
-        "04": Stop([2, 3, 4, 5, 6, 7, 8], ("4.2", "4.3")),
+        "04": Stop([1, 2, 3, 4, 5, 6], ("4.2", "4.3")),
         "05": Stop([1, 2, 3, 4, 5, 6], ("5.1",)),
         "06": Stop([1, 2, 3, 7], ()),
         "07": Stop([1, 2, 3, 4, 6, 7, 8, 9], ("7.2",)),

@@ -208,9 +208,10 @@ def softmax_sharpening() -> Animation:
 
 
 def causal_mask_filling() -> Animation:
-    """Scores of the four words, masked row by row and turned into weights, as in notebook 04."""
-    scores, allowed = X @ X.T, causal_mask(4)                              # (query, key)
-    weights = scaled_dot_product_attention(X * X.shape[1] ** 0.5, X, X, mask=allowed).weights
+    """Scores of the four words by their opinions, masked row by row and turned into weights, as in notebook 04."""
+    opinion, allowed = X[:, :1], causal_mask(4)                            # (token, 1), (query, key)
+    scores = opinion @ opinion.T + 0.0                                     # (query, key), without negative zeros
+    weights = scaled_dot_product_attention(opinion, opinion, X, mask=allowed).weights
     steps, cell, left, top = 6, 62, 136, 52
     middles = [cell * (k + 0.5) for k in range(4)]
     shapes = [Shape(left + middle, top - 10, "ink", text=token, size=15, anchor="middle")

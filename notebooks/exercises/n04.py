@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch import nn
 
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
@@ -11,6 +12,7 @@ from course_exercises.common import (
     gap,
     gradients_of,
     listed,
+    no_module,
     not_contiguous,
     one_tensor,
     put_back,
@@ -43,7 +45,8 @@ ROW = ask(
         "not-divided": M(lambda: SCORES.exp(), "your numbers sum to {sum:.3f}.", "Weights sum to one: divide each "
                          "exponential by the sum of all four."),
         "scaled": M(lambda: (SCORES / math.sqrt(3)).softmax(dim=0), "the weight on 'dull' is {answer[1]:.3f}: the scores "
-                    "were divided by √3.", "These scores aren't scaled. Section 6 of notebook 04 does that, and says why."),
+                    "were divided by √3.", "A query here is one number, the opinion: d_k is 1, and there's nothing to "
+                    "divide by."),
         "wrong-sign": M(lambda: (-SCORES).softmax(dim=0), "'moving' gets {answer[3]:.3f} and 'dull' {answer[1]:.3f}: a sign "
                         "was lost.", "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
         "dull-row": M(lambda: (SCORES / 2).softmax(dim=0), "the weight on 'dull' is {answer[1]:.3f}: that is the row of "
@@ -151,7 +154,7 @@ SCALED = ask(
         "softmax-over-queries": M({"dim=-1": "dim=-2"}, "your rows sum to {rows}, your columns to {columns}.", "The softmax "
                                   "runs over the queries. Each query distributes its attention over the keys, so it must "
                                   "run over the last dimension."),
-        "no-scaling": M({ROOT: "1"}, "", "The scores are not divided by √d_k (notebook 04, section 6)."),
+        "no-scaling": M({ROOT: "1"}, "", "The scores are not divided by √d_k (notebook 04, section 2)."),
         "divided-by-d_k": M({ROOT: "query.shape[-1]"}),
         "scaled-by-values": M({ROOT: "math.sqrt(value.shape[-1])"}, "", "Dot products are made of queries and keys."),
         "scaled-by-length": M({ROOT: "math.sqrt(key.shape[-2])"}, "", "Large scores come from the width, not from the "
@@ -162,7 +165,7 @@ SCALED = ask(
         "no-softmax": M({SOFTMAX: "scores"}, "your weights go from {weights}.", "These are scores. Weights are positive and "
                         "sum to one in each row: softmax is missing."),
         "hard": M({SOFTMAX: "torch.eye(key.shape[-2], dtype=key.dtype)[scores.argmax(dim=-1)]"}, "{ones} of your weights "
-                  "are exactly 1.", "The best key takes everything. That cannot be trained (section 2); use softmax."),
+                  "are exactly 1.", "The best key takes everything. That cannot be trained (section 1); use softmax."),
         "keys-for-values": M({"weights @ value": "weights @ key"}, "your context is {width} wide, as the keys are.", "You "
                              "multiplied the weights by the keys. The context is a mean of the values."),
         "swapped": M({"return weights @ value, weights": "return weights, weights @ value"}, "you return shapes {shapes}.",
@@ -198,7 +201,8 @@ def masked_attention(query, key, value, mask):
 def masked_probes(generator: torch.Generator) -> list[tuple]:
     """Attention inputs and a mask (2, 1, 4, 5) that leaves each query two keys or more, never all, and not the same ones.
 
-    Then all scores low; one key allowed of two; a query whose scores are exactly 0; a forbidden key far above the others.
+    Then all scores low; one key allowed of two; a square mask, the causal one; a query whose scores are exactly 0; a
+    forbidden key far above the others.
     """
     query, key, value = attention_probes(generator)[0]
     mask = torch.rand(2, 1, 4, 5, generator=generator) < 0.5
@@ -211,8 +215,9 @@ def masked_probes(generator: torch.Generator) -> list[tuple]:
     high_key[2] *= 40                                      # a forbidden key, some 195 above the allowed ones
     high = high_query, high_key, torch.randn(4, 3, generator=generator), torch.tensor([[True, True, False, True]])
     idle = query[0, 0] * torch.tensor([[1.0], [0.0], [1.0], [1.0]]), key[0, 0], value[0, 0], mask[0, 0]
-    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), idle,
-            high]
+    causal = query, key[..., :4, :], value[..., :4, :], torch.ones(4, 4, dtype=torch.bool).tril()
+    return [(query, key, value, mask), (low_query, low_key, value, mask), (*one, torch.tensor([[[[False, True]]]])), causal,
+            idle, high]
 
 
 def observe_masked(function, query, key, value, mask):
@@ -237,6 +242,10 @@ def _small(number) -> str:
     return f"{number:.3f}" if number >= 5e-4 else f"{number:.0e}"
 
 
+def _largest_score(case: Case) -> torch.Tensor:
+    return (case.inputs[0] @ case.inputs[1].mT / case.inputs[0].shape[-1] ** 0.5).max()
+
+
 FILLING = "scores = scores.masked_fill(~mask, -math.inf)"
 FORBIDDEN = "a forbidden key still gets a weight of {forbidden:.3f}."
 
@@ -254,12 +263,15 @@ MASKED = ask(
     numbers=NUMBERS | dict(
         forbidden=lambda case: _largest(case, on=False), allowed=lambda case: _largest(case, on=True),
         little=lambda case: _small(_largest(case, on=False)),
-        score=lambda case: (case.inputs[0] @ case.inputs[1].mT / case.inputs[0].shape[-1] ** 0.5).max()),
+        score=_largest_score, unusable=lambda case: int(case.weights.isnan().sum()),
+        count=lambda case: case.weights.numel()),
     mistakes={
         "mask-after-softmax": M({FILLING: "", SOFTMAX: f"{SOFTMAX}.masked_fill(~mask, 0.0)"}, LARGEST, "The mask is applied "
                                 "after the softmax: forbidden keys are already counted in the sum. Put it on the scores, "
                                 "before."),
-        "filled-with-zero": M({"-math.inf": "0.0"}, FORBIDDEN, "Its score is 0, and e⁰ = 1 isn't small. Fill with -inf."),
+        "filled-with-zero": M({"-math.inf": "0.0"}, FORBIDDEN, "Its score is 0 or nearly 0, and e⁰ = 1 isn't small. Fill "
+            "with "
+                              "-inf, or with -1e9 (if you typed -1e-9: that's almost 0)."),
         "filled-with-minus-one": M({"-math.inf": "-1.0"}, FORBIDDEN, "Its score is low, but not low enough. Fill with -inf, "
                                    "or with a number like -1e9."),
         "inverted": M({"~mask": "mask"}, "a forbidden key gets a weight of {forbidden:.3f}, and the allowed ones get "
@@ -272,8 +284,26 @@ MASKED = ask(
         "inverted-after-softmax": M({FILLING: "", SOFTMAX: f"{SOFTMAX}.masked_fill(mask, 0.0)"}, "your rows sum to {rows}, "
                                     "and a forbidden key gets {forbidden:.3f}.", "The mask is applied after the softmax, "
                                     "and the wrong way round as well."),
+        "first-review-for-all": M({"~mask": "~mask.reshape(-1, *mask.shape[-2:])[0]"}, FORBIDDEN, "You use the mask of the "
+                                  "first review for the whole batch. Each has its own: mask broadcasts to the scores as it "
+                                  "is."),
+        "square-transposed": M({"~mask": "~(mask.mT if mask.shape[-2] == mask.shape[-1] else mask)"}, "with a square causal "
+                               "mask a forbidden key gets a weight of {forbidden:.3f}.", "You transpose the mask, so that "
+                               "words see what comes after them. It is (query, key), as the scores are."),
+        "unmasked-returned": M({"return weights @ value, weights": "return weights @ value, (query @ key.mT / "
+                                "math.sqrt(query.shape[-1])).softmax(dim=-1)"}, "your context is right, but in the weights "
+                               "that you return a forbidden key has {forbidden:.3f}.", "You return those from before the "
+                               "mask. Return the weights that made the context."),
+        "exps-masked": M({FILLING: "", SOFTMAX: "scores.exp() * mask / (scores.exp() * mask).sum(dim=-1, keepdim=True)"},
+                         "{unusable} of your {count} weights are NaN where the largest of all scores is {score:.1f}.",
+                         "You take exp of each score yourself: below -104 it is rounded to 0, and 0 / 0 is NaN; above 88 it "
+                         "is infinite. Put -inf on the forbidden scores and call softmax, which subtracts the largest score "
+                         "first."),
     },
     rules=(
+        R(lambda case: _largest(case, on=False) > 1e-3 and _largest_score(case).abs() < 50, FORBIDDEN, "Where the mask is "
+          "False the weight must be exactly 0, for every query of every review: put -inf on these scores, before the "
+          "softmax."),
         R(lambda case: _largest(case, on=False) > 0, "a forbidden key gets a weight of {little} where the largest of all "
           "scores is {score:.1f}.", "Where the mask is False the weight must be exactly 0: put -inf on the score, before "
           "the softmax. A number such as -100 is low enough only where the other scores lie far above it."),
@@ -326,6 +356,12 @@ def _neither(case: Case) -> torch.Tensor:
     return case.answer[(case.answer != 0) & (case.answer != 1)]
 
 
+def _shifted_by_length(attention_mask, query_len):
+    key_len, real = attention_mask.shape[1], attention_mask.sum(dim=1)[:, None, None, None]    # (batch, 1, 1, 1)
+    causal = torch.arange(key_len) <= torch.arange(query_len)[:, None] + real - query_len      # (batch, 1, query, key)
+    return causal & attention_mask[:, None, None, :]
+
+
 JOINED, PADDING, CAUSAL = ("causal & attention_mask[:, None, None, :]", "attention_mask[:, None, None, :]",
                            "torch.ones(query_len, key_len, dtype=torch.bool)")
 COUNT = "{allowed} pairs are allowed, expected {right}. {first}"
@@ -353,6 +389,12 @@ BOTH_MASKS = ask(
         "queries-masked": M({PADDING: "attention_mask[:, None, -query_len:, None]"}, "{first}", "The padding is masked on "
                             "the queries (rows). It must be masked on the keys (columns): attention_mask[:, None, None, "
                             ":]."),
+        "queries-masked-too": M({JOINED: f"{JOINED} & attention_mask[:, None, -query_len:, None]"}, "{first}", "This query "
+                                "is padding itself, and you mask queries as well. Only keys are masked: a query without any "
+                                "key gives no numbers (exercise 4.5)."),
+        "shifted-by-length": M(_shifted_by_length, "{first}", "You count from the end of each review's real words. The "
+                               "queries are the last positions of the batch, padding included: the shift is key_len - "
+                               "query_len in every review."),
         "top-left": M({"key_len - query_len": "0"}, "with {inputs[1]} queries and {keys} keys: {first}", "The triangle is "
                       "aligned at the top left. The queries are the last positions, so query i may see keys up to i + "
                       "key_len - query_len."),
@@ -560,6 +602,209 @@ DESIGN = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 4.7 a head as a module
+
+class Head(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k)
+        self.W_k = nn.Linear(d_model, d_k)
+        self.W_v = nn.Linear(d_model, d_k)
+
+    def forward(self, x, mask):                                            # (batch, seq_len, d_model)
+        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+
+
+def _attend(query, key, value, mask, dim=-1, root=None, fill=-math.inf):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(root or query.shape[-1])   # (batch, query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, fill)
+    weights = scores.softmax(dim=dim)
+    return weights @ value, weights
+
+
+LAYERS = ("W_q", "W_k", "W_v")
+
+
+def head_probes(generator: torch.Generator) -> list[tuple]:
+    """Sizes of the head, a batch of vectors, a mask: ragged padding (batch, 1, key); one word; then a triangle."""
+    ragged = torch.arange(5) < torch.tensor([[5], [3], [2]])               # (batch, key)
+    return [(6, 4, torch.randn(3, 5, 6, generator=generator), ragged[:, None, :]),
+            (3, 5, torch.randn(2, 1, 3, generator=generator), torch.ones(2, 1, 1, dtype=torch.bool)),
+            (4, 2, torch.randn(2, 4, 4, generator=generator), torch.ones(4, 4, dtype=torch.bool).tril())]
+
+
+def observe_head(answer, d_model, d_k, x, mask):
+    """The names of the parameters and how many numbers they have; context and weights with weights filled in, and what two
+    calls differ by; how many numbers a gradient reaches."""
+    try:
+        head = answer(d_model, d_k)
+    except AttributeError as error:
+        if "before Module.__init__() call" not in str(error):
+            raise
+        raise TypeError("expected `super().__init__()` as the first line of __init__: it prepares the place where the "
+                        "module keeps its layers, and you assign one before") from None
+    if not isinstance(head, nn.Module):
+        return no_module(head)
+    named = dict(head.named_parameters())
+    found = {"names": ", ".join(sorted(named)), "parameters": sum(parameter.numel() for parameter in named.values())}
+    filled = torch.Generator().manual_seed(d_model)
+    with torch.no_grad():
+        for name in (f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")):
+            numbers = torch.randn(named[name].shape if name in named else (d_k,), generator=filled)
+            if name in named:
+                named[name].copy_(numbers)
+    output = head(x, mask)
+    if output is None:
+        return None
+    context, weights = two_results(output, "context", "weights")
+    if context.requires_grad and named:
+        gradients = torch.autograd.grad(context.square().sum(), list(named.values()), allow_unused=True)
+        reached_numbers = sum(g.numel() for g in gradients if g is not None)
+    else:
+        reached_numbers = 0
+    return {**found, "context": context.detach(), "weights": weights.detach(), "trained": reached_numbers}
+
+
+def _head(layers=None, forward=None):
+    """A head with other layers, `layers(self, d_model, d_k)`, or another `forward(self, x, mask)`."""
+    class Made(nn.Module):
+        def __init__(self, d_model, d_k):
+            super().__init__()
+            for name in LAYERS:
+                setattr(self, name, nn.Linear(d_model, d_k))
+            if layers:
+                layers(self, d_model, d_k)
+
+        def forward(self, x, mask):
+            if forward:
+                return forward(self, x, mask)
+            return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+
+    return Made
+
+
+class _HeadInAList(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.layers = [nn.Linear(d_model, d_k) for _ in LAYERS]
+
+    def forward(self, x, mask):
+        return _attend(*(layer(x) for layer in self.layers), mask)
+
+
+class _HeadOfOne(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.W_q = self.W_k = self.W_v = nn.Linear(d_model, d_k)
+
+    def forward(self, x, mask):
+        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+
+
+def _without_bias(self, d_model, d_k):
+    for name in LAYERS:
+        setattr(self, name, nn.Linear(d_model, d_k, bias=False))
+
+
+def _hidden(case: Case) -> torch.Tensor:
+    """The largest weight on a key that the mask forbids."""
+    return case.weights[~case.inputs[3].expand(case.weights.shape)].nan_to_num().abs().max()
+
+
+HAS = "head.parameters() finds {parameters:.0f} numbers, expected {expected_parameters:.0f}."
+FIRST = "with weights filled in, the first word of the first text gives its keys {first}, expected {right_first}."
+TAKES = "with weights filled in, the context of the first word is [{home}], expected [{right_home}]."
+
+HEAD = ask(
+    "4.7", Head, probes=head_probes, observe=observe_head,
+    signature="Head(d_model, d_k) -> a module that maps x (batch, seq_len, d_model) and a mask, True = may attend, to "
+        "context "
+    "(batch, seq_len, d_k) and weights (batch, query, key)",
+    numbers=dict(parameters=lambda case: case.parameters, expected_parameters=lambda case: case.right["parameters"],
+                 names=lambda case: case.names or "nothing", trained=lambda case: case.trained,
+                 expected_trained=lambda case: case.right["trained"], rows=lambda case: spread(case.weights.sum(dim=-1)),
+                 columns=lambda case: spread(case.weights.sum(dim=-2)), hidden=_hidden,
+                 first=lambda case: listed(case.weights[0, 0]), right_first=lambda case: listed(case.right["weights"][0, 0]),
+                 home=lambda case: listed(case.context[0, 0]), right_home=lambda case: listed(case.right["context"][0, 0]),
+                 shape=lambda case: tuple(case.context.shape), expected_shape=lambda case:
+                     tuple(case.right["context"].shape),
+                 shapes=lambda case: f"{tuple(case.context.shape)} and {tuple(case.weights.shape)}"),
+    not_finite={"NaN": "Every query here has a key it may look at. 0 times -inf gives NaN, and so does a row in which all "
+                "keys are hidden: fill where the mask is False, and nowhere else."},
+    mistakes={
+        "in-a-list": M(_HeadInAList, HAS, "PyTorch finds a layer that __init__ makes an attribute, such as self.W_q. It "
+                       "finds none in a plain list, nor one made in forward, so no optimizer would train them."),
+        "one-layer-for-all": M(_HeadOfOne, HAS, "One layer serves as all three. Then a word is found by what it looks for "
+                               "(section 3): make three."),
+        "no-bias": M(_head(_without_bias), HAS, "The biases are missing: d_k numbers in each layer, which nn.Linear has "
+                     "unless it's told not to."),
+        "mask-ignored": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), None)),
+                          "a forbidden key gets a weight of {hidden:.3f}.", "The mask has no effect: give it to attention "
+                          "as "
+                          "well, mask=mask."),
+        "mask-inverted": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), ~mask,
+            fill=-1e9)),
+                           "a forbidden key gets a weight of {hidden:.3f}.", "The mask is the wrong way round: True means "
+                           "may "
+                           "attend, and attention wants it as it comes."),
+        "filled-with-zero": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask,
+            fill=0.0)),
+                              "a forbidden key gets a weight of {hidden:.3f}.", "Its score is 0, and e⁰ = 1 isn't small: "
+                              "fill "
+                              "with -inf (section 5)."),
+        "no-scaling": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask, root=1)),
+            FIRST,
+                        "The scores aren't divided by √d_k."),
+        "scaled-by-the-model": M(_head(forward=lambda self, x, mask: _attend(
+            self.W_q(x), self.W_k(x), self.W_v(x), mask, root=x.shape[-1])), FIRST, "The scores are divided by √d_model. A "
+            "score is a sum of d_k products: divide by √d_k."),
+        "softmax-over-queries": M(_head(forward=lambda self, x, mask: _attend(
+            self.W_q(x), self.W_k(x), self.W_v(x), mask, dim=-2, fill=-1e9)), "your rows sum to {rows}, your columns to "
+            "{columns}.", "The softmax runs over the queries. It must run over the keys, the last dimension."),
+        "x-handed-over": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), x, mask)), "your context "
+            "has "
+                           "the shape {shape}, expected {expected_shape}.", "You average the rows of x. What is handed "
+                           "over is "
+                           "the value, self.W_v(x)."),
+        "keys-handed-over": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_k(x), mask)),
+            TAKES,
+                              "The weights are right, but you average the keys. The context is the mean of the values."),
+        "query-and-key-swapped": M(_head(forward=lambda self, x, mask: _attend(self.W_k(x), self.W_q(x), self.W_v(x), mask)),
+                                   FIRST, "W_q and W_k have changed places: the query asks, the key is found."),
+        "swapped": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)[::-1]), "you "
+                     "return shapes {shapes}.", "Context and weights are in the wrong order: return what attention gives, "
+                     "context first."),
+        "cut-off": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x).detach(), self.W_k(x), self.W_v(x), mask)),
+                     "a gradient reaches {trained:.0f} of {expected_trained:.0f} numbers.", "Something cuts it off, such as "
+                     "detach(), .data or no_grad(), so not all of the matrices are trained."),
+    },
+    rules=(
+        R(lambda case: case.parameters != case.right["parameters"], HAS, "There are three layers, each "
+          "nn.Linear(d_model, d_k), with its bias."),
+        R(lambda case: case.names != case.right["names"], "the parameters of your module are {names}.", "Call the three "
+            "layers "
+          "self.W_q, self.W_k and self.W_v: later cells look for these names."),
+        R(lambda case: _hidden(case) > 0 if (~case.inputs[3]).any() else False, "a forbidden key gets a weight of "
+            "{hidden:.3f}.",
+          "Where the mask is False the weight must be exactly 0 (section 5)."),
+        R(lambda case: (case.weights.sum(dim=-1) - 1).abs().max() > 1e-3, "your rows sum to {rows}.", "Each word's weights "
+            "sum "
+          "to one, over the keys that it may look at."),
+        R(lambda case: gap(case, "weights") > 1e-4, FIRST, "Queries are self.W_q(x), keys self.W_k(x), and attention does "
+            "the "
+          "rest."),
+        R(lambda case: gap(case, "context") > 1e-4, TAKES, "The weights are right. The context is weights @ self.W_v(x)."),
+        R(lambda case: case.trained != case.right["trained"], "a gradient reaches {trained:.0f} of {expected_trained:.0f} "
+          "numbers.", "Something cuts it off: detach(), .data, no_grad(), item(), NumPy."),
+    ),
+    hints=(
+        "It has the form of 03's Bag: super().__init__(), then the layers; forward uses them.",
+        "self.W_q = nn.Linear(d_model, d_k), and two more like it. In forward, self.W_q(x) are the queries.",
+        "return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)",
+    ),
+)
+
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
 QUIZ = """
@@ -609,7 +854,7 @@ QUIZ = """
       remark: d_k is the width of a query. It has nothing to do with the length of the text.
     - text: At the key mask, and at the mean over words.
       right: true
-      remark: Padding has got in, as a key (section 7) or in the mean (notebook 03).
+      remark: Padding has got in, as a key (section 5) or in the mean (notebook 03).
 - name: same-ids
   taught: "02"
   question: Two reviews with opposite labels have been turned into the same ids. Can attention tell them apart?
@@ -621,4 +866,41 @@ QUIZ = """
       remark: "The context is the same as well: the same words around the same words."
     - text: Only with a causal mask, which shows the order of the words.
       remark: That helps where the same ids come in a different order. Here the order is the same too.
+"""
+
+WARM_UP = """
+- name: what-not-adds
+  taught: "03"
+  question: A bag averages word vectors and reads two logits off the mean. It reads 'dull' and 'moving'. Now 'not' is put
+    before each. What does 'not' add to the sum of the vectors?
+  options:
+    - text: Praise beside 'dull', blame beside 'moving'.
+      remark: That's what one would want. But the vector of 'not' is one row of the table, whatever stands beside it.
+    - text: The same vector beside both.
+      right: true
+      remark: A word has one vector. So no weights can make the bag read all four right.
+    - text: Nothing, because 'not' isn't an opinion.
+      remark: Its row is added like any other; training decides what it holds.
+- name: true-in-a-mask
+  taught: "02"
+  question: In a batch, row 1 of the attention mask is True, True, True, False. What does the False stand for?
+  options:
+    - text: A word that isn't in the vocabulary.
+      remark: An unknown word is a real token, <unk>, and its entry is True.
+    - text: Padding, which fills the row to the width of the batch.
+      right: true
+      remark: The review has three tokens, and a longer one in the batch has four.
+    - text: A word that the model has to guess.
+      remark: Nothing is guessed here. The mask only says which entries are tokens of the review.
+- name: softmax-of-a-shift
+  taught: "00"
+  question: The scores of a row are 1, 2 and 3. You add 10 to all three. What does softmax give now?
+  options:
+    - text: The same as before.
+      right: true
+      remark: Every exponential is e¹⁰ times as large, and so is their sum. Only differences between scores count.
+    - text: Nearly everything to the last one.
+      remark: That's what multiplying by 10 does. Adding leaves the differences as they are.
+    - text: Nearly equal weights, because the differences are small beside 10.
+      remark: "The ratio of two weights is e to the power of their scores' difference, and that hasn't changed."
 """

@@ -99,7 +99,7 @@ QUERIES = Exercise(
         Mistake("no-scaling", largest_weight, "The scores are not divided by √d_model."),
         Mistake("divided-by-d", largest_weight, "The scores are divided by d_model itself; it is its root."),
         Mistake("scaled-by-length", largest_weight, "You take the root of the number of words. But it is the width of the "
-                "vectors that makes scores large (notebook 04, section 6)."),
+                "vectors that makes scores large (notebook 04, section 4)."),
         Mistake("softmax-over-queries", lambda case: f"the weights of one query sum to {spread(_sums(case))} over the "
                 f"words, and those of one word to {spread(case.weights.sum(dim=1))} over the queries.",
                 "The softmax runs over the queries. Each query divides a total of 1 among the words: the last dimension."),
