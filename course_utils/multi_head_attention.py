@@ -1,9 +1,9 @@
 """Several attentions side by side, each on its own slice of the model's width.
 
-Does: project, split into heads, attend (by the library's fused kernel, or step by step where the
-weights are asked for), merge, project. Does not: normalise, add the input back, or know positions.
-
-Exported from notebooks/05_multi_head_attention.ipynb: edit it there.
+Does: `MultiHeadAttention`, as notebook 05 writes it (project, split into heads, attend, merge, project), with checks, and
+with what later notebooks add: a bias, rotary positions, a cache, keys and values from another text, the library's fused
+kernel where no weights are asked for; tests/test_multi_head_attention.py holds it equal to the notebook's. Does not:
+normalise, add the input back, or know positions.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class MultiHeadAttention(nn.Module):
     `len(cache)` is the first new position. Raises ValueError for a number of heads that does not divide d_model, for shapes
     that do not fit, and for inputs without a batch.
 
-    Taught in 05_multi_head_attention, '4. Loop, one product, class'.
+    Taught in 05_multi_head_attention, '4. The layer, and you write it'.
     """
 
     def __init__(self, d_model: int, num_heads: int, projection_bias: bool = True, attention_dropout: float = 0.0):

@@ -4,12 +4,22 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from library_twins import attention_pairs, copy_over, proof, ragged_mask, randomise, same, same_parameter_gradients
+from lesson_cells import cells_of
+from library_twins import (
+    attention_pairs,
+    copy_over,
+    proof,
+    ragged_mask,
+    randomise,
+    same,
+    same_gradients,
+    same_parameter_gradients,
+)
 from small_cache import Cache
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.attention import causal_mask, padding_mask
+from course_utils.attention import causal_mask, padding_mask, scaled_dot_product_attention
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
 
@@ -244,3 +254,50 @@ def test_an_option_that_cannot_be_is_refused_when_the_module_is_made(options, fa
     with pytest.raises(ValueError) as raised:
         MultiHeadAttention(**{"d_model": 8, "num_heads": 2} | options)
     assert all(fact in str(raised.value) for fact in facts), raised.value
+
+
+# the class of notebook 05, from its cell alone
+
+@pytest.fixture(scope="module")
+def taught() -> type:
+    names = {"nn": nn, "scaled_dot_product_attention": scaled_dot_product_attention}
+    exec(cells_of("05_multi_head_attention")["export-multi-head-attention"], names)
+    return names["MultiHeadAttention"]
+
+
+@proof
+@given(batch=st.integers(1, 3), length=lengths, heads=st.integers(1, 4), d_head=st.integers(1, 5), seed=seeds,
+       kind=st.sampled_from(["no mask", "padding", "causal"]))
+def test_the_notebooks_class_is_the_packages_with_the_same_names(taught, batch, length, heads, d_head, seed, kind):
+    torch.manual_seed(seed)
+    mask = {"no mask": None, "padding": padding_mask(ragged_mask(batch, length)),
+            "causal": causal_mask(length)[None, None]}[kind]
+    for dtype in (torch.float32, torch.float64):
+        package, notebook = (made(heads * d_head, heads).to(dtype) for made in (MultiHeadAttention, taught))
+        randomise(package)
+        notebook.load_state_dict(package.state_dict())                     # strict: the names are the same, and no others
+        x = torch.randn(batch, length, heads * d_head, dtype=dtype, requires_grad=True)
+        expected = package(x, mask=mask, need_weights=True)
+        context, weights = notebook(x, mask)
+        same(context, expected.context)
+        same(weights, expected.weights)
+    same_gradients(context, [x, *notebook.parameters()], expected.context, [x, *package.parameters()])
+
+
+def test_a_subclass_of_the_notebooks_class_may_change_one_step(taught):
+    rotary = RotaryPositions(4)
+
+    class Turned(taught):
+        def project(self, x):
+            query, key, value = super().project(x)
+            return rotary(query), rotary(key), value
+
+    torch.manual_seed(0)
+    package, turned, x = MultiHeadAttention(12, 3), Turned(12, 3), torch.randn(2, 5, 12)
+    turned.load_state_dict(package.state_dict())
+    same(turned(x)[0], package(x, rotary=rotary).context)
+
+
+def test_the_notebooks_class_refuses_a_number_of_heads_that_does_not_divide_the_width(taught):
+    with pytest.raises(RuntimeError, match="unflatten"):
+        taught(12, 5)(torch.randn(1, 3, 12))

@@ -94,7 +94,7 @@ WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ..
     (("03", (Stretch("03"),)),
      ("04, sections 1 to 4", (Stretch("04", _sections(1, 4)),)), ("3.2", "3.4", "4.1")),
     (("04, sections 5 to 7; 05, sections 1 to 4", (Stretch("04", _sections(5, 7)), Stretch("05", _sections(1, 4)))),
-     ("05, the rest; 06, first half", (Stretch("05", _sections(5, 9)), Stretch("06", _sections(1, 6)))),
+     ("05, the rest; 06, first half", (Stretch("05", _sections(5, 7)), Stretch("06", _sections(1, 6)))),
      ("4.2", "4.4", "5.4", "6.1")),
     (("07 and 08, sections 1 to 4", (Stretch("07"), Stretch("08", _sections(1, 4)))),
      ("08, the rest; 09", (Stretch("08", _sections(5, 7)), Stretch("09"))), ("7.4", "8.1", "9.3")),

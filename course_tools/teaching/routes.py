@@ -34,7 +34,7 @@ ROUTES = (
         "02": Stop(ALL, ("2.2", "2.7")),
         "03": Stop([1, 2, 3, 4, 5, 6], ("3.6", "3.7")),
         "04": Stop(ALL, ("4.1", "4.2", "4.3")),
-        "05": Stop([1, 2, 3, 4, 5, 8], ("5.1",)),
+        "05": Stop([1, 2, 3, 4, 6, 7], ("5.1", "5.6")),
         "06": Stop([1, 2, 3, 7], ("6.1",)),
         "07": Stop([1, 2, 3, 4, 6, 7, 9], ("7.2",)),
         "08": Stop([1, 2, 3, 4, 5, 7], ("8.2",)),
@@ -45,7 +45,7 @@ ROUTES = (
     Route("Everything", "you want to know why each part is as it is, and what was measured", {}),
     Route("What's inside", "you use Hugging Face, and want to write, load and open up what it runs", {
         "04": Stop([1, 2, 3, 4, 5, 6], ("4.2", "4.3")),
-        "05": Stop([1, 2, 3, 4, 5, 6], ("5.1",)),
+        "05": Stop(ALL, ("5.1", "5.6")),
         "06": Stop([1, 2, 3, 7], ()),
         "07": Stop([1, 2, 3, 4, 6, 7, 8, 9], ("7.2",)),
         "08": Stop([1, 2, 3, 5], ()),

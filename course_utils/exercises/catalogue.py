@@ -2,7 +2,7 @@
 
 Those of notebook 04 are in notebooks/exercises/n04.py: its records (see `records`), whose numbers they name themselves, and
 `QUIZ`. Title, minutes and words come from the notebook's cell of that number. A notebook whose exercises have the older form
-has a folder instead, n05 with `ask` and `answers`; they are made into records here.
+has a folder instead, n07 with `ask` and `answers`; they are made into records here.
 """
 
 import difflib

@@ -42,7 +42,7 @@ def is_sealed() -> bool:
 
 
 def read(name: str) -> str | None:
-    """What a file of the folder holds, such as "n04.py" or "n05/quiz.yaml", sealed or not; None if there is no such file."""
+    """What a file of the folder holds, such as "n04.py" or "n07/quiz.yaml", sealed or not; None if there is no such file."""
     path = EXERCISES / name
     if path.is_file():
         return path.read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
 
 
 def part_of(lesson: str, part: str = ""):
-    """A lesson's module, or a part of it: part_of("n05", "ask"). Raises ModuleNotFoundError where there is none."""
+    """A lesson's module, or a part of it: part_of("n07", "ask"). Raises ModuleNotFoundError where there is none."""
     return importlib.import_module(f"{NAME}.{lesson}.{part}".rstrip("."))
 
 

@@ -1,6 +1,6 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read QUIZ in notebooks/exercises/n04.py (or the older n05/quiz.yaml), show questions, save answers; write all questions
+Does: read QUIZ in notebooks/exercises/n04.py (or the older n07/quiz.yaml), show questions, save answers; write all questions
 as cards in the text format that Anki 2.1.54 and later import (`python -m course_utils quiz-cards`). A card is known by its
 question's name, which never changes, so a file that is imported again updates the cards and keeps what Anki has recorded.
 Does not: judge functions (see `judge`).

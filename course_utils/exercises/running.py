@@ -93,7 +93,7 @@ def _marks(name: str) -> set:
 
 
 def load_forbidden(forbidden: tuple[str, ...]) -> None:
-    """Import what `written_out` compares calls with, so that it doesn't happen on an answer's clock, or after its changes."""
+    """Import what `written_out` compares calls with, so that no answer's clock or changes meet it."""
     for name in forbidden:
         _marks(name)
 

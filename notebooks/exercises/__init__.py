@@ -14,9 +14,9 @@ What an exercise needs, for 4.7 as an example:
    matters or where to look, and not the solution; without words, `course_utils.exercises.diagnoses` says what it sees. Each
    must differ on some input from the right answer and from all the others. A rule says the same of answers that fit no
    mistake; the first that fails is printed. Words and checks that several notebooks use are in `common`.
-4. In tests/exercises/variants/n04.py other right ways of writing it: loops, another library, lists.
+4. Other right ways of writing it (loops, another library, lists): `python tests/exercises/frozen.py --add 4.7 answers.py`.
 5. `python -m pytest tests/exercises -k 4.7`, then `python -m course_tools save 04` and `python -m course_tools timetable`.
 
-A folder such as n05 is the older form: `ask`, `probes` and `answers`, whose EXERCISES and ANSWERS stand in the same order,
+A folder such as n07 is the older form: `ask`, `probes` and `answers`, whose EXERCISES and ANSWERS stand in the same order,
 and quiz.yaml. A record that is added to such a notebook goes into its `ask`.
 """

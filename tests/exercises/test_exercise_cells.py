@@ -47,7 +47,7 @@ def number_of(cell) -> str:
 
 
 def namespace(notebook, before) -> dict:
-    """What the notebook's earlier cells import and define, without running them."""
+    """What the notebook's earlier cells import and define, without running them; of an exercise, the course's answer."""
     names: dict = {"__name__": "learner"}
     for cell in notebook["cells"]:
         if cell["id"] == before:
@@ -55,6 +55,8 @@ def namespace(notebook, before) -> dict:
         if cell["cell_type"] != "code":
             continue
         for node in ast.parse(source(cell)).body:
+            if isinstance(node, ast.Assign) and ".use(" in ast.unparse(node.value):
+                names[ast.unparse(node.targets[0])] = answers_to(number_of(cell)).reference
             pattern = isinstance(node, ast.Assign) and "re.compile" in ast.unparse(node.value)
             if pattern or isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
                 with contextlib.suppress(Exception):    # a default that needs an earlier result; no exercise uses it
