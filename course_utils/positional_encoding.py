@@ -2,10 +2,9 @@
 
 Does: `SinusoidalPositions` and `LearnedPositions` add a vector to each word; `RotaryPositions` turns
 queries and keys inside attention; `AlibiPositions` gives what is added to the scores. All are `Positions`, made by name
-with `make_positions`; each takes an `offset` or two lengths, so that a sequence can be continued. Does not: scale
-embeddings or apply dropout.
-
-Exported from notebooks/06_positional_encoding.ipynb: edit it there.
+with `make_positions`; each takes an `offset` or two lengths, so that a sequence can be continued. Notebook 06 writes the
+same without checks and offsets; tests/test_positional_encoding.py holds the two equal. Does not: scale embeddings or apply
+dropout.
 """
 
 import math
@@ -25,7 +24,7 @@ class Positions(nn.Module):
 
     `offset` is the position of the first token. Calling the object applies its `add` and `rotate` to x.
 
-    Taught in 06_positional_encoding, '2. Three points of entry'.
+    Taught in 06_positional_encoding, '6. Turn the queries and keys'.
     """
 
     def add(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -49,7 +48,7 @@ def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> Tenso
 
     Positions p count from zero. Returns (max_len, d_model).
 
-    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    Taught in 06_positional_encoding, '2. Number the words? Or a clock?'.
     """
     if d_model % 2 != 0:
         raise ValueError(f"d_model={d_model} is odd; sines and cosines come in pairs: use {d_model + 1}")
@@ -62,7 +61,7 @@ def sinusoidal_table(max_len: int, d_model: int, base: float = 10000.0) -> Tenso
 class SinusoidalPositions(Positions):
     """Add the sinusoidal table to x (batch, seq_len, d_model), from position `offset` on. Nothing is learned.
 
-    Taught in 06_positional_encoding, '3. Sines and cosines'.
+    Taught in 06_positional_encoding, '4. A table that is learned'.
     """
 
     def __init__(self, d_model: int, max_len: int = 512, base: float = 10000.0):
@@ -74,10 +73,7 @@ class SinusoidalPositions(Positions):
 
 
 def positions_from(table: Tensor, x: Tensor, offset: int) -> Tensor:
-    """Rows offset to offset + seq_len of a table, for x (..., seq_len, d_model). Raises ValueError for what doesn't fit.
-
-    Taught in 06_positional_encoding, '3. Sines and cosines'.
-    """
+    """Rows offset to offset + seq_len of a table, for x (..., seq_len, d_model). Raises ValueError for what doesn't fit."""
     check_sequence(x, d_model=table.shape[-1])
     seq_len = x.shape[-2]
     if offset < 0:
@@ -93,7 +89,7 @@ def positions_from(table: Tensor, x: Tensor, offset: int) -> Tensor:
 class LearnedPositions(Positions):
     """Add a trained vector for each position to x (batch, seq_len, d_model), from `offset` on (Devlin et al. 2019).
 
-    Taught in 06_positional_encoding, '6. Learned positions, and what a model saves'.
+    Taught in 06_positional_encoding, '4. A table that is learned'.
     """
 
     def __init__(self, d_model: int, max_len: int = 512):
@@ -110,7 +106,7 @@ class RotaryPositions(Positions):
     x (batch, heads, length, d_head) -> the same shape. Columns 2i and 2i+1 are a pair (interleaved) and
     turn by position / base^(2i/d_head). The dot product of two turned vectors depends on their distance only.
 
-    Taught in 06_positional_encoding, '7. Rotary positions'.
+    Taught in 06_positional_encoding, '6. Turn the queries and keys'.
     """
 
     def __init__(self, d_head: int, base: float = 10000.0):
@@ -139,7 +135,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
     For a number of heads that is no power of two the paper's code interleaves the slopes of the next
     power; so does this. Returns (num_heads,).
 
-    Taught in 06_positional_encoding, '8. A number added to each score'.
+    Taught in 06_positional_encoding, '7. If you like: a number added to each score'.
     """
     check_options({"num_heads": num_heads}, MODEL_RULES)
     power = 2 ** math.floor(math.log2(num_heads))
@@ -154,7 +150,7 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> Te
     The distance is symmetric, as an encoder needs it (the paper has a decoder, which looks back only);
     with more keys than queries the last query is at the position of the last key.
 
-    Taught in 06_positional_encoding, '8. A number added to each score'.
+    Taught in 06_positional_encoding, '7. If you like: a number added to each score'.
     """
     key_len = query_len if key_len is None else key_len
     query_position = torch.arange(key_len - query_len, key_len)[:, None]   # (query, 1)
@@ -165,7 +161,7 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> Te
 class AlibiPositions(Positions):
     """Nothing is added to the words or rotated; `bias` is `alibi_bias`, a slope for each head.
 
-    Taught in 06_positional_encoding, '8. A number added to each score'.
+    Taught in 06_positional_encoding, '7. If you like: a number added to each score'.
     """
 
     def __init__(self, num_heads: int):
@@ -189,7 +185,7 @@ POSITIONS = {
 def make_positions(name: str, d_model: int, num_heads: int, max_len: int = 512) -> Positions:
     """The positions of that name, one of POSITIONS. Raises ValueError for another name.
 
-    Taught in 06_positional_encoding, '8. A number added to each score'.
+    Taught in 06_positional_encoding, '6. Turn the queries and keys'.
     """
     check_options({"positions": name}, {"positions": one_of(*POSITIONS)})
     return POSITIONS[name](d_model, num_heads, max_len)

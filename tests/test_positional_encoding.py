@@ -9,10 +9,14 @@ import safetensors.torch
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof
 
 from course_utils.attention import padding_mask
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
+from course_utils.embeddings import masked_mean
+from course_utils.exercises.catalogue import answers_to
+from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import (
     POSITIONS,
     AlibiPositions,
@@ -227,3 +231,86 @@ def test_a_sequence_continued_at_an_offset_is_the_end_of_the_whole(name, offset)
     torch.testing.assert_close(positions.rotate(queries[:, :, offset:], offset), positions.rotate(queries)[:, :, offset:])
     if name == "alibi":                                                    # the last query stands at the last key
         assert torch.equal(positions.bias(9 - offset, 9), positions.bias(9)[:, offset:])
+
+
+# the notebook's cells beside the package
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 06 define, from these cells and the names that they import."""
+    cells = cells_of("06_positional_encoding")
+    names = {"math": math, "torch": torch, "nn": torch.nn, "MultiHeadAttention": MultiHeadAttention,
+             "padding_mask": padding_mask, "masked_mean": masked_mean, "print": lambda *words: None,
+             "turn_pairs": answers_to("6.4").reference}
+    for cell in ("small-classifier", "export-sinusoidal", "export-learned", "export-rotary", "export-alibi"):
+        exec(cells[cell], names)
+    return names
+
+
+def same_gradients(ours, theirs, x, upstream) -> None:
+    """Two functions of x give the same, and the same gradient, to 1e-10 in float64."""
+    results, gradients = [], []
+    for function in (ours, theirs):
+        leaf = x.clone().requires_grad_()
+        result = function(leaf)
+        results.append(result)
+        gradients += torch.autograd.grad(result, leaf, upstream)
+    torch.testing.assert_close(*results, atol=1e-10, rtol=0)
+    torch.testing.assert_close(*gradients, atol=1e-10, rtol=0)
+
+
+@pytest.fixture
+def float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def test_the_notebooks_table_is_the_packages(taught, float64):
+    torch.testing.assert_close(taught["sinusoidal_table"](90, 12), sinusoidal_table(90, 12), atol=1e-10, rtol=0)
+
+
+def test_the_notebooks_table_in_float32_is_the_packages_to_float32(taught):
+    torch.testing.assert_close(taught["sinusoidal_table"](64, 32), sinusoidal_table(64, 32), atol=1e-5, rtol=0)
+
+
+def test_the_notebooks_learned_table_is_the_packages_with_the_same_name(taught, float64):
+    torch.manual_seed(0)
+    package, notebook = LearnedPositions(6, 9), taught["LearnedPositions"](6, 9)
+    assert abs(notebook.table.std() - package.table.std()) < 0.01
+    notebook.load_state_dict(package.state_dict())
+    same_gradients(notebook, package, torch.randn(2, 4, 6), torch.randn(2, 4, 6))
+
+
+@pytest.mark.parametrize("offset", [0, 17])
+def test_the_notebooks_rotation_is_the_packages(taught, float64, offset):
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 20, 8)
+    same_gradients(lambda x: taught["rotate"](x, offset), lambda x: RotaryPositions(8)(x, offset), x, torch.randn_like(x))
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi"])
+def test_the_notebooks_attention_is_the_packages_with_such_positions(taught, float64, kind):
+    torch.manual_seed(0)
+    positions, package = make_positions(kind, 8, 2), MultiHeadAttention(8, 2)
+    notebook = (answers_to("6.6").reference if kind == "rotary" else taught["AlibiAttention"])(8, 2)
+    notebook.load_state_dict(package.state_dict())
+    x, mask = torch.randn(3, 5, 8), padding_mask(torch.arange(5) < torch.tensor([[5], [2], [4]]))
+    same_gradients(lambda x: notebook(x, mask=mask).context,
+                   lambda x: package(x, mask=mask, bias=positions.bias(5), rotary=positions.rotate).context, x,
+                   torch.randn(3, 5, 8))
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 8])
+def test_the_notebooks_slopes_are_the_packages(taught, num_heads):
+    assert torch.equal(taught["alibi_bias"](num_heads, 7), alibi_bias(num_heads, 7))
+
+
+def test_the_notebooks_classifier_ties_on_twins_and_parts_them_with_rotary(taught):
+    ids, order = torch.tensor([[4, 7, 2, 9, 5]]), [3, 1, 4, 0, 2]
+    mask = torch.ones_like(ids).bool()
+    for attention, ties in ((MultiHeadAttention, True), (answers_to("6.6").reference, False)):
+        torch.manual_seed(0)
+        model = taught["SmallClassifier"](12, attention)
+        apart = (model(ids, mask) - model(ids[:, order], mask)).abs().max()
+        assert (apart < 1e-5) == ties

@@ -212,7 +212,7 @@ def rotation() -> Sheet:
                 [f"cosine, from {name}", *blanks((-sine * hand[0], cosine * hand[1], five_on(hand)[1]), exact)]]
 
     return Sheet(
-        title="A step is a rotation", notebook="06", section="5. A step is a rotation",
+        title="A step is a rotation", notebook="06", section="3. A step is a rotation",
         need="a pencil or a calculator", exercise="6.2",
         intro="One hand of the clock gives you the sine and the cosine of its angle <i>a</i>. Five positions add an angle "
         "<i>θ</i>. You don't know the position.",

@@ -49,7 +49,7 @@ NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
     Stretch("04", (2,), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
     Stretch("04", (), ("4.1",), 10, "alone first, then compare"),
     Stretch("04", (3,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
-    Stretch("06", (1, 2), (), 15, "shuffle a review in front of them; have them predict the logits first",
+    Stretch("06", (1,), (), 15, "shuffle a review in front of them; have them predict the logits first",
             "Here the words search with all three numbers, not with the opinion alone, so attention divides each score by "
             "√3, which keeps wide vectors from making the weights too sharp; that's why 'dull' gets −0.28 where it had "
             "−0.46. Later you'll need the word "
@@ -71,7 +71,7 @@ HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
     Stretch("03", (1, 2, 3, 6)),
     Stretch("04", None, ("4.1", "4.3")),
     Stretch("05", (1, 2, 3, 4), ("5.1",)),
-    Stretch("06", (1, 2)),
+    Stretch("06", (1, 6)),
     Stretch("08", (1, 2, 5, 6)),
     Stretch("09", (1, 6, 7, 8)),
 ), remember=(

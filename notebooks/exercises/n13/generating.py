@@ -235,7 +235,7 @@ CACHE = Exercise(
         Mistake("cached-keys-rotated-again", _first_key_off, "You rotate all keys, but those in the cache have been rotated "
                 "already. Each key is rotated once, when it's new."),
         Mistake("values-rotated", lambda case: f"{_context_off(case)} Your keys are right.", "The values were rotated too. "
-                "Only queries and keys are compared by position; values are what's passed on (notebook 06, section 7)."),
+                "Only queries and keys are compared by position; values are what's passed on (notebook 06, section 6)."),
         Mistake("new-token-not-seen", _context_off, "The cache you return is right, but the query attended to the old one: "
                 "a token must see itself too. Extend first, then attend."),
         Mistake("only-the-first-seen", _context_off, "The query sees the first key only. That is what a causal mask for 1 "
