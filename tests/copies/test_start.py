@@ -51,9 +51,9 @@ def test_progress_counts_what_is_right_and_nothing_else(marks):
     record.mark("exercises", "4.2", {"right": True})
     record.mark("exercises", "4.3", {"right": False})
     page = start.my_progress()
-    assert repr(page).startswith("1 of ") and "04 Attention: 1 of 6 exercises, 0 of" in repr(page)
+    assert repr(page).startswith("1 of ") and "04 Attention: 1 of 7 exercises, 0 of" in repr(page)
     row = next(line for line in page.html.split("<tr>") if "04 Attention" in line)
-    assert "□■□□□□" in row and "1 of 6" in row and '<a href="04_attention.ipynb">' in row
+    assert "□■□□□□□" in row and "1 of 7" in row and '<a href="04_attention.ipynb">' in row
 
 
 def test_the_originals_know_of_no_progress(marks, monkeypatch):
