@@ -165,7 +165,8 @@ SCALED = ask(
         "no-softmax": M({SOFTMAX: "scores"}, "your weights go from {weights}.", "These are scores. Weights are positive and "
                         "sum to one in each row: softmax is missing."),
         "hard": M({SOFTMAX: "torch.eye(key.shape[-2], dtype=key.dtype)[scores.argmax(dim=-1)]"}, "{ones} of your weights "
-                  "are exactly 1.", "The best key takes everything. That cannot be trained (section 1); use softmax."),
+                  "are exactly 1.", "The best key takes everything, so no gradient reaches query and key (section 1). Use "
+                  "softmax."),
         "keys-for-values": M({"weights @ value": "weights @ key"}, "your context is {width} wide, as the keys are.", "You "
                              "multiplied the weights by the keys. The context is a mean of the values."),
         "swapped": M({"return weights @ value, weights": "return weights, weights @ value"}, "you return shapes {shapes}.",
@@ -612,10 +613,10 @@ class Head(nn.Module):
         self.W_v = nn.Linear(d_model, d_k)
 
     def forward(self, x, mask):                                            # (batch, seq_len, d_model)
-        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+        return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
 
 
-def _attend(query, key, value, mask, dim=-1, root=None, fill=-math.inf):
+def attention(query, key, value, mask=None, dim=-1, root=None, fill=-math.inf):
     scores = query @ key.transpose(-2, -1) / math.sqrt(root or query.shape[-1])   # (batch, query, key)
     if mask is not None:
         scores = scores.masked_fill(~mask, fill)
@@ -679,7 +680,7 @@ def _head(layers=None, forward=None):
         def forward(self, x, mask):
             if forward:
                 return forward(self, x, mask)
-            return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+            return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
 
     return Made
 
@@ -690,7 +691,7 @@ class _HeadInAList(nn.Module):
         self.layers = [nn.Linear(d_model, d_k) for _ in LAYERS]
 
     def forward(self, x, mask):
-        return _attend(*(layer(x) for layer in self.layers), mask)
+        return attention(*(layer(x) for layer in self.layers), mask)
 
 
 class _HeadOfOne(nn.Module):
@@ -699,7 +700,7 @@ class _HeadOfOne(nn.Module):
         self.W_q = self.W_k = self.W_v = nn.Linear(d_model, d_k)
 
     def forward(self, x, mask):
-        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+        return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
 
 
 def _without_bias(self, d_model, d_k):
@@ -739,43 +740,44 @@ HEAD = ask(
                                "(section 3): make three."),
         "no-bias": M(_head(_without_bias), HAS, "The biases are missing: d_k numbers in each layer, which nn.Linear has "
                      "unless it's told not to."),
-        "mask-ignored": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), None)),
+        "mask-ignored": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_v(x), None)),
                           "a forbidden key gets a weight of {hidden:.3f}.", "The mask has no effect: give it to attention "
                           "as "
                           "well, mask=mask."),
-        "mask-inverted": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), ~mask,
+        "mask-inverted": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_v(x), ~mask,
             fill=-1e9)),
                            "a forbidden key gets a weight of {hidden:.3f}.", "The mask is the wrong way round: True means "
                            "may "
                            "attend, and attention wants it as it comes."),
-        "filled-with-zero": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask,
+        "filled-with-zero": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_v(x), mask,
             fill=0.0)),
                               "a forbidden key gets a weight of {hidden:.3f}.", "Its score is 0, and e⁰ = 1 isn't small: "
                               "fill "
                               "with -inf (section 5)."),
-        "no-scaling": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask, root=1)),
+        "no-scaling": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_v(x), mask, root=1)),
             FIRST,
                         "The scores aren't divided by √d_k."),
-        "scaled-by-the-model": M(_head(forward=lambda self, x, mask: _attend(
+        "scaled-by-the-model": M(_head(forward=lambda self, x, mask: attention(
             self.W_q(x), self.W_k(x), self.W_v(x), mask, root=x.shape[-1])), FIRST, "The scores are divided by √d_model. A "
             "score is a sum of d_k products: divide by √d_k."),
-        "softmax-over-queries": M(_head(forward=lambda self, x, mask: _attend(
+        "softmax-over-queries": M(_head(forward=lambda self, x, mask: attention(
             self.W_q(x), self.W_k(x), self.W_v(x), mask, dim=-2, fill=-1e9)), "your rows sum to {rows}, your columns to "
             "{columns}.", "The softmax runs over the queries. It must run over the keys, the last dimension."),
-        "x-handed-over": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), x, mask)), "your context "
+        "x-handed-over": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), x, mask)), "your context "
             "has "
                            "the shape {shape}, expected {expected_shape}.", "You average the rows of x. What is handed "
                            "over is "
                            "the value, self.W_v(x)."),
-        "keys-handed-over": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_k(x), mask)),
+        "keys-handed-over": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_k(x), mask)),
             TAKES,
                               "The weights are right, but you average the keys. The context is the mean of the values."),
-        "query-and-key-swapped": M(_head(forward=lambda self, x, mask: _attend(self.W_k(x), self.W_q(x), self.W_v(x), mask)),
-                                   FIRST, "W_q and W_k have changed places: the query asks, the key is found."),
-        "swapped": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x), self.W_k(x), self.W_v(x), mask)[::-1]), "you "
-                     "return shapes {shapes}.", "Context and weights are in the wrong order: return what attention gives, "
-                     "context first."),
-        "cut-off": M(_head(forward=lambda self, x, mask: _attend(self.W_q(x).detach(), self.W_k(x), self.W_v(x), mask)),
+        "query-and-key-swapped": M(_head(forward=lambda self, x, mask: attention(
+            self.W_k(x), self.W_q(x), self.W_v(x), mask)), FIRST, "W_q and W_k have changed places: the query asks, the "
+            "key is found."),
+        "swapped": M(_head(forward=lambda self, x, mask: attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)[::-1]),
+                     "you return shapes {shapes}.", "Context and weights are in the wrong order: return what attention "
+                     "gives, context first."),
+        "cut-off": M(_head(forward=lambda self, x, mask: attention(self.W_q(x).detach(), self.W_k(x), self.W_v(x), mask)),
                      "a gradient reaches {trained:.0f} of {expected_trained:.0f} numbers.", "Something cuts it off, such as "
                      "detach(), .data or no_grad(), so not all of the matrices are trained."),
     },
