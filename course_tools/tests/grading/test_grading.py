@@ -1,5 +1,6 @@
 """Grading notebooks that were handed in: what counts, what can't be forged, what is reported, what is left behind."""
 
+import ast
 import csv
 import gc
 import inspect
@@ -95,12 +96,28 @@ def test_neither_ticks_nor_replaced_machinery_nor_recited_results_nor_forged_lin
     assert "4.5: its outputs can't be read" in found.remarks
 
 
+def made_in(source: str) -> set[str]:
+    """The names that a cell assigns, defines or imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
 def test_only_what_exercises_depend_on_is_executed(tmp_path):
     for lesson in LESSONS:
         steps, missing = steps_of(HandIn(tmp_path / "a.ipynb", b"x", lesson.cells), lesson)
         needed = [step for step in steps if step.needed]
         assert not missing and {number for step in needed for number in step.exercises} == lesson.exercises.keys()
-        assert len(needed) < len(steps) / 2
+        read = {name.id for step in needed for name in ast.walk(ast.parse(step.source))
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)}
+        for step in needed:
+            assert step.exercises or made_in(step.source) & read, step.source
         assert not [step for step in needed if re.search(r"\bfit\(", step.source)]
     mine = Cell("mine", "%%time\nreach\nif True:\n    !true")
     for cells, expected in (((*LESSON.cells, mine), True), (LESSON.cells, False)):
