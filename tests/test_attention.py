@@ -193,9 +193,15 @@ def test_of_the_notebooks_fillings_only_the_last_two_give_the_row_of_the_sentenc
     assert off[3:].max() < 1e-6 and off[:3].min() > 0.1
 
 
-def test_the_notebooks_bias_lets_both_opinions_look_at_not(taught):
+def test_the_notebooks_bias_lets_both_opinions_look_at_not_and_without_a_bias_none_would(taught):
     cells = cells_of("04_attention")
     names = dict(taught) | {"table": lambda *_: None, "W_k": torch.tensor([[0.0], [1.0], [0.0]])}
     for cell in ("tiny", "query-bias"):
         exec(cells[cell], names)
-    assert (names["both"][[1, 3], 0] - 0.948).abs().max() < 0.001 and (names["both"][[0, 2]] - 0.25).abs().max() < 1e-6
+    both = names["both"]                        # (text, query, key): 'was not dull' and 'was not moving'
+    assert (both[:, 2, 1] - 0.965).abs().max() < 0.001 and (both[:, 1] - 1 / 3).abs().max() < 1e-6
+    torch.manual_seed(0)
+    texts = names["short_texts"]
+    for W_q, W_k in torch.randn(200, 2, 3, 2):
+        weights = taught["attention"](texts @ (5 * W_q), texts @ W_k, texts)[1][:, 2]    # (text, key)
+        assert (weights[:, 1] - weights[:, 0]).min() < 1e-6         # one of the two prefers 'was'

@@ -868,6 +868,18 @@ QUIZ = """
       remark: "The context is the same as well: the same words around the same words."
     - text: Only with a causal mask, which shows the order of the words.
       remark: That helps where the same ids come in a different order. Here the order is the same too.
+- name: hands-over-and-rows
+  taught: "04"
+  question: "'the', 'not' and 'good' hand over +6, −9 and +3; above zero is positive. 'the' and 'good' look at 'not' alone,
+    and 'not' looks at 'the' alone. What is the verdict on 'the not good'?"
+  options:
+    - text: Positive, because the opinion, 'good', hands over +3.
+      remark: Nobody looks at 'good', so nobody takes its +3 home.
+    - text: Negative, because they take home −9, +6 and −9.
+      right: true
+      remark: Their mean is −4. 'good' counts only by where it looks (section 6).
+    - text: Undecided, because +6, −9 and +3 add up to 0.
+      remark: That's what they hand over. The verdict is the mean of what they take home.
 """
 
 WARM_UP = """

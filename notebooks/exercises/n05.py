@@ -714,6 +714,71 @@ LAYER = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 5.7 what each head adds
+
+def head_parts(weights, votes):
+    return (weights * votes[:, None]).sum(dim=-1).mean(dim=-1)             # (head)
+
+
+def _found(weights, votes):
+    """What each row finds: (head, query)"""
+    return (weights * votes[:, None]).sum(dim=-1)
+
+
+def _parts_probes(generator: torch.Generator) -> list[tuple]:
+    """3 heads on 5 words, 4 heads on 2, 2 on 2, one head; then heads that look at one word only."""
+    drawn = [((2 * torch.randn(heads, length, length, generator=generator)).softmax(dim=-1),
+              5 * torch.randn(heads, length, generator=generator))
+             for heads, length in ((3, 5), (4, 2), (2, 2), (1, 3), (1, 1))]
+    return [*drawn, (torch.eye(4)[torch.tensor([[0, 0, 0, 1], [3, 2, 3, 3]])], 5 * torch.randn(2, 4, generator=generator))]
+
+
+def _observe_parts(function, weights, votes):
+    output = function(weights, votes)
+    return None if output is None else one_tensor(output, "the parts")
+
+
+def _off(case: Case) -> str:
+    head = int((case.answer - case.expected).abs().argmax())
+    return f"the part of head {head} is {case.answer[head]:.3f}, expected {case.expected[head]:.3f}."
+
+
+PARTS = ask(
+    "5.7", head_parts, probes=_parts_probes, observe=_observe_parts,
+    signature="head_parts(weights (head, query, key), votes (head, key)) -> parts (head)",
+    mistakes={
+        "summed": M(lambda w, v: _found(w, v).sum(dim=-1), _off, "The rows were added. The model takes the "
+                    "mean over the words, so a head's part is the mean of its rows."),
+        "mean-twice": M(lambda w, v: _found(w, v).mean(dim=-1) / v.shape[-1], _off, "The weights of a "
+                        "row sum to 1, so its weighted mean is a sum over the keys. Only over the rows you take a mean."),
+        "swapped": M({"votes[:, None]": "votes[..., None]"}, _off, "You multiplied each row by the vote of the word that "
+                     "looks. The rows sum to 1, so the weights drop out, and the plain mean of the votes is left. What "
+                     "counts is the vote of the word that's looked at: the last dimension, the keys."),
+        "over-heads": M(lambda w, v: _found(w, v).mean(dim=0), _shape, "You took the mean over the heads, "
+                        "which leaves a number for each row. Each head has its own part: the mean runs over the queries."),
+        "rows": M(lambda w, v: _found(w, v), _shape, "That's what each row finds. A head's part is the "
+                  "mean of its rows."),
+        "keys": M(lambda w, v: (w * v[:, None]).mean(dim=1), _shape, "That's what each word's vote "
+                  "brings in. Add them: a head's part is one number."),
+        "together": M(lambda w, v: _found(w, v).mean(), _shape, "Everything went into one number, so the "
+                      "heads can't be compared. Keep their dimension."),
+        "heads-mixed": M(lambda w, v: (w @ v.T).mean(dim=(1, 2)), _off, "Each head's weights met the "
+                         "votes of all heads. A head's weights belong to its own votes: give votes a dimension for the "
+                         "queries, votes[:, None], and multiply."),
+    },
+    rules=(
+        R(lambda case: case.answer.shape != case.expected.shape, _shape, "One number for each head: sum over the keys, "
+          "then take the mean over the queries."),
+        R(lambda case: (case.answer - case.expected).abs().max() > 1e-4, _off, "Take one head and one row by hand: multiply "
+          "each weight by the vote of its key and add. Then the mean over the rows."),
+    ),
+    hints=(
+        "A row is a weighted mean: weight times vote, added over the keys. Which dimension does votes lack?",
+        "votes[:, None] is (head, 1, key), which fits weights (head, query, key).",
+        "return (weights * votes[:, None]).sum(dim=-1).mean(dim=-1)",
+    ),
+)
+
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
 QUIZ = """
@@ -785,7 +850,7 @@ QUIZ = """
       remark: Your model has other things in the way, and they decide too.
     - text: Two or three numbers, each tried in that model with several random seeds.
       right: true
-      remark: The parameters are the same, so nothing but a trial tells which is better (section 7).
+      remark: The parameters are the same, so nothing but a trial tells which is better (section 8).
     - text: As many as possible, since they cost no parameters.
       remark: Each gets narrower. In the classifier, heads of width 4 cost 5.7 points.
 """

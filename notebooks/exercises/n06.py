@@ -1008,7 +1008,8 @@ QUIZ = """
       remark: The row exists, so there is no error. That makes it worse.
     - text: Its random start, because no gradient ever reached it.
       right: true
-      remark: No text was long enough (section 4). Weight decay could shrink it, but wouldn't teach it anything.
+      remark: No text was long enough (section 4). Weight decay, which shrinks all weights a little, wouldn't teach it
+        anything.
 - name: five-positions-later
   taught: "06"
   question: The same text is read twice by a model without padding, from position 0 on and with `offset=5`. With which
