@@ -1,9 +1,8 @@
 """The encoder block: attention, a feed-forward layer, residuals, layer norm, dropout; and a stack of them.
 
-Does: pre-norm (default) and post-norm blocks that equal `nn.TransformerEncoderLayer`. Does not: embed
-words, add positions or classify.
-
-Exported from notebooks/07_transformer_blocks.ipynb: edit it there.
+Does: pre-norm (default) and post-norm blocks that equal `nn.TransformerEncoderLayer`. Notebook 07 writes the same without
+checks, caches and returned weights; tests/test_transformer_blocks.py holds the two equal. Does not: embed words, add
+positions or classify.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +60,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Te
 class BlockResult(NamedTuple):
     """`x` (batch, seq_len, d_model); `weights` (batch, heads, query, key), or None where they were not asked for.
 
-    Taught in 07_transformer_blocks, '7. The block'.
+    Taught in 07_transformer_blocks, '5. The block'.
     """
 
     x: Tensor
@@ -74,7 +73,7 @@ class EncoderBlock(nn.Module):
     (x (batch, seq_len, d_model), mask, bias, rotary, need_weights, cache) -> BlockResult; the arguments are those of
     `MultiHeadAttention`. Post-norm: Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020.
 
-    Taught in 07_transformer_blocks, '7. The block'.
+    Taught in 07_transformer_blocks, '5. The block'.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class EncoderBlock(nn.Module):
 class EncoderResult(NamedTuple):
     """`x` (batch, seq_len, d_model); `attentions`, one per layer, (batch, heads, query, key), or None.
 
-    Taught in 07_transformer_blocks, "8. The stack, and the library's".
+    Taught in 07_transformer_blocks, '5. The block'.
     """
 
     x: Tensor
@@ -123,7 +122,7 @@ class Encoder(nn.Module):
     `block_options` go to every `EncoderBlock`. `caches`, if given, has one cache per block. With a causal mask
     the stack is the body of a decoder that completes texts.
 
-    Taught in 07_transformer_blocks, "8. The stack, and the library's".
+    Taught in 07_transformer_blocks, '5. The block'.
     """
 
     def __init__(self, num_layers: int, d_model: int, num_heads: int, d_ff: int, norm_first: bool = True, **block_options):

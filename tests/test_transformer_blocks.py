@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import (
     block_pairs,
     copy_over,
@@ -16,9 +17,14 @@ from library_twins import (
 )
 from small_cache import Cache
 from torch import nn
+from torch.nn import functional as F
 
 from course_utils.attention import causal_mask, padding_mask
+from course_utils.classifier import ReviewClassifier
+from course_utils.exercises.catalogue import answers_to
+from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.positional_encoding import POSITIONS, RotaryPositions, alibi_bias, make_positions
+from course_utils.tokenization import pad_batch
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder, EncoderBlock, FeedForward, layer_norm
 
 seeds = st.integers(0, 10**6)
@@ -181,3 +187,77 @@ def test_the_number_of_caches_is_the_number_of_blocks():
 def test_an_option_that_would_silently_mean_something_else_is_refused(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+# the notebook's cells beside the package
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 07 define, with the course's answer for the layer that the learner writes."""
+    cells = cells_of("07_transformer_blocks")
+    names = {"torch": torch, "nn": nn, "F": F, "MultiHeadAttention": MultiHeadAttention,
+             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
+    for cell in ("export-layer-norm", "export-encoder-block", "export-encoder", "ablated"):
+        exec(cells[cell], names)
+    return names
+
+
+@proof
+@given(batch=st.integers(1, 3), length=st.integers(1, 5), heads=st.integers(1, 3), layers=st.integers(1, 3),
+       norm_first=st.booleans(), turned=st.booleans(), seed=seeds)
+def test_the_notebooks_stack_is_the_packages_with_the_same_names(taught, batch, length, heads, layers, norm_first, turned,
+                                                                 seed):
+    torch.manual_seed(seed)
+    mask, rotary = padding_mask(ragged_mask(batch, length)), RotaryPositions(4).rotate if turned else None
+    for dtype in (torch.float32, torch.float64):
+        package, notebook = (made(layers, 4 * heads, heads, 7, norm_first=norm_first).to(dtype).eval()
+                             for made in (Encoder, taught["Encoder"]))
+        randomise(package)
+        notebook.load_state_dict(package.state_dict())                     # strict: the names are the same, and no others
+        x = torch.randn(batch, length, 4 * heads, dtype=dtype, requires_grad=True)
+        expected, found = package(x, mask, rotary=rotary).x, notebook(x, mask, rotary)
+        same(found, expected)
+    same_gradients(found, [x, *notebook.parameters()], expected, [x, *package.parameters()])
+
+
+def test_the_notebooks_stack_reads_the_trained_classifiers_weights_and_says_what_its_encoder_says(taught):
+    trained = ReviewClassifier.load("reviews")
+    tokens, real = pad_batch([trained.tokenizer.encode(text) for text in ("Not dull, but truly moving.", "Dull.")],
+                             trained.tokenizer.pad_id)
+    for dtype, close in ((torch.float32, 1e-6), (torch.float64, 1e-10)):
+        model, config = trained.model.to(dtype), trained.model.config
+        stack = taught["Encoder"](config.num_layers, config.d_model, config.num_heads, config.d_ff).to(dtype).eval()
+        stack.load_state_dict(model.encoder.state_dict())                  # strict
+        with torch.no_grad():
+            x, rotary = model.embed(tokens), model.positions.rotate
+            expected = model.run_encoder(tokens, real).x
+            torch.testing.assert_close(stack(x, padding_mask(real), rotary), expected, atol=close, rtol=close)
+    found, expected = (made(x, padding_mask(real), rotary=rotary) for made in (stack, model.encoder))
+    same_gradients(found, [*stack.parameters()], expected.x, [*model.encoder.parameters()])
+
+
+@proof
+@given(length=st.integers(1, 5), d_model=st.integers(2, 9), d_ff=st.integers(1, 9), seed=seeds)
+def test_the_learners_layer_and_the_notebooks_norm_are_the_packages(taught, length, d_model, d_ff, seed):
+    torch.manual_seed(seed)
+    package, notebook = FeedForward(d_model, d_ff).eval(), taught["FeedForward"](d_model, d_ff)
+    notebook.load_state_dict(package.state_dict())
+    x, weight, bias = torch.randn(2, length, d_model), torch.randn(d_model), torch.randn(d_model)
+    same(notebook(x), package(x))
+    same(taught["layer_norm"](x, weight, bias), layer_norm(x, weight, bias))
+
+
+def test_the_notebooks_dropout_acts_in_training_alone(taught):
+    torch.manual_seed(0)
+    block, x = taught["EncoderBlock"](8, 2, 16, dropout=0.5), torch.randn(2, 4, 8)
+    assert not torch.equal(block(x), block(x))
+    block.eval()
+    assert torch.equal(block(x), block(x))
+
+
+def test_with_all_parts_switched_on_the_notebooks_run_block_is_the_block(taught):
+    torch.manual_seed(0)
+    block, x = taught["EncoderBlock"](8, 2, 16, dropout=0.0), torch.randn(2, 4, 8)
+    same(taught["run_block"](block, x), block(x))
+    silent = taught["run_block"](block, x, feed_forward=False, residual=False, norm=False)
+    same(silent, block.attention(x).context)

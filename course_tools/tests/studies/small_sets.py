@@ -15,6 +15,7 @@ from course_tools.studies.runner import ResultSet, Trained
 from course_tools.studies.sets import (
     ablations,
     context,
+    imdb_order,
     learning_curves,
     multi30k,
     pretrained_vectors,
@@ -61,6 +62,7 @@ SHORT: dict[str, dict] = {
                 "programs.MODEL": NET | {"num_heads": 4}, "ROWS": {
                     row: {"d_model": 8, "d_hidden": 8, "num_layers": 1} for row in context.ROWS if "LSTM" in row}},
     "imdb_better": {"RECIPE.fit": {"epochs": 1}, "NARROW": {"d_model": 8}},
+    "imdb_order": {"CHANGES": {imdb_order.STARTED: imdb_order.CHANGES[imdb_order.STARTED] | {"epochs": 1}}},
     "imdb_settings": {"STEPS": 2},
     "induction": {"FIT": {"epochs": 2}, "STEPS_EACH": 2},
     "language_model": {"MODEL": TINY, "LENGTH": 16, "FIT": {"epochs": 1}, "STRIDE": 8},
@@ -72,6 +74,7 @@ SHORT: dict[str, dict] = {
                  "RECURRENT": {"d_model": 8, "d_hidden": 8}, "ROWS": {
                      row: {**change, "epochs": 1, "vocab_size": 290} for row, change in multi30k.ROWS.items()}},
     "other_heads": {"REVIEWS": 80, "READ": 64, "TESTED": 20},
+    "parts": {"RECIPE.fit": {"epochs": 1}},
     "reader": {"STEPS": 9, "TEACHERS": (0,), "READS": dict.fromkeys(
         ("imdb", "reviews", "sentences", "written", "unsupervised", "cuts"), 70), "TEACHER_READS": dict.fromkeys(
         ("imdb", "reviews", "sentences", "written"), 50)},
@@ -93,6 +96,7 @@ SHORT: dict[str, dict] = {
     "summaries_by_copying": {"FIT": {"epochs": 1}},
     "token_range": {"SCORED": {"validation": 60, "test": 100}, "RULES": {
         name: rule._replace(train=60, epochs=1) for name, rule in token_range.RULES.items()}},
+    "toy_parts": {"STEPS": 2, "TESTED": 20},
     "translation": {"FIT": {"epochs": 1}},
     "translation_speed": {"LENGTH": 4, "SENTENCES": 2, "TURNS": 2, "STEPS": 1},
     "which_data": {"READ": 128},

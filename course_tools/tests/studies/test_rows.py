@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from lesson_cells import cells_of
 from small_sets import small_set
 from torch import nn
 
@@ -13,15 +14,20 @@ from course_tools.studies.sets import (
     llama_changes,
     luong_variants,
     multi30k,
+    parts,
     reader,
     recurrent_attention,
     token_range,
+    toy_parts,
     which_data,
 )
 from course_tools.studies.text_windows import TextWindows
 from course_utils.encoder_decoder import Transformer
+from course_utils.exercises.catalogue import answers_to
 from course_utils.language_model import LanguageModelConfig
 from course_utils.llama import GroupedQueryAttention, Llama, SwiGLU
+from course_utils.multi_head_attention import MultiHeadAttention
+from course_utils.positional_encoding import RotaryPositions
 from course_utils.recipes import RECIPES, changed
 from course_utils.results import read_runs
 
@@ -70,6 +76,51 @@ def test_the_ablations_are_what_their_names_say():
     ]
     gaps = [score - score[..., :1] for score in scores]
     torch.testing.assert_close(gaps[1], gaps[0] * 4, atol=1e-4, rtol=1e-4)  # √d_head = √16
+
+
+def test_with_all_parts_the_model_is_the_default_of_the_ablations_and_others_begin_with_the_same_numbers():
+    torch.manual_seed(0)
+    default = ablations.network(ablations.CHANGES[ablations.DEFAULT], RECIPES["reviews"], 60).eval()
+    token_ids = torch.randint(2, 60, (3, 9))
+    begun = default.state_dict()
+    for row in (parts.Parts(), *parts.ROWS.values()):
+        torch.manual_seed(0)
+        net = parts.network(row, 60).eval()
+        assert all(torch.equal(value, begun[name]) for name, value in net.state_dict().items())
+        assert torch.equal(net(token_ids).logits, default(token_ids).logits) == all(row), row
+    assert len(parts.network(parts.Parts(), 60).state_dict()) == len(begun)
+
+
+def test_each_row_of_the_parts_lacks_what_it_says():
+    for row, has in parts.ROWS.items():
+        net = parts.network(has, 60).double().eval()
+        assert len(net.encoder.blocks) == (2 if has.attention else 0)
+        for named, there in {"feed_forward": has.feed_forward, "norm": has.norms}.items():
+            assert any(f"{named}." in name for name in net.state_dict()) == there, row
+        x = torch.randn(2, 5, 32, dtype=torch.float64)
+        for block in net.encoder.blocks:
+            silent = [block.attention.output_projection, *([block.feed_forward.contract] if has.feed_forward else [])]
+            for parameter in (p for last in silent for p in last.parameters()):
+                nn.init.zeros_(parameter)
+            assert torch.equal(block(x).x, x if has.residuals else torch.zeros_like(x)), row
+    assert parts.ROWS["no block"] == parts.Parts(False, False, False, False)
+
+
+def test_the_toys_stacks_and_texts_are_those_of_the_notebook():
+    cells = cells_of("07_transformer_blocks")
+    names = {"torch": torch, "nn": nn, "F": torch.nn.functional, "MultiHeadAttention": MultiHeadAttention,
+             "RotaryPositions": RotaryPositions, "FeedForward": answers_to("7.6").reference,
+             "one_block": answers_to("7.8").reference}
+    for cell in ("export-encoder-block", "ablated", "trained-data"):
+        exec(cells[cell], names)
+    drawn = (toy_parts.second_counts, names["second_counts"])
+    ours, theirs = (texts(20, torch.Generator().manual_seed(1)) for texts in drawn)
+    assert all(map(torch.equal, ours, theirs))
+    for has in toy_parts.PARTS.values():
+        torch.manual_seed(0)
+        taught = names["Stack"](feed_forward=has.feed_forward, residual=has.residuals, norm=has.norms)
+        torch.manual_seed(0)
+        torch.testing.assert_close(toy_parts.Stack(8, has)(ours[0]), taught(ours[0]), atol=1e-6, rtol=1e-6)
 
 
 def test_nothing_that_is_for_testing_alone_is_read():
