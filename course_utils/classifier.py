@@ -1,10 +1,9 @@
 """The whole classifier: embeddings, positions, encoder, attention pooling, logits; saved and loaded.
 
-Does: `SelfAttentionClassifier` on token ids, `ReviewClassifier` on texts. Does not: train (see
-`course_utils.training`) or draw (see `course_utils.heatmaps`). Nothing is unpickled: weights are
+Does: `SelfAttentionClassifier` on token ids, as notebook 08 assembles it, with checks, every kind of positions, pooling by
+the mean, and attention maps on request; tests/test_classifier.py holds the two equal. `ReviewClassifier` on texts. Does
+not: train (see `course_utils.training`) or draw (see `course_utils.heatmaps`). Nothing is unpickled: weights are
 safetensors, the configuration and the vocabulary are JSON.
-
-Exported from notebooks/08_classifier.ipynb: edit it there.
 """
 
 import dataclasses
@@ -35,7 +34,7 @@ class AttentionPooling(nn.Module):
     (x (batch, seq_len, d_model), attention_mask (batch, seq_len)) -> pooled (batch, d_model),
     weights (batch, seq_len). A review without tokens is pooled to zeros.
 
-    Taught in 08_classifier, '1. Attention pooling'.
+    Taught in 08_classifier, '1. One vector for a whole review'.
     """
 
     def __init__(self, d_model: int):
@@ -60,8 +59,6 @@ class ClassifierConfig:
     Word vectors start with standard deviation `embedding_std` and are multiplied by `embedding_scale`, which makes
     them learn that much faster than the rest (Adam moves every weight by about the learning rate).
     Raises ValueError that names the option for a value outside its range.
-
-    Taught in 08_classifier, '2. The whole model'.
     """
 
     vocab_size: int
@@ -91,8 +88,6 @@ class ClassifierConfig:
 class ClassifierResult(NamedTuple):
     """`logits` (batch, num_classes); with `need_weights` also `pooling_weights` (batch, seq_len) and
     `attentions`, one (batch, heads, query, key) for each layer; otherwise None and None.
-
-    Taught in 08_classifier, '2. The whole model'.
     """
 
     logits: Tensor
@@ -106,7 +101,7 @@ class SelfAttentionClassifier(nn.Module):
     (token_ids (batch, seq_len), attention_mask (batch, seq_len) or None, need_weights) -> ClassifierResult.
     Without a mask every id but `config.pad_id` counts as real. Padding never changes a logit.
 
-    Taught in 08_classifier, '2. The whole model'.
+    Taught in 08_classifier, '2. The model, and you assemble it'.
     """
 
     def __init__(self, config: ClassifierConfig):
@@ -168,8 +163,6 @@ class SelfAttentionClassifier(nn.Module):
 class Explanation(NamedTuple):
     """What the model made of one text: `tokens`, their pooling `weights` (seq_len,), `attentions`
     (layers, heads, query, key), the predicted `label` and the `probabilities` by label name.
-
-    Taught in 08_classifier, '5. Your own sentence'.
     """
 
     tokens: list[Token]
@@ -184,8 +177,6 @@ class ReviewClassifier:
 
     `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first quarter and last
     three quarters. Raises ValueError for a tokenizer of another size than the model's.
-
-    Taught in 08_classifier, '5. Your own sentence'.
     """
 
     def __init__(

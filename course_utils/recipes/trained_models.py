@@ -1,5 +1,6 @@
 """Trained classifiers that several notebooks look into: trained once, then read.
 
+    classifier = my_model()                               # the learner's own, from notebook 08
     classifier = trained_model(seed=1)                    # the classifier of notebook 08 on another seed
     shallow = trained_model(seed=0, num_layers=1)         # one thing changed
 
@@ -18,12 +19,26 @@ from course_utils.classifier import ReviewClassifier
 from course_utils.data import load_reviews
 from course_utils.files import bars, fingerprint, locked
 from course_utils.files.paths import CHECKPOINTS, output_folder
+from course_utils.files.switches import is_on
 from course_utils.recipes import RECIPES, Recipe, changed, train_classifier
 from course_utils.results import split_fingerprints
 from course_utils.training.saved_files import writes_to
 from course_utils.training.saved_models import holds_model, read_note, write_note
 
 NOTE = "made_from"                                      # its title in the file: a model without it isn't taken
+
+
+def my_model() -> ReviewClassifier:
+    """The learner's model, which notebook 08 saves as outputs/my_model.safetensors; else the course's. Prints which.
+
+    In the tests (COURSE_TESTING) always the course's. Raises ValueError that names the file if the learner's is damaged.
+    """
+    mine = output_folder() / "my_model"
+    if writes_to(mine).exists() and not is_on("COURSE_TESTING"):
+        print("your model, from outputs/my_model.safetensors")
+        return ReviewClassifier.load(mine)
+    print("the course's model; notebook 08, section 6, saves yours")
+    return ReviewClassifier.load(CHECKPOINTS / "reviews")
 
 
 def trained_model(seed: int = 0, *, recipe: str = "reviews", progress: bool = True, **changes) -> ReviewClassifier:

@@ -186,3 +186,16 @@ def test_no_other_model_stands_among_those_that_come_with_the_course():
     assert {path.name.removesuffix(".safetensors") for path in CHECKPOINTS.iterdir()} == named | {
         "code", "imdb", "multi30k", "reader", "recurrent-additive", "recurrent-one_vector", "reviews",
         "reviews-without-positions", "student", "translation"}
+
+
+def test_my_model_is_the_learners_where_there_is_one_but_never_in_the_tests(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_OUTPUTS", str(tmp_path))
+    monkeypatch.setenv("COURSE_TESTING", "0")
+    text = ["The film was not dull but moving."]
+    course = trained_models.my_model().predict(text)[1]
+    assert "the course's model" in capsys.readouterr().out
+    trained_models.trained_model(seed=1).save(tmp_path / "my_model")
+    mine = trained_models.my_model().predict(text)[1]
+    assert "your model" in capsys.readouterr().out and not mine.equal(course)
+    monkeypatch.setenv("COURSE_TESTING", "1")
+    assert trained_models.my_model().predict(text)[1].equal(course)
