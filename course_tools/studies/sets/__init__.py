@@ -12,6 +12,7 @@ from course_tools.studies.sets import (
     completion_speed,
     context,
     imdb_better,
+    imdb_order,
     imdb_settings,
     induction,
     language_model,
@@ -21,6 +22,7 @@ from course_tools.studies.sets import (
     multi30k,
     other_heads,
     partial_inputs,
+    parts,
     pretrained,
     pretrained_vectors,
     reader,
@@ -36,6 +38,7 @@ from course_tools.studies.sets import (
     student,
     summaries_by_copying,
     token_range,
+    toy_parts,
     translation,
     translation_speed,
     which_data,
@@ -43,11 +46,12 @@ from course_tools.studies.sets import (
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, token_range, sentiment_axis, learning_curves, imdb_better, imdb_settings,
-                   language_model, code_baselines, code_completion, code_elsewhere, completion_speed, llama_changes, context,
-                   induction, other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data,
-                   student, reader, reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors,
-                   recurrent_attention, luong_variants, translation, summaries_by_copying, translation_speed, multi30k)
+    for module in (scoreboard, ablations, parts, toy_parts, token_range, sentiment_axis, learning_curves, imdb_better,
+                   imdb_settings, imdb_order, language_model, code_baselines, code_completion, code_elsewhere,
+                   completion_speed, llama_changes, context, induction, other_heads, pretrained, pretrained_vectors,
+                   small_encoder, static_vectors, which_data, student, reader, reader_more, partial_inputs,
+                   reader_maps, reader_speed, reader_vectors, recurrent_attention, luong_variants, translation,
+                   summaries_by_copying, translation_speed, multi30k)
 }
 
 
