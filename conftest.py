@@ -3,6 +3,7 @@
 import os
 
 os.environ["TQDM_DISABLE"] = "1"
+os.environ.setdefault("COURSE_SHORT_TRAINING", "1")       # 08 trains two epochs; =0 trains all sixteen
 os.environ["COURSE_TESTING"] = "1"                        # inherited by the kernels that run the notebooks
 os.environ["HF_HUB_OFFLINE"] = "1"                        # nothing is downloaded in tests
 

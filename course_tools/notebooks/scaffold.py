@@ -85,7 +85,7 @@ def quiz_of(number: str) -> str:
 
 def number_of(name: str) -> str:
     """'13' for '13_language_model'. Ends the program for any name but that of the next notebook."""
-    after = f"{1 + max(int(copied.number_of(path)[:2]) for path in find([])):02d}"
+    after = f"{1 + max(int(copied.follows(path)[:2]) for path in find([])):02d}"
     if not re.fullmatch(rf"{after}(_[a-z0-9]+)+", name):
         sys.exit(f"a notebook cannot be called {name!r}; the next one is {after}, so for example: "
                  f"make notebook NAME={after}_language_model")
@@ -97,7 +97,7 @@ def add_exercise(path: Path) -> str:
     number = copied.number_of(path)
     notebook = nbformat.read(path, as_version=4)
     there = sum(is_exercise(cell) for cell in notebook.cells)
-    new = f"{int(number[:2])}.{there + 1}"
+    new = f"{number[:2].lstrip('0') or '0'}.{there + 1}"
     tail, name = new.replace(".", "_"), f"exercise-{new.replace('.', '-')}"
     words = (f"### Exercise {new} TODO a title (5–10 minutes)\n\nTODO: what is to be written, in one or two sentences. This "
              "example: take the mean off the numbers `x`.")

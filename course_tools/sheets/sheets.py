@@ -289,7 +289,7 @@ def clipping() -> Sheet:
     names, example = ["weight", "weight", "bias"], (3, 4)
     apart = [*clip(first[:2], limit)[1], *clip(first[2:], limit)[1]]
     return Sheet(
-        title="Clipping", notebook="08", section="3. Training",
+        title="Clipping", notebook="08", section="3. Train it",
         need="a pencil or a calculator",
         intro=f"A model has a weight of two numbers and a bias of one; max_norm is {exact(limit)}. Each batch is clipped by "
         f"itself. An example, with max_norm 1: ({', '.join(map(exact, example))}) has the norm "
@@ -321,7 +321,7 @@ def tfidf() -> Sheet:
 
     labels = ["positive", "negative", "positive", "negative"]
     return Sheet(
-        title="An entry of TF-IDF", notebook="09", section="5. The opponent: TF-IDF, by hand", need=CALCULATOR,
+        title="An entry of TF-IDF", notebook="09", section="3. The opponent that counts words", need=CALCULATOR,
         exercise="9.2",
         intro="A review becomes a row with one number for each word: how often it occurs (tf) times its idf, divided by the "
         "length of the row.",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import nbformat
 
-from course_utils.copies.notebooks import extras, find, number_of, results
+from course_utils.copies.notebooks import extras, find, follows, number_of, results
 from course_utils.copies.start import PARTS, read_extra
 from course_utils.files.paths import FRONT, NOTEBOOKS, ROOT
 
@@ -70,7 +70,7 @@ def _front_pages() -> list[Page]:
 def _numbered_pages() -> list[Page]:
     pages = []
     for path in find([]):
-        part = PARTS[max(start for start in PARTS if start <= int(number_of(path)[:2]))]
+        part = PARTS[max(start for start in PARTS if start <= int(follows(path)[:2]))]
         pages.append(Page(path, path.stem, title_of(path), part))
     return pages
 

@@ -216,7 +216,8 @@ class Reader:
         self.asked = last
 
     def _exercise(self, index: int, cell, heading: str, tags: list[str], options: dict) -> None:
-        number, title, low, high = re.match(r"### Exercise (\S+) (.*?) \((\d+)–(\d+) minutes\)", heading).groups()
+        pattern = r"### Exercise (\S+) (.*?) \((?:optional, )?(\d+)–(\d+) minutes\)"
+        number, title, low, high = re.match(pattern, heading).groups()
         if "slide" not in tags and number not in self.wanted:
             return
         slide = Slide(self._free(f"{self.number}-{cell.id}"), f"Exercise {number}: {title}", self.section, "exercise",

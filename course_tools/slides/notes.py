@@ -13,7 +13,7 @@ from functools import cache
 from course_tools.slides.blocks import inline, rendered
 from course_tools.slides.deck import Slide
 from course_utils.exercises.catalogue import find_exercise
-from course_utils.files.paths import NOTEBOOKS
+from course_utils.files.paths import NOTEBOOKS, NUMBER
 
 READ_ALOUD = 1 / 130                                      # minutes for a word of the notes
 READ_ALONE = 1 / 40                                       # and for a word of printed prose, which people judge
@@ -34,7 +34,7 @@ def usual_predictions() -> tuple[tuple[str, str, str], ...]:
 def moments() -> dict[str, str]:
     """By notebook number, the one thing to remember, from the table of minutes; the hour's is the README's."""
     page = (NOTEBOOKS / "for_instructors.md").read_text(encoding="utf-8")
-    found = {row[0]: row[1] for row in re.findall(r"^\| (\d\d[a-z]?) (?:[^|\n]*\|){5} ([^|\n]+) \|$", page, re.M)}
+    found = {row[0]: row[1] for row in re.findall(rf"^\| ({NUMBER}) (?:[^|\n]*\|){{5}} ([^|\n]+) \|$", page, re.M)}
     readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
     return {**found, "hour": re.search(r"^\| \[Attention in an hour\].*\| ([^|]+) \|$", readme, re.M)[1]}
 

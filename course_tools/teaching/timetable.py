@@ -18,7 +18,7 @@ from course_utils.copies.notebooks import NOTEBOOKS, extras, find, is_exercise, 
 from course_utils.copies.start import read_extra
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.files import write_text
-from course_utils.files.paths import EXTRAS, FRONT
+from course_utils.files.paths import EXTRAS, FRONT, NUMBER
 
 BEGIN, END = "<!-- timetable: begin -->", "<!-- timetable: end -->"
 EXTRAS_BEGIN, EXTRAS_END = "<!-- extras: begin -->", "<!-- extras: end -->"
@@ -124,10 +124,10 @@ def row_of(path, words: str) -> str:
 
 def with_rows(page: str, readme: str) -> str:
     """The page with its table of minutes brought up to date; `readme` is where a new notebook's last column comes from."""
-    rows = {row.split()[1]: row for row in re.findall(r"^\| \d\d[a-z]? (?:[^|\n]*\|){6}\n", page, re.M)}
+    rows = {row.split()[1]: row for row in re.findall(rf"^\| {NUMBER} (?:[^|\n]*\|){{6}}\n", page, re.M)}
     begin = page.index(next(iter(rows.values())))
     end = page.index(list(rows.values())[-1]) + len(list(rows.values())[-1])
-    moments = dict(re.findall(r"^\| \[(\d\d[a-z]?) .*\| ([^|]+) \|$", readme, re.M))
+    moments = dict(re.findall(rf"^\| \[({NUMBER}) .*\| ([^|]+) \|$", readme, re.M))
     said = {number: row.split("|")[-2].strip() for number, row in rows.items()}
     every = [row_of(path, said.get(number_of(path)) or moments[number_of(path)]) for path in find([])]
     return page[:begin] + "".join(every) + page[end:]

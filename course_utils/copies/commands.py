@@ -28,7 +28,7 @@ from course_utils.files import sha256, write_bytes
 from course_utils.moved import MODULES
 
 PACKAGE = Path(__file__).resolve().parents[1]
-ASKS = re.compile(r"""\b(exercise)\s*\(\s*["']([\d.]+)["']\s*\)\s*\.\s*check\s*\(
+ASKS = re.compile(r"""\b(exercise)\s*\(\s*["']([R\d.]+)["']\s*\)\s*\.\s*check\s*\(
                       |\b(predict)\s*\(\s*["']([^"']+)["']\s*,""", re.X)
 UNPREDICTED = re.compile(r"""\s*None\s*\)""")            # what comes after ASKS where nothing has been predicted
 MAGIC = re.compile(r"^[ \t]*[%!?].*$", re.M)

@@ -26,7 +26,7 @@ from nbclient.exceptions import CellExecutionError
 from tqdm import tqdm
 
 from course_utils.files import write_text
-from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, ROOT
+from course_utils.files.paths import EXTRAS, FRONT, NOTEBOOKS, REVIEWS, ROOT
 from course_utils.files.text import decoded
 
 LONGEST = 100                                             # bytes in a Unix socket's path; systems allow 103 or 107
@@ -83,19 +83,27 @@ def everything() -> list[Path]:
 
 
 def number_of(path: Path | str) -> str:
-    """The number in a notebook's name, which a letter may follow: '02' or '02b'; '' where it has none."""
-    found = re.match(r"(\d\d[a-z]?)_", Path(path).name)
-    return found[1] if found else ""
+    """The number in a notebook's name, which a letter may follow: '02' or '02b'; 'R1' for Part I's review; '' for others."""
+    name = Path(path).name.removesuffix(".ipynb")
+    found = re.match(r"(\d\d[a-z]?)_", name)
+    return found[1] if found else next((number for number, (review, _) in REVIEWS.items() if review == name), "")
+
+
+def follows(path: Path | str) -> str:
+    """The number by which a notebook is put in order and into its part: its own; a review's is that of the one before it."""
+    number = number_of(path)
+    return REVIEWS[number][1] if number in REVIEWS else number
 
 
 def find(names: list[str]) -> list[Path]:
-    """The numbered notebooks in order, or of all notebooks those whose file name begins with one of `names`; 4 means 04.
+    """The numbered notebooks and the reviews in order, or those whose file name begins with one of `names`; 4 means 04.
 
     START comes first and extras come last. A notebook that has been renamed is also found by its old name, the hour as
     'hour', a number means the notebook that has it (02 isn't 02b), and a whole name means that notebook alone. Ends the
     program with the list of notebooks where a name fits none.
     """
-    numbered = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    reviews = [path for name, _ in REVIEWS.values() if (path := NOTEBOOKS / f"{name}.ipynb").is_file()]
+    numbered = sorted([*NOTEBOOKS.glob("[0-9]*.ipynb"), *reviews], key=lambda path: (follows(path), number_of(path)))
     if not names:
         return numbered
     every, chosen = [*front(), *numbered, *results(), *extras()], set()

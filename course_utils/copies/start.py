@@ -12,9 +12,9 @@ from typing import NamedTuple
 import nbformat
 
 from course_utils.copies.hosted import hosted_link
-from course_utils.copies.notebooks import extras, find, number_of
+from course_utils.copies.notebooks import extras, find, follows, number_of
 from course_utils.exercises import progress_by_notebook
-from course_utils.files.paths import ROOT
+from course_utils.files.paths import NUMBER, ROOT
 
 OPENING = ("expected a first cell that begins with '# Extra: Title' and has the lines "
            "'Goes with [03](../03_embeddings.ipynb).' and '**Time** about 20 minutes'")
@@ -47,13 +47,15 @@ PARTS = {0: "Part I: from raw text to a classifier", 10: "Part II: what did it l
 MAP = {
     "00": ((0, 0), []), "01": ((1, 0), ["00"]), "02": ((2, 0), ["01"]), "03": ((3, 0), ["02"]), "04": ((4, 0), ["03"]),
     "05": ((5, 0), ["04"]), "06": ((6, 0), ["05"]), "07": ((7, 0), ["06"]), "08": ((8, 0), ["07"]), "09": ((9, 0), ["08"]),
+    "R1": ((10, 0), ["09"]),
     "10": ((8, 1), ["08"]), "11": ((9, 1), ["10"]), "12": ((10, 1), ["09"]),
     "02b": ((2, 2), ["02"]), "16": ((4, 2), ["04"]), "17": ((5, 2), ["16", "07"]), "13": ((7, 2), ["07", "02b"]),
     "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]),
 }
 BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
-                "11": "Explaining", "12": "Comparing", "13": "Language", "17": "Translation", "16": "Recurrent"}
+                "11": "Explaining", "12": "Comparing", "13": "Language", "17": "Translation", "16": "Recurrent",
+                "R1": "Review"}
 STYLE = """<style>
 .course-map .wide{overflow-x:auto}
 .course-map .board{position:relative;min-width:640px;max-width:1080px;margin:4px 0 10px}
@@ -93,7 +95,7 @@ class Page:
 def rows_of_the_readme() -> dict[str, tuple[str, str]]:
     """By number, what each notebook is called ('04 Attention') and what one builds in it, as the README's table says."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[((\d\d[a-z]?) [^\]]+)\]\([^)]+\) \| ([^|]+) \|", page, re.M)
+    rows = re.findall(rf"^\| \[(({NUMBER}) [^\]]+)\]\([^)]+\) \| ([^|]+) \|", page, re.M)
     return {number: (title, words.strip().replace("`", "")) for title, number, words in rows}
 
 
@@ -154,7 +156,7 @@ def course_map() -> Page:
     rows, parts, words = rows_of_the_readme(), [], []
     starts = [*PARTS, 100]
     for start, end in zip(starts, starts[1:]):
-        stops = [path for path in find([]) if start <= int(number_of(path)[:2]) < end]
+        stops = [path for path in find([]) if start <= int(follows(path)[:2]) < end]
         boxes = []
         for path in stops:
             title, built = rows.get(number_of(path), (path.stem.replace("_", " "), ""))

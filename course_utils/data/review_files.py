@@ -241,6 +241,8 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from None
+    if path.suffix.lower() == ".csv":
+        return decoded(content, str(path), "save the file again in that encoding (Excel calls it 'CSV UTF-8')")
     return decoded(content, str(path))
 
 
@@ -266,7 +268,8 @@ def _read_csv(path: Path) -> Iterator[tuple[str, dict]]:
                 continue
             row += 1
             where = f"row {row} (to line {line})"
-            if len(fields) > len(header):
+            semicolons = len(header) == 1 and ";" in header[0]              # refused with the columns, in words that fit
+            if len(fields) > len(header) and not semicolons:
                 raise ValueError(f"{path}: {where} has {len(fields)} fields and the header {len(header)}; "
                                  f"expected the same; put a text with {separator!r} in it in double quotes")
             yield where, dict.fromkeys(header) | dict(zip(header, fields))

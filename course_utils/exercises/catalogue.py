@@ -2,7 +2,7 @@
 
 Those of notebook 04 are in notebooks/exercises/n04.py: its records (see `records`), whose numbers they name themselves, and
 `QUIZ`. Title, minutes and words come from the notebook's cell of that number. A notebook whose exercises have the older form
-has a folder instead, n07 with `ask` and `answers`; they are made into records here.
+has a folder instead, n10 with `ask` and `answers`; they are made into records here.
 """
 
 import difflib
@@ -15,9 +15,10 @@ from functools import lru_cache
 from course_utils.exercises.definitions import Answers, Exercise, Record, right_order
 from course_utils.exercises.folder import is_sealed, lessons_of, list_lessons, part_of, read
 from course_utils.exercises.sealed import Key, read_key
-from course_utils.files.paths import EXERCISES, NOTEBOOKS
+from course_utils.files.paths import EXERCISES, NOTEBOOKS, named_as
 
-HEADING = re.compile(r"### Exercise (?P<id>\d+\.\d+) (?P<title>.+) \((optional, )?(?P<low>\d+)–(?P<high>\d+) minutes\)\s*")
+HEADING = re.compile(r"### Exercise (?P<id>R?\d+\.\d+) (?P<title>.+) \((optional, )?(?P<low>\d+)–(?P<high>\d+) "
+                     r"minutes\)\s*")
 
 
 @lru_cache
@@ -104,7 +105,7 @@ def _in_older_form(lesson: str) -> list[Record]:
 def _told(notebook: str) -> dict[str, dict]:
     """What a notebook's cells say of its exercises, by their numbers: title, minutes, question, the code below it."""
     told = {}
-    for path in NOTEBOOKS.glob(f"{notebook}_*.ipynb"):
+    for path in NOTEBOOKS.glob(named_as(notebook)):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for cell, below in zip(cells, [*cells[1:], {"source": ""}]):
             heading, _, words = "".join(cell["source"]).partition("\n")

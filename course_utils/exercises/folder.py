@@ -19,15 +19,15 @@ import zlib
 from functools import lru_cache
 from pathlib import Path
 
-from course_utils.files.paths import EXERCISES
+from course_utils.files.paths import EXERCISES, NUMBER
 
 NAME = "course_exercises"
 ENDING = ".sealed"
 
 
 def list_lessons() -> list[str]:
-    """The lessons with records, such as n04; n02b is that of notebook 02b."""
-    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(r"n\d\d[a-z]?(?![^./])", path.name))}
+    """The lessons with records, such as n04; n02b is that of notebook 02b, nR1 that of Part I's review."""
+    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(rf"n{NUMBER}(?![^./])", path.name))}
     return sorted(name for name in names if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
 
 
@@ -42,7 +42,7 @@ def is_sealed() -> bool:
 
 
 def read(name: str) -> str | None:
-    """What a file of the folder holds, such as "n04.py" or "n07/quiz.yaml", sealed or not; None if there is no such file."""
+    """What a file of the folder holds, such as "n04.py" or "n10/quiz.yaml", sealed or not; None if there is no such file."""
     path = EXERCISES / name
     if path.is_file():
         return path.read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
 
 
 def part_of(lesson: str, part: str = ""):
-    """A lesson's module, or a part of it: part_of("n07", "ask"). Raises ModuleNotFoundError where there is none."""
+    """A lesson's module, or a part of it: part_of("n10", "ask"). Raises ModuleNotFoundError where there is none."""
     return importlib.import_module(f"{NAME}.{lesson}.{part}".rstrip("."))
 
 

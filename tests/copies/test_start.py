@@ -9,6 +9,7 @@ from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from course_utils.copies import start
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, number_of
 from course_utils.exercises import record
+from course_utils.files.paths import NUMBER
 
 
 def links(page) -> list[str]:
@@ -21,7 +22,7 @@ def test_the_map_leads_to_every_notebook_and_says_what_one_builds_there():
     assert all((NOTEBOOKS / link).is_file() for link in links(page))
     drawn, listed = page.html.split("</div></div>", 1)
     assert set(re.findall(r'<a href="(\S+)" aria-label', drawn)) == boxes
-    stops = re.findall(r"<b>(\d\d[a-z]?) [^<]+</b><small>([^<]+)</small>", listed)
+    stops = re.findall(rf"<b>({NUMBER}) [^<]+</b><small>([^<]+)</small>", listed)
     assert [number for number, _ in stops] == [number_of(path) for path in find([])] and all(words for _, words in stops)
     assert listed.index("Part I:") < listed.index("08 The classifier") < listed.index("Part II:")
     assert repr(page).startswith("00 Tensors: ") and page._repr_mimebundle_()["text/plain"] == repr(page)

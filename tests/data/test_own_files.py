@@ -181,6 +181,8 @@ BROKEN_FILES = {
                       "has the columns 'review', 'label'; expected text and label"),
     "semicolons": ("a.csv", b"text;label\ngood;1\n",
                    "has the columns 'text;label'; expected .*put a line sep=; in front of all others, or save"),
+    "semicolons, and a comma in a text": ("a.csv", b"text;label\ngood, really;1\n",
+                                          "has the columns 'text;label'; expected .*put a line sep=; in front"),
     "a column twice": ("a.csv", b"text,Text,label\ngood,bad,1\n",
                        "'text', 'Text', 'label'; expected .* each once"),
     "a field too many": ("a.csv", b"text,label\ngood,1\nso, so,0\n",

@@ -17,6 +17,7 @@ from course_utils.exercises import folder, verdict
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.quizzes import list_quizzes, load_quiz
 from course_utils.files.paths import NOTEBOOKS as COURSE
+from course_utils.files.paths import NUMBER
 
 NOTEBOOKS = {copies.number_of(path): json.loads(path.read_text(encoding="utf-8")) for path in find([])}
 FRONT = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in front()}     # these ask some exercises again
@@ -183,7 +184,7 @@ def test_a_damaged_quiz_is_refused(tmp_path, monkeypatch, change):
 
 def test_the_page_for_instructors_counts_the_exercises_and_their_minutes():
     page = (find([])[0].parent / "for_instructors.md").read_text(encoding="utf-8")
-    lines = [line for line in page.splitlines() if re.match(r"[|] \d\d[a-z]? ", line) and line.count("|") == 7]
+    lines = [line for line in page.splitlines() if re.match(rf"[|] {NUMBER} ", line) and line.count("|") == 7]
     rows = {line[2:5].strip(): [cell.strip() for cell in line.split("|")] for line in lines}
     for number, notebook in NOTEBOOKS.items():
         core = re.search(r"[*][*]Time[*][*] about (\d+) minutes", source(notebook["cells"][0])).group(1)

@@ -8,7 +8,7 @@ import pytest
 
 from course_utils.exercises import quizzes
 from course_utils.exercises.quizzes import Option, Question, list_quizzes, load_quiz
-from course_utils.files.paths import NOTEBOOKS
+from course_utils.files.paths import NOTEBOOKS, named_as
 
 QUESTIONS = [(number, question) for number in list_quizzes() for question in load_quiz(number)]
 
@@ -62,7 +62,7 @@ def test_every_question_is_a_card_with_all_options_and_remarks(written):
             block = unmarked(f"{letter}) {option.text}\n{option.remark}")
             assert block in plain(back) and option.right == (block == first), name
         assert not any(unmarked(option.remark) in plain(front) for option in question.options)
-        assert tags.split()[0].partition("::")[2] in {path.stem for path in NOTEBOOKS.glob(f"{number}_*.ipynb")}
+        assert tags.split()[0].partition("::")[2] in {path.stem for path in NOTEBOOKS.glob(named_as(number))}
         assert (len(tags.split()) == 2) == (question.taught != number)
 
 

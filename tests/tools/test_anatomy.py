@@ -9,9 +9,10 @@ import re
 import nbformat
 import pytest
 
-from course_utils.copies.notebooks import NOTEBOOKS, everything, front
+from course_utils.copies.notebooks import everything, find, front
 from course_utils.exercises.catalogue import list_exercises
 from course_utils.exercises.quizzes import list_quizzes, load_quiz
+from course_utils.files.paths import NUMBER
 
 HEADINGS = ["## Check yourself", "## Common mistakes", "## What you built", "## Further reading"]
 
@@ -21,11 +22,11 @@ def read(paths) -> list:
     return [pytest.param(nbformat.read(path, as_version=4), id=path.stem) for path in paths]
 
 
-each = pytest.mark.parametrize("notebook", read(sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))))
+each = pytest.mark.parametrize("notebook", read(find([])))
 
 
 in_front = pytest.mark.parametrize("path", front(), ids=lambda path: path.stem)
-lessons = pytest.mark.parametrize("notebook", read([*front(), *sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))]))
+lessons = pytest.mark.parametrize("notebook", read([*front(), *find([])]))
 
 
 def prose(notebook) -> list[str]:
@@ -50,7 +51,7 @@ def test_what_comes_before_the_lessons_is_numbered_in_sections(path):
 @each
 def test_the_furniture_is_everybodys(notebook):
     opening = notebook.cells[0].source
-    number = re.match(r"# (\d\d[a-z]?) [A-Z]", opening)[1]
+    number = re.match(rf"# ({NUMBER}) [A-Z]", opening)[1]
     assert re.search(r"\*\*What you will be able to do\*\*\n\n1\. ", opening) and "**Before you start**" in opening
     mine = [exercise for exercise in list_exercises() if exercise.notebook == number]
     low, high = (sum(exercise.minutes[end] for exercise in mine) for end in (0, 1))
@@ -110,7 +111,7 @@ def test_no_link_is_inside_an_svg(notebook):
 
 @each
 def test_a_warm_up_asks_three_questions_from_earlier_notebooks(notebook):
-    number = re.match(r"# (\d\d[a-z]?) ", notebook.cells[0].source)[1]
+    number = re.match(rf"# ({NUMBER}) ", notebook.cells[0].source)[1]
     shown = [cell for cell in code(notebook) if f'warm_up("{number}")' in cell.source]
     assert len(shown) == (number in list_quizzes("WARM_UP"))
     if shown:

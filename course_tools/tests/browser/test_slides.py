@@ -155,7 +155,7 @@ def live(browser, slide):
 
 def test_a_live_piece_keeps_its_keys_until_page_down(browser, opened_deck):
     driver = opened_deck("04_attention")
-    piece = live(browser, "04-scale-move")
+    piece = live(browser, "04-animation-causal")
     before, here = driver.execute_script(VALUE, piece), at(driver)
     slider = piece.shadow_root.find_element(By.CSS_SELECTOR, "input[type=range]")
     for key in (Keys.ARROW_RIGHT, Keys.ARROW_UP, "o", " "):

@@ -7,6 +7,7 @@ import pytest
 
 from course_tools.teaching import routes, timetable
 from course_utils.copies.notebooks import NOTEBOOKS
+from course_utils.files.paths import NUMBER
 
 START = NOTEBOOKS / "START.ipynb"
 COUNTED = timetable.counted_notebooks()
@@ -25,7 +26,7 @@ def test_the_minutes_add_up():
         if len(route.stops) < 2:
             continue
         shown = part.split(f"<summary>{route.name}, stop by stop")[1].split("</details>")[0]
-        rows = re.findall(r"^\| \[\d\d[a-z]? [^|]+\| ([^|]+) \| (\d+) \| ([^|]+) \|$", shown, re.M)
+        rows = re.findall(rf"^\| \[{NUMBER} [^|]+\| ([^|]+) \| (\d+) \| ([^|]+) \|$", shown, re.M)
         reading, low, high = (sum(column) for column in zip(*counted.values()))
         assert len(rows) == len(route.stops) and sum(int(minutes) for _, minutes, _ in rows) == reading
         ends = [tuple(map(int, found)) for found in re.findall(r"\((\d+)–(\d+)\) \|$", shown, re.M)]
