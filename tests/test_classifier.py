@@ -1,5 +1,8 @@
 """The model, from token ids to logits: padding, pooling, every option."""
 
+import math
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from lesson_cells import cells_of
 from library_twins import proof, same, same_gradients
 from small_classifiers import MODELS, each_model, make_model
+from torch import nn
 from torch.nn import functional as F
 
 from course_utils.classifier import AttentionPooling, ClassifierConfig, ReviewClassifier
@@ -203,6 +207,45 @@ def test_a_checkpoint_gives_the_same_logits_and_gradients_in_the_notebooks_model
     same(notebook(ids, mask), saved.model(ids, mask).logits)
     package, notebook = saved.model.double(), notebook.double()
     same_gradients(notebook(ids, mask), [*notebook.parameters()], package(ids, mask).logits, [*package.parameters()])
+
+
+def test_the_learners_cells_from_04_to_08_are_the_checkpoints_model():
+    """Attention of 04, heads of 05, turned as in 06, in the blocks of 07 and the model of 08: nothing from the package."""
+    names = {"torch": torch, "math": math, "nn": nn, "F": F,
+             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
+    exec(cells_of("04_attention")["export-attention"], names)
+    names["scaled_dot_product_attention"] = names["attention"]             # the name that 05 gives it
+    exec(cells_of("05_multi_head_attention")["export-multi-head-attention"], names)
+    exec(cells_of("06_positional_encoding")["export-rotary"], names)
+    rotate = names["rotate"]
+
+    class Turned(names["MultiHeadAttention"]):                             # what exercise 6.6 does, where 07 asks for it
+        def forward(self, x, mask, rotary):
+            query, key, value = self.project(x)
+            context, weights = self.attend(rotary(query), rotary(key), value, mask)
+            return SimpleNamespace(context=self.output_projection(self.merge(context)), weights=weights)
+
+    class Turns(nn.Module):
+        def __init__(self, d_head):
+            super().__init__()
+            self.rotate = rotate
+
+    def forward(parts, token_ids, attention_mask):                         # 8.2's, for a stack that returns x alone
+        x = parts.embedding(token_ids) * parts.scale
+        x = parts.encoder(x, attention_mask[:, None, None, :], parts.positions.rotate)
+        return parts.output(parts.pooling(x, attention_mask)[0])
+
+    names |= {"MultiHeadAttention": Turned, "RotaryPositions": Turns, "forward": forward}
+    for notebook, cells in {"07_transformer_blocks": ["export-encoder-block", "export-encoder"],
+                            "08_classifier": ["export-pooling", "word-vectors", "export-classifier"]}.items():
+        for cell in cells:
+            exec(cells_of(notebook)[cell], names)
+    saved = ReviewClassifier.load(CHECKPOINTS / "reviews")
+    learners = names["SelfAttentionClassifier"](saved.tokenizer.vocab_size).eval()
+    learners.load_state_dict(saved.model.state_dict())
+    ids, mask = saved.encode(["The film was not dull but moving.", "Moving."])
+    with torch.no_grad():
+        torch.testing.assert_close(learners(ids, mask), saved.model(ids, mask).logits, atol=1e-5, rtol=0)
 
 
 def test_the_failures_of_exercise_8_6_have_numbers_that_are_possible_together():
