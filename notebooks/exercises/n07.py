@@ -932,9 +932,9 @@ BLOCK = ask(
         "no-biases": M(lambda: 4 * 512**2 + 2 * 512 * 2048 + 2 * 1024, lambda case: f"{_count(case)} has the weights of the "
                        "linear maps and the norms.", "Each of the six maps also has a bias, one number for each column that "
                        "comes out."),
-        "weights-only": M(lambda: 4 * 512**2 + 2 * 512 * 2048, lambda case: f"{_missing(case)[:-1]}: all biases, and both "
-                          "norms.", "Each of the six maps has a bias, one number for each column that comes out, and each "
-                          "norm a scale and a shift."),
+        "weights-only": M(lambda: 4 * 512**2 + 2 * 512 * 2048, lambda case: f"{_count(case)} has the weights of the linear "
+                          "maps alone.", "Each of the six maps has a bias, one number for each column that comes out, and "
+                          "each norm a scale and a shift."),
         "no-norms": M(lambda: FOUR_MAPS + UP + DOWN, lambda case: f"{_count(case)} is attention and feed-forward layer.",
                       "Two norms are left, each with a scale and a shift."),
         "one-norm": M(lambda: FOUR_MAPS + UP + DOWN + 1024, lambda case: f"{_count(case)} has 1,024 numbers for the norms.",

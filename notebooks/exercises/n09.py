@@ -564,7 +564,7 @@ def _texts_of(lengths: list[int], unknown: list[int], generator: torch.Generator
 
 
 def _cause_probes(generator: torch.Generator) -> list[tuple]:
-    """Texts around both limits, in random order; then a set without a short text."""
+    """Texts around both limits, in random order; a set without a short text; one without an unknown word."""
     lengths = [3, 4, 5, 5, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 8, 8, 7, 20, 5, 6]
     unknown = [1, 0, 4, 0, 2, 1, 3, 2, 5, 4, 6, 0, 5, 12, 8, 1, 0, 9, 1, 3]
     known = {f"old{i}" for i in range(30)}
@@ -573,7 +573,8 @@ def _cause_probes(generator: torch.Generator) -> list[tuple]:
     right = (torch.rand(len(texts), generator=generator) < 0.55).numpy()
     right[order.index(0)], right[order.index(2)] = True, False             # of the short ones, some of each
     long = [text for text in texts if len(text) > 5]
-    return [(texts, right, known), (long, np.arange(len(long)) % 3 == 0, known)]
+    return [(texts, right, known), (long, np.arange(len(long)) % 3 == 0, known),
+            ([[f"old{i}" for i in range(length)] for length in (4, 8, 10)], np.array([True, False, True]), known)]
 
 
 def _observe_causes(function, words, right, known):

@@ -135,6 +135,8 @@ def jittered(ax):
       for how in ("step", "stepfilled") for way in ("vertical", "horizontal")],
     (lambda ax: ax.stairs([1, 4, 2], [0, 10, 20, 40]),
      "Histogram: 3 bins from 0 to 40, 7 in all; the tallest, 4, from 10 to 20."),
+    (lambda ax: ax.bar([0, 1, 2, 3, 4], [1, 3, 2, 0, 1], width=1, align="edge"),
+     "Histogram: 5 bins from 0 to 5, 7 in all; the tallest, 3, from 1 to 2."),
     (lambda ax: ax.errorbar([0.5, 0.7], ["order", "plain"], xerr=[0.1, 0.2], fmt="o", capsize=4),
      "2 points with error bars: order 0.5 (0.4 to 0.6), plain 0.7 (0.5 to 0.9)."),
     (lambda ax: ax.errorbar([1, 2], [3, 4], yerr=[[0.5, 1], [1, 2]], label="loss"),

@@ -92,7 +92,7 @@ def test_neither_ticks_nor_replaced_machinery_nor_recited_results_nor_forged_lin
             from course_utils.exercises.catalogue import answers_to
             exercise("4.5").check(answers_to("4.5").reference)"""})
     found = grader.grade(handed_in(content, tmp_path))
-    assert found.states == dict.fromkeys(make.OPEN, "wrong") | {"4.6": "open"}
+    assert found.states == dict.fromkeys(make.OPEN, "wrong") | {"4.6": "open", "4.7": "open"}
     assert "4.5: its outputs can't be read" in found.remarks
 
 
@@ -186,7 +186,7 @@ def test_the_course_says_which_exercises_there_are(tmp_path):
     every = sorted(make.OPEN)
     assert found(make.edited()) == ("04", every, [])
     deleted = make.changed(lambda notebook: notebook["cells"].__delitem__(slice(4, None)))
-    assert found(deleted) == ("04", ["4.1", "4.2"], ["4.3", "4.4", "4.5", "4.6"])
+    assert found(deleted) == ("04", ["4.1", "4.2"], ["4.3", "4.6", "4.7", "4.4", "4.5"])
     without_ids = make.changed(lambda notebook: [cell.pop("id") for cell in notebook["cells"]] and None)
     assert found(without_ids) == ("04", every, [])
     colab = make.changed(make.as_in_colab)
@@ -194,7 +194,7 @@ def test_the_course_says_which_exercises_there_are(tmp_path):
     assert found(make.edited({"4.2": "", "4.3": 'exercise("99.9").check(1)'})) == ("04", every, [])
     cell = {"cell_type": "code", "input": ["exercise('4.2').check(", "f)"]}
     old = {"nbformat": 3, "worksheets": [{"cells": [cell]}]}
-    assert found(json.dumps(old).encode()) == ("04", ["4.2"], ["4.1", "4.3", "4.4", "4.5", "4.6"])
+    assert found(json.dumps(old).encode()) == ("04", ["4.2"], ["4.1", "4.3", "4.6", "4.7", "4.4", "4.5"])
 
 
 def test_each_of_the_courses_notebooks_is_known_by_its_cells_and_not_by_its_name(tmp_path):
@@ -205,7 +205,7 @@ def test_each_of_the_courses_notebooks_is_known_by_its_cells_and_not_by_its_name
     unknown = HandIn(tmp_path / "04_attention.ipynb", b"x", (Cell("a", "print(1)"), Cell("setup", "1")))
     assert lesson_of(unknown, LESSONS) is None
     renamed = Grade(HandIn(Path("12_comparing_models.ipynb"), b"x", LESSON.cells), LESSON, make.RIGHT, ())
-    assert line_of(renamed, MINUTES) == "12_comparing_models.ipynb (04_attention): 6 of 6 right (100 of 100 minutes)"
+    assert line_of(renamed, MINUTES) == "12_comparing_models.ipynb (04_attention): 7 of 7 right (115 of 115 minutes)"
 
 
 # what is wrong with a file
@@ -242,7 +242,7 @@ def test_names_break_neither_lines_nor_tables(tmp_path):
     assert len(rows) == len(names) == len(table.splitlines()) - 1
     for row in rows:
         assert row["file"].isprintable() and row["file"].strip()[0] not in "=+-@" and row["remarks"][0] == "'"
-        assert (row["exercise 4.1"], row["right"], row["minutes"], row["of minutes"]) == ("right", "1", "10", "100")
+        assert (row["exercise 4.1"], row["right"], row["minutes"], row["of minutes"]) == ("right", "1", "10", "115")
     for name in names:
         assert shown(name).isprintable() and (": " not in name or shown(name)[0] == '"')
 
@@ -266,7 +266,7 @@ def test_a_loop_costs_one_limit_and_what_was_reached_counts_and_nothing_is_left_
     monkeypatch.setattr(contained, "run", lambda *given: endings.append(run(*given)) or endings[-1])
     found = grader.grade(handed_in(content, tmp_path))
     assert [ended.how for ended in endings] == ["time"]                     # it is executed once, and stopped
-    assert found.states == make.OPEN | {"4.2": "right"} | dict.fromkeys(("4.4", "4.5", "4.6"), "not reached")
+    assert found.states == make.OPEN | {"4.2": "right"} | dict.fromkeys(("4.4", "4.5"), "not reached")
     assert f"stopped after {grader.patience:g} seconds" in found.remarks
     assert not processes_with(token)
     monkeypatch.undo()
@@ -316,11 +316,11 @@ def test_right_answers_count_however_oddly_written_and_what_a_neighbour_changes_
     printed = capsys.readouterr().out
     first, second = [line for line in printed.splitlines() if line.startswith(str(folder))]
     assert "changed: " in first and "neighbour.ipynb" in first and "its copy of the course (1 file)" in first
-    assert "1 of 6 right" in first and "4.5 not reached" in first and "its process died before the end" in first
-    assert second.endswith("neighbour.ipynb (04_attention): 6 of 6 right (100 of 100 minutes)")
+    assert "1 of 7 right" in first and "4.5 not reached" in first and "its process died before the end" in first
+    assert second.endswith("neighbour.ipynb (04_attention): 7 of 7 right (115 of 115 minutes)")
     assert "run with your rights" in printed and "--seed" in printed
     rows = list(csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8")))
-    assert [row["right"] for row in rows][1] == "6" and "neighbour" in rows[0]["remarks"]
+    assert [row["right"] for row in rows][1] == "7" and "neighbour" in rows[0]["remarks"]
 
 
 @in_containers
@@ -330,7 +330,7 @@ def test_in_a_container_a_hand_in_reaches_no_file_but_its_own(grader, tmp_path):
     handed_in(attack(tmp_path), tmp_path, "attack.ipynb")
     watched = Watched([tmp_path, grader.edition])
     found = grader.grade(read_hand_in(tmp_path / "attack.ipynb"))
-    assert found.states == dict.fromkeys(make.OPEN, "not reached") | {"4.1": "open"}
+    assert found.states == dict.fromkeys(make.OPEN, "not reached") | dict.fromkeys(("4.1", "4.6", "4.7"), "open")
     assert set(found.remarks) == {"FileNotFoundError in the cells of 4.2, 4.3", "OSError in the cell of 4.4",
                                   "its process died before the end"}
     assert watched.changes() == [] and read_hand_in(neighbour.path) == neighbour
