@@ -119,10 +119,10 @@ def test_only_what_exercises_depend_on_is_executed(tmp_path):
         for step in needed:
             assert step.exercises or made_in(step.source) & read, step.source
         assert not [step for step in needed if re.search(r"\bfit\(", step.source)]
-    mine = Cell("mine", "%%time\nreach\nif True:\n    !true")
+    mine = Cell("mine", "%%time\nread\nif True:\n    !true")
     for cells, expected in (((*LESSON.cells, mine), True), (LESSON.cells, False)):
         steps, _ = steps_of(HandIn(tmp_path / "a.ipynb", b"x", cells), LESSON)
-        assert [step.needed for step in steps if "def reach(" in step.source] == [expected]
+        assert [step.needed for step in steps if "def read(" in step.source] == [expected]
         assert steps[-1].needed == (cells[-1] is mine)  # what the learner has written is always executed
 
 
