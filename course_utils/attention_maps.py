@@ -1,11 +1,11 @@
 """What attention maps say about heads, in numbers: roles, distance, entropy, and what is lost without a head.
 
 Does: score heads against targets that you name, give the uniform control, put gates on heads, estimate importance by
-gradients. Does not: draw (see `course_utils.heatmaps`), train, or decide which score is large: compare with controls.
-`attentions` are what a model returns with `need_weights`: a list with one (batch, heads, query, key) for each layer. All
-layers need the same number of heads. Results have the shape (batch, layers, heads), one number for each text and head.
-
-Exported from notebooks/10_attention_maps.ipynb: edit it there.
+gradients. Notebook 10 writes distance, mass, the twins' order and the hook in their shortest form;
+tests/test_attention_maps.py holds the two equal. Does not: draw (see `course_utils.heatmaps`), train, or decide which score
+is large: compare with controls. `attentions` are what a model returns with `need_weights`: a list with one (batch, heads,
+query, key) for each layer. All layers need the same number of heads. Results have the shape (batch, layers, heads), one
+number for each text and head.
 """
 
 from collections import defaultdict, deque
@@ -29,7 +29,7 @@ def twin_order(tokens: list[str], twin: list[str]) -> list[int]:
 
     twin_weights[order][:, order] then has the rows and columns of the first text. Raises ValueError if the words differ.
 
-    Taught in 10_attention_maps, '3. Twins'.
+    Taught in 10_attention_maps, '6. A transplant'.
     """
     positions = defaultdict(deque)
     for position, token in enumerate(twin):
@@ -47,7 +47,7 @@ class RoleScores(NamedTuple):
     mass: the weight that such a query gives to its targets, on average. hits: the proportion of such queries whose largest
     weight lies on a target; where several weights are the largest, the proportion of these that lie on targets.
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '3. Names for heads'.
     """
 
     mass: Tensor
@@ -64,7 +64,7 @@ def role_scores(attentions: Sequence[Tensor] | Tensor, targets: Tensor) -> RoleS
     Raises ValueError for shapes that do not fit, and for what cannot be weights. After Clark et al. 2019 and Voita et
     al. 2019.
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '3. Names for heads'.
     """
     stacked = stack_attentions(attentions)
     batch, query_len, key_len = stacked.shape[0], *stacked.shape[-2:]
@@ -87,7 +87,7 @@ def offset_targets(attention_mask: Tensor, offset: int) -> Tensor:
     attention_mask (batch, seq_len), True = real -> (batch, query, key). Where there is no such real token the query has no
     target: the first token has no previous one.
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '3. Names for heads'.
     """
     check_flags(attention_mask, *attention_mask.shape)
     position = torch.arange(attention_mask.shape[1], device=attention_mask.device)
@@ -100,7 +100,7 @@ def key_targets(flags: Tensor, attention_mask: Tensor) -> Tensor:
 
     flags and attention_mask (batch, seq_len), boolean -> (batch, query, key).
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '3. Names for heads'.
     """
     check_flags(attention_mask, *flags.shape)
     return attention_mask[:, :, None] & (flags.bool() & attention_mask)[:, None, :]
@@ -111,7 +111,7 @@ def uniform_attentions(attention_mask: Tensor) -> list[Tensor]:
 
     attention_mask (batch, seq_len), True = real. Rows of padding and of a text without tokens are zero.
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '3. Names for heads'.
     """
     check_flags(attention_mask, *attention_mask.shape)
     real = attention_mask[:, :, None] & attention_mask[:, None, :]         # (batch, query, key)
@@ -131,7 +131,7 @@ def attention_distance(attentions: Sequence[Tensor] | Tensor, attention_mask: Te
     Raises ValueError for cross-attention, where positions of two texts have no distance. As Vig and Belinkov
     (2019) measure it, but averaged within each text first.
 
-    Taught in 10_attention_maps, '5. Names for heads'.
+    Taught in 10_attention_maps, '2. A map in two numbers'.
     """
     stacked = stack_attentions(attentions, "a distance")
     check_flags(attention_mask, stacked.shape[0], stacked.shape[-1])
@@ -146,8 +146,6 @@ def attention_entropy(attentions: Sequence[Tensor] | Tensor, attention_mask: Ten
 
     The entropy of each row over ln n, n the real tokens of the text, averaged over its real queries.
     Arguments, result and errors as in `attention_distance`; NaN for a text of fewer than two tokens.
-
-    Taught in 10_attention_maps, '5. Names for heads'.
     """
     stacked = stack_attentions(attentions, "this entropy")
     check_flags(attention_mask, stacked.shape[0], stacked.shape[-1])
@@ -165,7 +163,7 @@ class HeadGates:
     The layers are the model's `MultiHeadAttention` modules in the order of `model.modules()`. The bias of the output
     projection stays. Gates within gates multiply. Raises ValueError for a model without heads or gates of another shape.
 
-    Taught in 10_attention_maps, '6. Switching heads off'.
+    Taught in 10_attention_maps, '5. Take hold of a head'.
     """
 
     def __init__(self, model: nn.Module, gates: Tensor | None = None):
@@ -208,8 +206,6 @@ def head_importance(model: nn.Module, batches: Iterable) -> Tensor:
     `course_utils.training.batches` gives them -> (layers, heads), in units of cross-entropy. Michel et al. 2019, section
     4.1; they also divide by the norm of each layer. The model is used in evaluation mode, which is put back; the gradients
     of its parameters are left alone. Raises ValueError without batches.
-
-    Taught in 10_attention_maps, '7. Does the gradient know?'.
     """
     was_training, device = model.training, next(model.parameters()).device
     model.eval()

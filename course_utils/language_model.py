@@ -1,10 +1,9 @@
 """A decoder that completes texts: the blocks of 07 under a causal mask, and at the end a score for every token there is.
 
-Does: `LanguageModel` gives logits for the next token at every position, `next_token_loss` trains it with
-`course_utils.training.fit`, `sample` draws from logits, `KeyValueCache` keeps the keys and values of earlier tokens, and
-`generate` puts them together. Does not: tokenize, or complete names in an editor (see `course_utils.completion`).
-
-Exported from notebooks/13_language_model.ipynb: edit it there.
+Does: `LanguageModel`, as notebook 13 writes it, with checks, every kind of positions, attention maps on request, and the
+caches that its section 6 adds; tests/test_language_model.py holds the two equal. `next_token_loss` trains it with
+`course_utils.training.fit`, `sample` draws from logits, `generate` continues texts, `load_gpt2` reads GPT-2's weights. Does
+not: tokenize, or complete names in an editor (see `course_utils.completion`).
 """
 
 import dataclasses
@@ -31,7 +30,7 @@ __all__ = ["bits_per_byte", "LanguageModelConfig", "LanguageModelResult", "Langu
 def bits_per_byte(nats: float, texts: Sequence[str]) -> float:
     """`nats`, the sum of -ln p over all tokens of some texts, as bits for each byte of their UTF-8.
 
-    Taught in 13_language_model, '3. How good is a guess?'.
+    Taught in 13_language_model, '3. The model, and how good its guesses are'.
     """
     return nats / math.log(2) / sum(len(text.encode("utf-8")) for text in texts)
 
@@ -42,8 +41,6 @@ class LanguageModelConfig:
 
     `tied`: the matrix that looks tokens up also scores them (Press and Wolf 2017). The model reads at most `max_len` tokens.
     Raises ValueError that names the option for a value outside its range.
-
-    Taught in 13_language_model, '5. The model'.
     """
 
     vocab_size: int
@@ -67,8 +64,6 @@ class LanguageModelConfig:
 class LanguageModelResult(NamedTuple):
     """`logits` (batch, seq_len, vocab): position i scores the candidates for token i + 1; with `need_weights` also
     `attentions`, one (batch, heads, query, key) for each layer, otherwise None.
-
-    Taught in 13_language_model, '5. The model'.
     """
 
     logits: Tensor
@@ -83,7 +78,7 @@ class LanguageModel(nn.Module):
     Padding after a text never changes its logits. `generate` continues texts. Raises ValueError for more than
     `config.max_len` tokens.
 
-    Taught in 13_language_model, '5. The model'.
+    Taught in 13_language_model, '3. The model, and how good its guesses are'.
     """
 
     def __init__(self, config: LanguageModelConfig):
@@ -163,7 +158,7 @@ def next_token_loss(model: nn.Module, token_ids: Tensor, mask: Tensor | None = N
     `mask` (batch, seq_len) such as `pad_batch` returns, those don't where it's False: for models whose `pad_id` is a token
     of the texts, too. Raises ValueError for fewer than two tokens, a mask of another shape, and if no answer counts.
 
-    Taught in 13_language_model, '5. The model'.
+    Taught in 13_language_model, '2. All positions at once'.
     """
     if token_ids.dim() != 2 or token_ids.shape[1] < 2:
         raise ValueError(f"token_ids have shape {tuple(token_ids.shape)}; they must be (batch, seq_len) with two tokens "
@@ -190,7 +185,7 @@ def sampling_probabilities(
     al. 2020, section 3.1); the others get 0. With both, a token must pass both. Raises ValueError for a setting outside
     its range.
 
-    Taught in 13_language_model, '6. Choosing a token'.
+    Taught in 13_language_model, '5. Choosing a token'.
     """
     check_options({"temperature": temperature, "top_k": top_k, "top_p": top_p}, SAMPLING_RULES)
     if temperature < 1e-6:
@@ -214,7 +209,7 @@ def sample(
 ) -> Tensor:
     """Draw one id from each row: logits (..., vocab) -> ids (...). The settings are those of `sampling_probabilities`.
 
-    Taught in 13_language_model, '6. Choosing a token'.
+    Taught in 13_language_model, '5. Choosing a token'.
     """
     probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
     if temperature < 1e-6:
@@ -229,7 +224,7 @@ class KeyValueCache:
     `append(key, value)` takes those of new tokens, (batch, heads, new, d_head), and returns those of all tokens,
     (batch, heads, len + new, d_head). `len(cache)` is the number of tokens in it.
 
-    Taught in 13_language_model, '7. The key/value cache'.
+    Taught in 13_language_model, '6. The key/value cache'.
     """
 
     def __init__(self):
@@ -258,8 +253,6 @@ def gpt2_config(config: dict) -> LanguageModelConfig:
 
     GPT-2 has no token for padding; where config.json names none, `pad_id` is the token that ends texts (see `load_gpt2`).
     Raises ValueError that names the setting for one that `LanguageModel` doesn't compute.
-
-    Taught in 13_language_model, '10. GPT-2 in the class you wrote'.
     """
     check_settings(config, needed=["vocab_size", "n_embd", "n_head", "n_layer", "n_positions"],
                    only={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False})
@@ -278,7 +271,7 @@ def gpt2_config(config: dict) -> LanguageModelConfig:
 def gpt2_weights(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a Hugging Face GPT-2 under the names of `LanguageModel`, turned and split as it wants them.
 
-    Taught in 13_language_model, '10. GPT-2 in the class you wrote'.
+    Taught in 13_language_model, "8. GPT-2's weights, and the Tab key".
     """
     ours = {}
     for name, tensor in theirs.items():
@@ -304,7 +297,7 @@ def load_gpt2(folder_or_name: str) -> tuple[LanguageModel, GPT2Tokenizer | None]
     the one that ends texts: in training, give `next_token_loss` a mask, or the ends aren't asked for. Raises
     ModelNotAvailable where there is no such model to be had, ValueError for a file that is damaged or of another kind.
 
-    Taught in 13_language_model, '10. GPT-2 in the class you wrote'.
+    Taught in 13_language_model, "8. GPT-2's weights, and the Tab key".
     """
     checkpoint = read_checkpoint(folder_or_name, "gpt2")
     model = LanguageModel(gpt2_config(checkpoint.config))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from library_twins import proof, randomise
 from torch import nn
 from torch.nn import functional as F
@@ -21,7 +22,8 @@ from course_utils.attention_maps import (
     twin_order,
     uniform_attentions,
 )
-from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
+from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
+from course_utils.exercises.catalogue import answers_to
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.tokenization import pad_batch
 from course_utils.training import Batch
@@ -291,3 +293,60 @@ def test_importance_leaves_mode_and_gradients_as_they_were():
         assert torch.equal(head_importance(made, [batch]), first)
     with pytest.raises(ValueError, match="no batches"):
         head_importance(made, [])
+
+
+# the notebook's cells beside the package
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 10 define, with the course's answers for what the learner writes."""
+    cells = cells_of("10_attention_maps")
+    names = {"torch": torch, "math": math, "edited": answers_to("10.7").reference, "claim": lambda *_: None,
+             "patched": answers_to("10.9").reference, "head_push": answers_to("10.6").reference, "weights": BY_HAND}
+    for cell in ("tiny-loop", "export-roles", "inputs-of", "readings", "pushes"):
+        exec(cells[cell], names)
+    exec(cells["export-twins"].partition("\n\norder = ")[0], names)
+    return names
+
+
+@proof
+@shapes
+def test_the_notebooks_mass_and_distance_are_the_packages(taught, lengths, layers, heads, width, seed):
+    for n in filter(None, lengths):
+        real = torch.ones(1, n, dtype=torch.bool)
+        attentions = random_attentions(layers, heads, real, seed)
+        one = torch.cat(attentions)                                            # (layers, heads, query, key): one text
+        torch.testing.assert_close(taught["distance_of"](one), attention_distance(attentions, real)[0])
+        torch.manual_seed(seed)
+        targets = torch.rand(n, n) < 0.4
+        torch.testing.assert_close(taught["mass"](one, targets), role_scores(attentions, targets[None]).mass[0],
+                                   equal_nan=True)
+        assert torch.equal(taught["before"](n), offset_targets(real, -1)[0])
+
+
+@given(st.permutations("the film was good the book was not".split()))
+def test_the_notebooks_order_of_words_is_the_packages(taught, twin):
+    words = "the film was good the book was not".split()
+    assert taught["word_order"](words, twin) == twin_order(words, twin)
+
+
+def test_the_learners_hook_is_a_gate_on_one_head(taught):
+    made, batch = model(), some_batch()
+    with torch.no_grad():
+        for layer, head in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            gates = torch.ones(2, 2)
+            gates[layer, head] = 0.3
+            with HeadGates(made, gates):
+                expected = made(batch.token_ids, batch.attention_mask).logits
+            found = taught["edited"](made.encoder.blocks[layer].attention, head, lambda z: 0.3 * z,
+                                     lambda: made(batch.token_ids, batch.attention_mask).logits)
+            torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_the_pushes_of_all_parts_add_up_to_the_log_odds(taught):
+    for seed in (0, 3):
+        classifier = ReviewClassifier.load(f"reviews-seed-{seed}")
+        for text in ("Not dull, but truly moving.", "The film was wearisome; the book was superb."):
+            logits = classifier.model(*classifier.encode([text])).logits[0]
+            parts = taught["pushes"](classifier, text)
+            assert sum(parts.values()) == pytest.approx((logits[1] - logits[0]).item(), abs=1e-3)

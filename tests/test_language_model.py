@@ -1,14 +1,20 @@
 """The language model: no look ahead, one loss, honest sampling, a cache that changes nothing."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lesson_cells import cells_of
+from library_twins import same, same_gradients
+from torch import nn
 from torch.nn import functional as F
 
 from course_utils.byte_pairs import BPETokenizer
+from course_utils.completion import CodeCompleter
+from course_utils.exercises.catalogue import answers_to
 from course_utils.language_model import (
     LanguageModel,
     LanguageModelConfig,
@@ -250,3 +256,113 @@ def test_a_model_is_saved_and_loaded_with_its_tokenizer(tmp_path):
     with torch.no_grad():
         assert torch.equal(read(ids[:, :8]).logits, model(ids[:, :8]).logits)
     assert isinstance(read, LanguageModel)
+
+
+# the notebook's model
+
+ANSWERS = {"inputs_and_targets": "13.1", "causal_loss": "13.2", "nucleus": "13.3", "bits_for_each_byte": "13.6",
+           "generate": "13.7"}
+
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 13 define, with the course's answers to its exercises."""
+    cells, names = cells_of("13_language_model"), {name: answers_to(id).reference for name, id in ANSWERS.items()}
+    for cell in ("imports", "export-decoder", "three-gram-class", "sampling", "no-repeat-model", "export-cache"):
+        exec(cells[cell], names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def code() -> CodeCompleter:
+    return CodeCompleter.load()
+
+
+def test_the_checkpoint_gives_the_same_logits_and_gradients_in_the_notebooks_model(taught, code):
+    package, notebook = code.model.double(), taught["LanguageModel"](code.tokenizer.vocab_size).double()
+    notebook.load_state_dict(package.state_dict())                         # strict: the same names, and no others
+    some = torch.randint(1, 4096, (2, 20), generator=torch.Generator().manual_seed(0))
+    same(notebook(some), package(some).logits)
+    same_gradients(notebook(some), [*notebook.parameters()], package(some).logits, [*package.parameters()])
+    package.float()
+
+
+def test_the_learners_cells_from_04_to_13_are_the_checkpoints_model(code):
+    """Attention of 04, heads of 05, turned as in 06, in the blocks of 07 and the model of 13: nothing from the package."""
+    names = {"torch": torch, "math": math, "nn": nn, "F": F,
+             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
+    exec(cells_of("04_attention")["export-attention"], names)
+    names["scaled_dot_product_attention"] = names["attention"]             # the name that 05 gives it
+    exec(cells_of("05_multi_head_attention")["export-multi-head-attention"], names)
+    exec(cells_of("06_positional_encoding")["export-rotary"], names)
+    rotate = names["rotate"]
+
+    class Turned(names["MultiHeadAttention"]):                             # what exercise 6.6 does, where 07 asks for it
+        def forward(self, x, mask, rotary):
+            query, key, value = self.project(x)
+            context, weights = self.attend(rotary(query), rotary(key), value, mask)
+            return SimpleNamespace(context=self.output_projection(self.merge(context)), weights=weights)
+
+    class Turns(nn.Module):
+        def __init__(self, d_head):
+            super().__init__()
+            self.rotate = rotate
+
+    names["MultiHeadAttention"] = Turned
+    for cell in ("export-encoder-block", "export-encoder"):
+        exec(cells_of("07_transformer_blocks")[cell], names)
+
+    class Stack(names["Encoder"]):                                         # 13 asks for the result's .x
+        def forward(self, x, mask, rotary):
+            return SimpleNamespace(x=super().forward(x, mask, rotary))
+
+    names |= {"Encoder": Stack, "RotaryPositions": Turns, "causal_mask": lambda n: torch.ones(n, n).tril().bool()}
+    exec(cells_of("13_language_model")["export-decoder"], names)
+    learners = names["LanguageModel"](4096).eval()
+    learners.load_state_dict(code.model.state_dict())
+    some = torch.randint(1, 4096, (2, 20), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(learners(some), code.model(some).logits, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_the_notebooks_model_with_a_cache_gives_the_logits_of_the_one_without(taught, code):
+    some = torch.randint(1, 4096, (2, 12), generator=torch.Generator().manual_seed(0))
+    model = taught["WithCache"](4096).eval()
+    model.load_state_dict(code.model.state_dict())
+    for sizes in ((12,), (1,) * 12, (5, 1, 6)):
+        model.start()
+        parts = torch.cat([model(piece) for piece in some.split(sizes, dim=1)], dim=1)
+        torch.testing.assert_close(parts, code.model(some).logits, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 20, "top_p": 0.6},
+                                     {"temperature": 1.7, "top_p": 0.9}])
+def test_the_notebooks_chances_are_the_packages(taught, options):
+    logits = 2 * torch.randn(5, 50, generator=torch.Generator().manual_seed(0))
+    for row in logits:
+        given = options
+        torch.testing.assert_close(taught["chances"](row, **given), sampling_probabilities(row, **given), atol=1e-6, rtol=0)
+
+
+def test_the_notebooks_loop_writes_what_the_packages_writes(taught, code):
+    begun = torch.tensor([[0, *code.tokenizer.encode("with open(path")]])
+    notebook = taught["generate"](lambda ids: code.model(ids).logits, begun, 8, lambda row: row.argmax(dim=-1), 256)
+    assert torch.equal(notebook, code.model.generate(begun, 8, temperature=0))
+
+
+def test_the_notebooks_3_gram_is_a_distribution(taught):
+    counted = taught["ThreeGram"]([1, 2, 3, 1, 2, 4, 1, 2, 3], 6)
+    for two in ((1, 2), (2, 4), (5, 5), (3, 1)):
+        assert sum(counted.probability(two, token) for token in range(6)) == pytest.approx(1)
+    # after 1, 2 came 3 (twice) and 4 (once): n = 3, k = 2
+    after_2 = counted.probability((0, 2), 3)
+    assert counted.probability((1, 2), 3) == pytest.approx((2 + 2 * after_2) / 5)
+
+
+def test_no_run_comes_twice_in_a_text_without_repeats(taught):
+    scores = torch.randn(9, generator=torch.Generator().manual_seed(0))
+    model = taught["without_repeats"](lambda ids: scores.repeat(*ids.shape, 1), 3)
+    ids = taught["generate"](model, torch.tensor([[1, 2]]), 30, lambda row: row.argmax(dim=-1), 100)[0].tolist()
+    runs = list(zip(ids, ids[1:], ids[2:]))
+    assert len(set(runs)) == len(runs)

@@ -20,6 +20,7 @@ from course_utils.results import (
     read_runs,
     summarise,
 )
+from course_utils.results.budget import Budget
 from course_utils.tokenization import WordTokenizer
 
 RUN = {"model": "m", "order": 0, "seed": 0, "test": {"accuracy": 0.5, "reviews": 100}}
@@ -79,12 +80,15 @@ def outputs_of(notebook: dict) -> str:
 
 
 # numbers of an example that the text makes up or works out by hand, that a reference gives, or that other seeds gave
-BY_HAND = {"05_multi_head_attention": {"0.24", "0.70", "0.74", "0.9"},
+BY_HAND = {"05_multi_head_attention": {"0.24", "0.70", "0.74", "0.79", "0.9"},
            "06_positional_encoding": {"2.1", "3.5", "6.28", "12.6"},
-           "07_transformer_blocks": {"0.00001", "0.001", "0.006", "0.75", "0.79", "3.1", "3.3"},
+           "07_transformer_blocks": {"0.00001", "0.001", "0.006", "0.01", "0.02", "0.75", "0.79", "0.84", "3.1", "3.3"},
            "09_real_reviews": {"1.96", "95.4", "95.6"},
-           "11_attention_as_explanation": {"1.5", "2.78"}, "12_comparing_models": set(),
-           "13_language_model": {"3.66", "7.8", "12.8"}, "17_encoder_decoder": {"1.15", "2.31"}, "results_part_3": {"7.8"}}
+           "11_attention_as_explanation": {"0.05", "0.22", "1.6", "5.2", "8.2"},
+           "12_comparing_models": {"0.84", "3.3"},
+           "13_language_model": {"0.003", "1.9", "2.0", "2.44", "2.6", "3.66", "7.8", "12.8"},  # 1.9 to 2.6: 13b
+           "13b_induction_heads": {"8.3", "10.7", "10.9"},  # the two last are exercises of 10
+           "17_encoder_decoder": {"1.15", "2.31"}, "results_part_3": {"7.8"}}
 
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))
@@ -105,6 +109,22 @@ def test_an_interval_adds_the_chance_of_reviews_and_of_seeds():
     mean, half = interval([0.85, 0.95], 100)                               # variance of a review 0.09, of a seed 0.005
     assert mean == pytest.approx(0.9) and half == pytest.approx(1.96 * math.sqrt(0.09 / 100 + 0.005 / 2))
     assert percent((0.871, 0.0121)) == "87.1 ± 1.2"
+
+
+def test_a_budget_counts_its_runs_and_opens_the_test_split_once():
+    budget = Budget(2)
+    one = next(run for run in read_runs("tuning") if run["change"] == {"learning_rate": 0.006, "d_model": 32})
+    assert budget.run(0.006, 32, one["seed"]) == one["validation"]["accuracy"] and budget.left == 1
+    with pytest.raises(ValueError, match="no run with rate 0.006, width 33 and seed 0. Rates: 0.0015, "):
+        budget.run(0.006, 33, 0)
+    assert budget.left == 1                             # what can't be had isn't charged
+    assert budget.run(budget.rates[0], budget.widths[0], budget.seeds[0]) > 0 and len(budget.asked) == 2
+    with pytest.raises(ValueError, match="All 2 runs of the budget are spent"):
+        budget.run(0.006, 32, 0)
+    tested = budget.open_test(0.006, 32)
+    assert len(tested) == len(budget.seeds) and tested[0] == one["test"]["accuracy"]
+    with pytest.raises(ValueError, match="opened the test split already, for rate 0.006 and width 32"):
+        budget.open_test(0.006, 32)
 
 
 def test_the_readme_is_rewritten_between_its_marks_alone(tmp_path):

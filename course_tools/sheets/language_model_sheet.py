@@ -50,7 +50,8 @@ def bits_and_top_p() -> Sheet:
         steps.append(Table(f"Step {number}: after '{given}', cut by top-p {exact(limit)}; most probable token first",
                            ["", "1st", "2nd", "3rd", "4th"], cut(given)))
     return Sheet(
-        title="Bits per byte, and a cut", notebook="13", section="3. How good is a guess?", need=CALCULATOR,
+        title="Bits per byte, and a cut", notebook="13",
+        section="3. The model, and how good its guesses are", need=CALCULATOR,
         intro="A model gives each of four tokens a probability of coming next. The text is "
         f"'{' '.join(TEXT)}'; the model has to predict '{''.join(TEXT[1:])}', {size} bytes. (Spaces don't count.)",
         given=[Table("Given: what may come next", ["after", *VOCABULARY],

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_tools.studies.program_models import make_import_model
-from course_tools.studies.sets.induction import make_induction_model
+from course_tools.studies.sets.induction import make_induction_model, make_model_without_help
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel
 from course_utils.recipes.small_language_models import kept_model, model_names
 from course_utils.recipes.trained_models import fingerprint_of, name_of, read_whole, settings_of, train_and_keep
 from course_utils.training.saved_models import holds_model, write_model
 
-LANGUAGE_MODELS = {"induction": make_induction_model, "imports": make_import_model}    # five seeds of each
+LANGUAGE_MODELS = {"induction": make_induction_model, "induction-without-help": make_model_without_help,
+                   "imports": make_import_model}        # five seeds of each
 CLASSIFIERS = [(seed, changes) for changes in ({}, {"pooling": "mean"}) for seed in range(5)]
 
 

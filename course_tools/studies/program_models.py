@@ -1,7 +1,7 @@
 """Small models that complete the generated programs: their tokens, batches, training and scores.
 
 Does: turn programs into token ids of which the last is the answer, train a model to give that answer, score it by kind. The
-sets `context` and `induction` and the extra on induction heads use it. Does not: make programs (see
+sets `context` and `induction` and notebook 13b use it. Does not: make programs (see
 `course_utils.data.programs`) or define models.
 
 Tokens are those of notebook 02's `WordTokenizer`: words and single marks. With it every answer is one token, names and
@@ -52,7 +52,7 @@ class Recipe(NamedTuple):
 
 
 ALL_KINDS = Recipe(KINDS, (Phase(3, (), 24), Phase(14, GAPS[:2], 24), Phase(6, GAPS, 0)), (2.5, 2.5, 2.5, 2.5))
-IMPORTS = Recipe(("alias",), (Phase(3, (), 24), Phase(9, GAPS[:2], 24)), (2.5, 2.5, 2.5, 2.5))   # of the extra: quick
+IMPORTS = Recipe(("alias",), (Phase(3, (), 24), Phase(9, GAPS[:2], 24)), (2.5, 2.5, 2.5, 2.5))   # of 13b: quick
 ANSWER, PRACTICE = 1, 2                                 # why a token is asked for
 
 
@@ -162,12 +162,13 @@ def answers_of(model: nn.Module, programs, tokens: int = 8192) -> dict[str, list
     return said
 
 
-def new_program_model(seed: int, recipe: Recipe = ALL_KINDS) -> LanguageModel:
-    """An untrained `LanguageModel` for programs, whose layer 0 looks at nearby tokens."""
+def new_program_model(seed: int, recipe: Recipe = ALL_KINDS, local: bool = True) -> LanguageModel:
+    """An untrained `LanguageModel` for programs, whose layer 0 looks at nearby tokens unless `local` is False."""
     seed_everything(seed)
     model = LanguageModel(LanguageModelConfig(program_tokenizer().vocab_size, **MODEL))
     start_embedding(model)
-    start_local(model, recipe.strengths)
+    if local:
+        start_local(model, recipe.strengths)
     return model
 
 

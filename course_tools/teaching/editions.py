@@ -29,7 +29,7 @@ HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "READM
 FOR_INSTRUCTORS = ["answers.py", "for_instructors.md", "classroom*", "slides"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
-CHECK = re.compile(r"exercise\(\s*[\"']([R\d.]+)[\"']\s*\)\s*\.check\(")
+CHECK = re.compile(r"exercise\(\s*[\"'](R?\d+[a-z]?\.\d+)[\"']\s*\)\s*\.check\(")
 
 
 def called_numbers(source: str) -> list[str]:

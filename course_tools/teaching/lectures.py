@@ -98,8 +98,8 @@ WEEKS: tuple[tuple[tuple[str, tuple[Stretch, ...]], tuple[str, tuple[Stretch, ..
      ("4.2", "4.4", "5.4", "6.1")),
     (("07 and 08, sections 1 to 4", (Stretch("07"), Stretch("08", _sections(1, 4)))),
      ("08, the rest; 09", (Stretch("08", _sections(5, 6)), Stretch("09"))), ("7.4", "8.1", "9.3")),
-    (("10", (Stretch("10"),)), ("11, sections 1 to 7", (Stretch("11", _sections(1, 7)),)), ("10.4", "11.2", "11.3")),
-    (("11, the rest", (Stretch("11", _sections(8, 10)),)), ("12, sections 1 to 6", (Stretch("12", _sections(1, 6)),)),
+    (("10", (Stretch("10"),)), ("11, sections 1 to 4", (Stretch("11", _sections(1, 4)),)), ("10.9", "11.3", "11.6")),
+    (("11, the rest", (Stretch("11", _sections(5, 7)),)), ("12, sections 1 to 6", (Stretch("12", _sections(1, 6)),)),
      ("12.1", "12.2")),
 )
 

@@ -28,7 +28,7 @@ from course_utils.files import sha256, write_bytes
 from course_utils.moved import MODULES
 
 PACKAGE = Path(__file__).resolve().parents[1]
-ASKS = re.compile(r"""\b(exercise)\s*\(\s*["']([R\d.]+)["']\s*\)\s*\.\s*check\s*\(
+ASKS = re.compile(r"""\b(exercise)\s*\(\s*["'](R?\d+[a-z]?\.\d+)["']\s*\)\s*\.\s*check\s*\(
                       |\b(predict)\s*\(\s*["']([^"']+)["']\s*,""", re.X)
 UNPREDICTED = re.compile(r"""\s*None\s*\)""")            # what comes after ASKS where nothing has been predicted
 MAGIC = re.compile(r"^[ \t]*[%!?].*$", re.M)
@@ -60,8 +60,9 @@ def place_of(path: Path) -> Path:
 
 
 def copy_under_an_old_name(path: Path) -> Path | None:
-    """A learner's copy of a notebook that has been renamed since; None if there is none."""
-    old = [place_of(path.with_stem(name)) for name, now in notebooks.RENAMED.items() if now == path.stem]
+    """A learner's copy of a notebook that has been renamed since, or was an extra; None if there is none."""
+    old = [place_of(folder / f"{name}.ipynb") for name, now in notebooks.RENAMED.items() if now == path.stem
+           for folder in (path.parent, notebooks.NOTEBOOKS / notebooks.EXTRAS)]
     return next((target for target in old if target.exists()), None)
 
 

@@ -57,6 +57,7 @@ class AsyncKernelOverFiles(_OverFiles, AsyncKernelManager):
 
 RENAMED: dict[str, str] = {                               # a notebook's name until then: its name now
     "12_ablations": "12_comparing_models",
+    "induction_heads": "13b_induction_heads",             # was an extra
 }
 CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(?= |\r?$)", re.M)
 SHORT = {"start": "START", "hour": "attention_in_an_hour"}  # what else somebody may type
@@ -83,7 +84,7 @@ def everything() -> list[Path]:
 
 
 def number_of(path: Path | str) -> str:
-    """The number in a notebook's name, which a letter may follow: '02' or '02b'; 'R1' for Part I's review; '' for others."""
+    """The number in a notebook's name, which a letter may follow: '02' or '02b'; 'R1' for a part's review; '' for others."""
     name = Path(path).name.removesuffix(".ipynb")
     found = re.match(r"(\d\d[a-z]?)_", name)
     return found[1] if found else next((number for number, (review, _) in REVIEWS.items() if review == name), "")

@@ -14,7 +14,7 @@ import nbformat
 from course_utils.copies.hosted import hosted_link
 from course_utils.copies.notebooks import extras, find, follows, number_of
 from course_utils.exercises import progress_by_notebook
-from course_utils.files.paths import NUMBER, ROOT
+from course_utils.files.paths import FRONT, HOUR, NUMBER, ROOT
 
 OPENING = ("expected a first cell that begins with '# Extra: Title' and has the lines "
            "'Goes with [03](../03_embeddings.ipynb).' and '**Time** about 20 minutes'")
@@ -48,14 +48,14 @@ MAP = {
     "00": ((0, 0), []), "01": ((1, 0), ["00"]), "02": ((2, 0), ["01"]), "03": ((3, 0), ["02"]), "04": ((4, 0), ["03"]),
     "05": ((5, 0), ["04"]), "06": ((6, 0), ["05"]), "07": ((7, 0), ["06"]), "08": ((8, 0), ["07"]), "09": ((9, 0), ["08"]),
     "R1": ((10, 0), ["09"]),
-    "10": ((8, 1), ["08"]), "11": ((9, 1), ["10"]), "12": ((10, 1), ["09"]),
+    "10": ((8, 1), ["08"]), "11": ((9, 1), ["10"]), "12": ((10, 1), ["09"]), "R2": ((11, 1), ["12"]),
     "02b": ((2, 2), ["02"]), "16": ((4, 2), ["04"]), "17": ((5, 2), ["16", "07"]), "13": ((7, 2), ["07", "02b"]),
-    "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]),
+    "13b": ((8, 3), ["13"]), "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]),
 }
 BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
-                "11": "Explaining", "12": "Comparing", "13": "Language", "17": "Translation", "16": "Recurrent",
-                "R1": "Review"}
+                "11": "Explaining", "12": "Comparing", "13": "Language", "13b": "Induction", "17": "Translation",
+                "16": "Recurrent", "R1": "Review", "R2": "Review"}
 STYLE = """<style>
 .course-map .wide{overflow-x:auto}
 .course-map .board{position:relative;min-width:640px;max-width:1080px;margin:4px 0 10px}
@@ -127,9 +127,9 @@ def _drawn(rows: dict[str, tuple[str, str]]) -> str:
     They aren't in the SVG: JupyterLab sets the address of every link that it shows, and fails at one inside an SVG.
     """
     paths, (w, h), (dx, dy) = {number_of(path): path for path in find([])}, BOX, STEP
-    wide, high = 10 * dx + w + 6, 2 * dy + h + 26
     shown = {number: place for number, place in MAP.items() if number in paths}
     shown |= {number: ((10, 2), []) for number in paths if number not in MAP}     # one that has just been added
+    wide, high = 10 * dx + w + 6, max(row for (_, row), _ in shown.values()) * dy + h + 26
     parts = [f'<path d="{_arrow(shown[one][0], place)}" marker-end="url(#map-tip)"/>'
              for place, needs in shown.values() for one in needs if one in shown]
     parts += [f'<text x="{column * dx + w / 2}" y="{row * dy + h / 2 + 4}">{part}</text>'
@@ -178,9 +178,9 @@ def my_progress() -> Page:
     """A table of all notebooks with the exercises solved and the quiz questions answered correctly."""
     rows, lines, words = rows_of_the_readme(), [], []
     solved = exercises = right = questions = 0
-    names = {number_of(path): path.name for path in find([])}
+    names = {HOUR: f"{FRONT[1]}.ipynb", **{number_of(path): path.name for path in find([])}}
     for one in progress_by_notebook():
-        title = rows.get(one.number, (one.number, ""))[0]
+        title = rows.get(one.number, ("Attention in an hour" if one.number == HOUR else one.number, ""))[0]
         solved, exercises = solved + sum(one.solved), exercises + len(one.solved)
         right, questions = right + one.right, questions + one.questions
         counted = f"{sum(one.solved)} of {len(one.solved)}" if one.solved else "none"
@@ -188,7 +188,7 @@ def my_progress() -> Page:
         name = f'<a {_to(names[one.number])}>{html.escape(title)}</a>' if one.number in names else html.escape(title)
         lines.append(f'<tr><td>{name}</td><td>{counted} <span class="done" aria-hidden="true">{boxes}</span></td>'
                      f"<td>{one.right} of {one.questions}</td></tr>")
-        words.append(f"{title}: {counted} exercises, {one.right} of {one.questions} questions")
+        words.append(f"{title}: {counted.replace('none', 'no')} exercises, {one.right} of {one.questions} questions")
     total = f"{solved} of {exercises} exercises solved, {right} of {questions} quiz questions right."
     table = ('<table class="course-progress"><thead><tr><th>notebook</th><th>exercises</th><th>questions</th></tr></thead>'
              f'<tbody>{"".join(lines)}</tbody></table>')

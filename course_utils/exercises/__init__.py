@@ -30,6 +30,7 @@ from course_utils.exercises.catalogue import answers_to, find_exercise, has_solu
 from course_utils.exercises.definitions import Verdict, right_order
 from course_utils.exercises.judge import AS_GIVEN, SEED, judge, strict
 from course_utils.exercises.quizzes import CALLED, Prediction, Quiz, list_quizzes, load_quiz
+from course_utils.files.paths import HOUR
 from course_utils.files.switches import is_on
 
 __all__ = ["exercise", "predict", "progress", "progress_by_notebook", "quiz", "verdict", "warm_up"]
@@ -217,7 +218,8 @@ def progress_by_notebook(marks: dict | None = None) -> list[NotebookProgress]:
             asked.setdefault(number, []).extend(f"{number}/{one.name}" for one in load_quiz(number, part))
     right_ones = {name for name, mark in marks["quizzes"].items() if _is_right(mark)}
     moved = {name.partition("/")[2] for name in right_ones.difference(*asked.values())}   # to another notebook's quiz
-    for number in sorted({exercise.notebook for exercise in list_exercises()} | set(asked)):
+    every = {exercise.notebook for exercise in list_exercises()} | set(asked)
+    for number in sorted(every, key=lambda one: (one != HOUR, one)):
         ids = [exercise.id for exercise in list_exercises() if exercise.notebook == number]
         questions = asked.get(number, [])
         right = sum(name in right_ones or name.partition("/")[2] in moved for name in questions)

@@ -2,7 +2,7 @@
 
 Those of notebook 04 are in notebooks/exercises/n04.py: its records (see `records`), whose numbers they name themselves, and
 `QUIZ`. Title, minutes and words come from the notebook's cell of that number. A notebook whose exercises have the older form
-has a folder instead, n10 with `ask` and `answers`; they are made into records here.
+has a folder instead, n14 with `ask` and `answers`; they are made into records here.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from course_utils.exercises.folder import is_sealed, lessons_of, list_lessons, p
 from course_utils.exercises.sealed import Key, read_key
 from course_utils.files.paths import EXERCISES, NOTEBOOKS, named_as
 
-HEADING = re.compile(r"### Exercise (?P<id>R?\d+\.\d+) (?P<title>.+) \((optional, )?(?P<low>\d+)–(?P<high>\d+) "
+HEADING = re.compile(r"### Exercise (?P<id>R?\d+[a-z]?\.\d+) (?P<title>.+) \((optional, )?(?P<low>\d+)–(?P<high>\d+) "
                      r"minutes\)\s*")
 
 

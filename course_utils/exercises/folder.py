@@ -19,21 +19,22 @@ import zlib
 from functools import lru_cache
 from pathlib import Path
 
-from course_utils.files.paths import EXERCISES, NUMBER
+from course_utils.files.paths import EXERCISES, HOUR, NUMBER
 
 NAME = "course_exercises"
 ENDING = ".sealed"
 
 
 def list_lessons() -> list[str]:
-    """The lessons with records, such as n04; n02b is that of notebook 02b, nR1 that of Part I's review."""
-    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(rf"n{NUMBER}(?![^./])", path.name))}
+    """The lessons with records, such as n04; n02b is that of notebook 02b, nR1 that of Part I's review, nhour the hour's."""
+    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(rf"n(?:{NUMBER}|{HOUR})(?![^./])", path.name))}
     return sorted(name for name in names if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
 
 
 def lessons_of(number: str) -> list[str]:
-    """The lessons in which an exercise of that number may be: ['n02', 'n02b'] for "2.6"."""
-    return [name for name in list_lessons() if name[1:3] == number.partition(".")[0].zfill(2)]
+    """The lessons in which an exercise of that number may be: ['n02', 'n02b'] for "2.6", ['n13b'] for "13b.1"."""
+    of = number.partition(".")[0].zfill(2)
+    return [name for name in list_lessons() if of in (name[1:3], name[1:])]
 
 
 def is_sealed() -> bool:
@@ -42,7 +43,7 @@ def is_sealed() -> bool:
 
 
 def read(name: str) -> str | None:
-    """What a file of the folder holds, such as "n04.py" or "n10/quiz.yaml", sealed or not; None if there is no such file."""
+    """What a file of the folder holds, such as "n04.py" or "n14/quiz.yaml", sealed or not; None if there is no such file."""
     path = EXERCISES / name
     if path.is_file():
         return path.read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
 
 
 def part_of(lesson: str, part: str = ""):
-    """A lesson's module, or a part of it: part_of("n10", "ask"). Raises ModuleNotFoundError where there is none."""
+    """A lesson's module, or a part of it: part_of("n14", "ask"). Raises ModuleNotFoundError where there is none."""
     return importlib.import_module(f"{NAME}.{lesson}.{part}".rstrip("."))
 
 

@@ -1,6 +1,6 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read QUIZ in notebooks/exercises/n04.py (or the older n10/quiz.yaml), show questions, save answers; write all questions
+Does: read QUIZ in notebooks/exercises/n04.py (or the older n14/quiz.yaml), show questions, save answers; write all questions
 as cards in the text format that Anki 2.1.54 and later import (`python -m course_utils quiz-cards`). A card is known by its
 question's name, which never changes, so a file that is imported again updates the cards and keeps what Anki has recorded.
 Does not: judge functions (see `judge`).
@@ -18,7 +18,7 @@ import yaml
 from course_utils.exercises import record
 from course_utils.exercises.folder import list_lessons, quiz_of
 from course_utils.files import write_text
-from course_utils.files.paths import NOTEBOOKS, NUMBER, named_as, output_folder
+from course_utils.files.paths import HOUR, NOTEBOOKS, NUMBER, named_as, output_folder
 
 LETTERS = "abcdefgh"
 CALLED = {"QUIZ": "quiz", "WARM_UP": "warm-up"}
@@ -42,7 +42,7 @@ class Question(NamedTuple):
 
 
 def list_quizzes(part: str = "QUIZ") -> list[str]:
-    """The numbers of the notebooks that have a quiz, or a WARM_UP, such as "04"."""
+    """The numbers of the notebooks that have a quiz, or a WARM_UP, such as "04"; "hour" stands for the hour's."""
     return [lesson[1:] for lesson in list_lessons() if quiz_of(lesson, part)]
 
 
@@ -51,7 +51,7 @@ def load_quiz(number: str, part: str = "QUIZ") -> tuple[Question, ...]:
 
     Raises ValueError for a number without one, or a damaged file.
     """
-    text = quiz_of(f"n{number}", part) if re.fullmatch(NUMBER, number) else None
+    text = quiz_of(f"n{number}", part) if re.fullmatch(rf"{NUMBER}|{HOUR}", number) else None
     if text is None:
         known = ", ".join(list_quizzes(part))
         raise ValueError(f"there is no {CALLED[part]} {number!r}; there are {known}")

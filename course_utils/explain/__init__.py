@@ -10,7 +10,7 @@ what the right words are.
 
 Functions on batches take (model, token_ids, attention_mask) as the model does, and give padding the score 0.
 
-Exported from notebooks/11_attention_as_explanation.ipynb: edit it there.
+Notebook 11 writes the shortest form of most of them; tests/test_explain_notebook.py holds the two equal.
 """
 
 from course_utils.explain.attribution import (

@@ -1,7 +1,4 @@
-"""Methods that score the tokens of a text, and scores of words that were counted without a model.
-
-Exported from notebooks/11_attention_as_explanation.ipynb: edit it there.
-"""
+"""Methods that score the tokens of a text, and scores of words that were counted without a model."""
 
 import math
 import warnings
@@ -35,7 +32,7 @@ def occlusion(
     One forward pass for each token, many in one batch. target (batch,), by default the predicted class; `how` as in
     `remove`. Leave-one-out: Li, Monroe and Jurafsky 2016.
 
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
+    Taught in 11_attention_as_explanation, '1. Take a word away'.
     """
     target = predicted_class(model, token_ids, attention_mask) if target is None else target
     whole = probability_of(model, token_ids, attention_mask, target)       # (batch,)
@@ -58,7 +55,7 @@ def pooling_scores(
 
     `target` plays no part: weights do not know the class.
 
-    Taught in 11_attention_as_explanation, '3. The pooling weights'.
+    Taught in 11_attention_as_explanation, '3. What attention says'.
     """
     predicted_class(model, token_ids, attention_mask)                      # complains about what is not a model
     weights = model(token_ids, attention_mask, need_weights=True).pooling_weights
@@ -73,7 +70,7 @@ def token_logits(model: SelfAttentionClassifier, token_ids: Tensor, attention_ma
     The pooled vector is a weighted mean and the output layer is linear, so the weighted mean of these logits, with
     the pooling weights, is the logits of the review.
 
-    Taught in 11_attention_as_explanation, '3. The pooling weights'.
+    Taught in 11_attention_as_explanation, '3. What attention says'.
     """
     return model.output(model.hidden(token_ids, attention_mask))
 
@@ -85,7 +82,7 @@ def rollout(attentions: Sequence[Tensor] | Tensor) -> Tensor:
     the mean of its heads, mixed half and half with the identity for the residual; the layers are multiplied. Rows sum
     to one. Abnar and Zuidema 2020, section 3. Raises ValueError for no layers: then there is nothing to multiply.
 
-    Taught in 11_attention_as_explanation, '5. Rollout: follow the weights down'.
+    Taught in 11_attention_as_explanation, '3. What attention says'.
     """
     if len(attentions) == 0:
         raise ValueError("there are no layers to roll out; with no layer every token is itself: use the pooling weights")
@@ -104,7 +101,7 @@ def rollout_scores(
 ) -> Tensor:
     """The pooling weights times the rollout: (batch, seq_len), each text sums to one. `target` plays no part.
 
-    Taught in 11_attention_as_explanation, '5. Rollout: follow the weights down'.
+    Taught in 11_attention_as_explanation, '3. What attention says'.
     """
     weights = pooling_scores(model, token_ids, attention_mask)             # (batch, seq_len)
     attentions = model(token_ids, attention_mask, need_weights=True).attentions
@@ -116,7 +113,7 @@ def rollout_scores(
 def log_odds(logits: Tensor, target: Tensor) -> Tensor:
     """The logit of `target` (batch,) against all other classes: log p / (1 - p), (batch,).
 
-    Taught in 11_attention_as_explanation, '6. Gradients'.
+    Taught in 11_attention_as_explanation, '1. Take a word away'.
     """
     own = logits.gather(-1, target[:, None]).squeeze(-1)
     return own - logits.scatter(-1, target[:, None], float("-inf")).logsumexp(dim=-1)
@@ -125,7 +122,7 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
 class Attribution(NamedTuple):
     """`scores` (batch, seq_len), and the convergence `gap` (batch,): the sum of the scores minus what it should be.
 
-    Taught in 11_attention_as_explanation, '6. Gradients'.
+    Taught in 11_attention_as_explanation, '4. Integrated gradients, by you'.
     """
 
     scores: Tensor
@@ -142,7 +139,7 @@ def integrated_gradients_with_gap(
     (baseline='unk') or all zero vectors ('pad'). Computed by captum's LayerIntegratedGradients on the embedding;
     Sundararajan, Taly and Yan 2017, section 3. Raises ValueError for another baseline.
 
-    Taught in 11_attention_as_explanation, '6. Gradients'.
+    Taught in 11_attention_as_explanation, '4. Integrated gradients, by you'.
     """
     if baseline not in ("unk", "pad"):
         raise ValueError(f"baseline={baseline!r}; use 'unk' or 'pad'")
@@ -163,7 +160,7 @@ def integrated_gradients(
 ) -> Tensor:
     """The scores of `integrated_gradients_with_gap`: (batch, seq_len), positive for support.
 
-    Taught in 11_attention_as_explanation, '6. Gradients'.
+    Taught in 11_attention_as_explanation, '4. Integrated gradients, by you'.
     """
     return integrated_gradients_with_gap(model, token_ids, attention_mask, target, steps, baseline).scores
 
@@ -173,7 +170,7 @@ def gradient_times_input(
 ) -> Tensor:
     """The gradient of the log-odds of `target` at each word vector, times the vector: (batch, seq_len). By captum.
 
-    Taught in 11_attention_as_explanation, '6. Gradients'.
+    Taught in 11_attention_as_explanation, '4. Integrated gradients, by you'.
     """
     target = predicted_class(model, token_ids, attention_mask) if target is None else target
     method = LayerGradientXActivation(_log_odds_of(model), model.embedding)
@@ -189,10 +186,7 @@ def _log_odds_of(model):
 def attention_times_gradient(
     model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor | None = None
 ) -> Tensor:
-    """Each pooling weight times the gradient of the log-odds of `target` with respect to it: (batch, seq_len).
-
-    Taught in 11_attention_as_explanation, '6. Gradients'.
-    """
+    """Each pooling weight times the gradient of the log-odds of `target` with respect to it: (batch, seq_len)."""
     target = predicted_class(model, token_ids, attention_mask) if target is None else target
     weights = pooling_scores(model, token_ids, attention_mask)
     logits = token_logits(model, token_ids, attention_mask)                # (batch, seq_len, classes)
@@ -206,8 +200,6 @@ def attention_times_gradient(
 class Counted(NamedTuple):
     """Scores of single words, counted in labelled texts: `rarity`, minus the log of a word's frequency, and `lexicon`, how
     one-sided its labels are, |log odds|. Words that were never met: `unseen_rarity`, and 0 in the lexicon.
-
-    Taught in 11_attention_as_explanation, '6. Gradients'.
     """
 
     rarity: dict[str, float]
@@ -222,10 +214,7 @@ class Counted(NamedTuple):
 
 
 def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenizer) -> Counted:
-    """Count the words of training texts with labels 0 and 1. One is added to each count, so that none is zero.
-
-    Taught in 11_attention_as_explanation, '6. Gradients'.
-    """
+    """Count the words of training texts with labels 0 and 1. One is added to each count, so that none is zero."""
     occurrences, texts_with = Counter(), (Counter(), Counter())
     for text, label in zip(texts, labels, strict=True):
         words = [token.text for token in tokenizer.tokenize(text)]
@@ -248,10 +237,7 @@ METHODS = {
 
 
 class TokenScores(NamedTuple):
-    """The `tokens` of a text as the model read them, a score for each (tokens,), and the predicted `label`.
-
-    Taught in 11_attention_as_explanation, '6. Gradients'.
-    """
+    """The `tokens` of a text as the model read them, a score for each (tokens,), and the predicted `label`."""
 
     tokens: list[Token]
     scores: Tensor
@@ -266,8 +252,6 @@ def score_texts(
     classifier: a `ReviewClassifier`; method: a name in METHODS; options go to its function. A text that is too long
     keeps its head and tail, as in `ReviewClassifier`; an empty one has no scores.
     Raises ValueError for an unknown method, TypeError for a text in place of a list of texts.
-
-    Taught in 11_attention_as_explanation, '6. Gradients'.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r}; use one of {', '.join(METHODS)}")

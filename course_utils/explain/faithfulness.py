@@ -1,7 +1,4 @@
-"""Do the scores point at the right words, and does the model depend on them?
-
-Exported from notebooks/11_attention_as_explanation.ipynb: edit it there.
-"""
+"""Do the scores point at the right words, and does the model depend on them?"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,8 +21,6 @@ class Agreement(NamedTuple):
 
     `average_precision`; `auroc`: how often an evidence token is above another one; `precision_at_k`: the share of
     evidence among the first k tokens, where k is the number of evidence tokens.
-
-    Taught in 11_attention_as_explanation, '1. Does it point at the right words?'.
     """
 
     average_precision: float
@@ -36,7 +31,7 @@ class Agreement(NamedTuple):
 def evidence_flags(tokens: Sequence[Token], spans: Sequence[Sequence[int]]) -> list[bool]:
     """Which tokens overlap with a span [start, end) of characters: one bool for each token.
 
-    Taught in 11_attention_as_explanation, '1. Does it point at the right words?'.
+    Taught in 11_attention_as_explanation, '1. Take a word away'.
     """
     return [any(start < token.end and token.start < end for start, end in spans) for token in tokens]
 
@@ -46,7 +41,7 @@ def agreement(scores: ArrayLike, evidence: ArrayLike) -> Agreement:
 
     Raises ValueError where all tokens are evidence or none is: such a text says nothing about scores, leave it out.
 
-    Taught in 11_attention_as_explanation, '1. Does it point at the right words?'.
+    Taught in 11_attention_as_explanation, '2. Two ways to judge an answer'.
     """
     scores, evidence = np.asarray(scores, dtype=float), np.asarray(evidence, dtype=bool)
     if scores.shape != evidence.shape or scores.ndim != 1:
@@ -72,7 +67,7 @@ def remove(
     how: 'delete' closes the gap, so that the text is shorter; 'unk' leaves `<unk>` in the token's position; 'hide' keeps
     the position empty: nothing attends to it. Raises ValueError for another word.
 
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
+    Taught in 11_attention_as_explanation, '1. Take a word away'.
     """
     if how not in REMOVALS:
         raise ValueError(f"how={how!r}; use one of {', '.join(REMOVALS)}")
@@ -88,10 +83,7 @@ def remove(
 
 @torch.no_grad()
 def probability_of(model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor, target: Tensor) -> Tensor:
-    """The probability of class `target` (batch,) for each text of the batch: (batch,).
-
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
-    """
+    """The probability of class `target` (batch,) for each text of the batch: (batch,)."""
     return model(token_ids, attention_mask).logits.softmax(dim=-1).gather(-1, target[:, None]).squeeze(-1)
 
 
@@ -99,7 +91,7 @@ def probability_of(model: SelfAttentionClassifier, token_ids: Tensor, attention_
 def predicted_class(model: SelfAttentionClassifier, token_ids: Tensor, attention_mask: Tensor) -> Tensor:
     """The class with the largest logit for each text of the batch: (batch,).
 
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
+    Taught in 11_attention_as_explanation, '1. Take a word away'.
     """
     if not isinstance(model, SelfAttentionClassifier):
         raise TypeError(f"got a {type(model).__name__}; expected the model in it: pass classifier.model, or use score_texts")
@@ -114,7 +106,7 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 def top_tokens(scores: Tensor, attention_mask: Tensor, share: float) -> Tensor:
     """The `share` of real tokens with the largest scores, rounded up: a mask (batch, seq_len). Ties: the earlier token.
 
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
+    Taught in 11_attention_as_explanation, '2. Two ways to judge an answer'.
     """
     count = torch.ceil(share * attention_mask.sum(dim=-1).double() - 1e-9)  # 0.1 * 70 is 7.000000000000001
     order = scores.masked_fill(~attention_mask, float("-inf")).argsort(dim=-1, descending=True, stable=True)
@@ -130,7 +122,7 @@ def comprehensiveness(
     scores (batch, seq_len); target (batch,), by default the predicted class; `how` as in `remove`.
     DeYoung et al. 2020, section 4.2. Raises ValueError for scores of another shape or NaN.
 
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
+    Taught in 11_attention_as_explanation, '2. Two ways to judge an answer'.
     """
     return _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_top=False)
 
@@ -142,8 +134,6 @@ def sufficiency(
     """p(target | text) - p(target | its top tokens alone), the mean over `shares`: (batch,), low is good.
 
     Arguments as for `comprehensiveness`; DeYoung et al. 2020, section 4.2.
-
-    Taught in 11_attention_as_explanation, '2. Does the model depend on them?'.
     """
     return _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_top=True)
 
@@ -163,10 +153,7 @@ def _erased(model, token_ids, attention_mask, scores, target, shares, how, keep_
 
 
 class Interval(NamedTuple):
-    """A `mean`, and the bounds `low` and `high` of its 95 % interval.
-
-    Taught in 11_attention_as_explanation, '3. The pooling weights'.
-    """
+    """A `mean`, and the bounds `low` and `high` of its 95 % interval."""
 
     mean: float
     low: float
@@ -174,10 +161,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap_interval(values: ArrayLike, draws: int = 2000, seed: int = 0) -> Interval:
-    """The mean of one number a review (reviews,), with the interval that redrawing the reviews gives (Efron 1979).
-
-    Taught in 11_attention_as_explanation, '3. The pooling weights'.
-    """
+    """The mean of one number a review (reviews,), with the interval that redrawing the reviews gives (Efron 1979)."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"values have the shape {values.shape}; expected one number for each review")

@@ -1,7 +1,4 @@
-"""What stays when something is changed: the pooling weights, the model's parameters, or the words.
-
-Exported from notebooks/11_attention_as_explanation.ipynb: edit it there.
-"""
+"""What stays when something is changed: the pooling weights, the model's parameters, or the words."""
 
 import copy
 import math
@@ -34,7 +31,7 @@ def permutation_effect(
     only the weights of the real tokens are shuffled. Jain and Wallace 2019, section 4.2.1.
     Raises ValueError for another scale, or log-odds of more classes than two.
 
-    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
+    Taught in 11_attention_as_explanation, '6. Other weights, the same answer?'.
     """
     if scale not in ("probability", "log-odds"):
         raise ValueError(f"scale={scale!r}; use 'probability' or 'log-odds'")
@@ -61,8 +58,6 @@ def permutation_effect(
 class Adversarial(NamedTuple):
     """Other pooling `weights` (batch, seq_len), their Jensen-Shannon `divergence` from the model's own (batch,), at most
     ln 2 = 0.693 nats, and how far they `moved` the prediction: total variation (batch,).
-
-    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
 
     weights: Tensor
@@ -80,8 +75,6 @@ def adversarial_weights(
     so the farthest weights lie in a corner, on one token or on two. Jain and Wallace 2019, section 4.2.2, search by
     gradient.
     Raises ValueError for a model with another number of classes.
-
-    Taught in 11_attention_as_explanation, '8. Trying to break the weights'.
     """
     if model.config.num_classes != 2:
         raise ValueError(f"the model has {model.config.num_classes} classes; the farthest weights are exact for two only")
@@ -139,7 +132,7 @@ def _farthest(weights, own_odds, tolerance):
 def parts_from_output(model: SelfAttentionClassifier) -> list[str]:
     """The parts of a model that hold parameters, by their names, from the output down to the embedding.
 
-    Taught in 11_attention_as_explanation, '9. Break the model instead'.
+    Taught in 11_attention_as_explanation, '7. Break the model instead'.
     """
     blocks = [f"encoder.blocks.{i}" for i in reversed(range(model.config.num_layers))]
     names = ["output", "pooling", "encoder.norm", *blocks, "positions", "embedding"]
@@ -152,7 +145,7 @@ def randomised(model: SelfAttentionClassifier, depth: int, seed: int = 0) -> Sel
 
     The cascading randomisation of Adebayo et al. 2018, section 3. Raises ValueError for a depth that the model doesn't have.
 
-    Taught in 11_attention_as_explanation, '9. Break the model instead'.
+    Taught in 11_attention_as_explanation, '7. Break the model instead'.
     """
     names = parts_from_output(model)
     if not 0 <= depth <= len(names):
@@ -170,10 +163,7 @@ def unknown_words(
     list_of_ids: Sequence[Sequence[int]], share: float, spare: Sequence[Sequence[bool]] | None = None,
     unk_id: int = 1,
 ) -> list[list[int]]:
-    """Each token becomes `<unk>` with probability `share`, always by the same draws; those flagged in `spare` stay.
-
-    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
-    """
+    """Each token becomes `<unk>` with probability `share`, always by the same draws; those flagged in `spare` stay."""
     draw = random.Random(0)
     spare = spare or [[False] * len(ids) for ids in list_of_ids]
     return [[unk_id if draw.random() < share and not kept else i for i, kept in zip(ids, keep)]
@@ -181,10 +171,7 @@ def unknown_words(
 
 
 def shuffled_words(list_of_ids: Iterable[Sequence[int]], k: int) -> list[list[int]]:
-    """The tokens of `k` randomly drawn positions (all, if there are fewer) in random order; the others stay.
-
-    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
-    """
+    """The tokens of `k` randomly drawn positions (all, if there are fewer) in random order; the others stay."""
     draw, result = random.Random(0), []
     for ids in list_of_ids:
         positions = draw.sample(range(len(ids)), min(k, len(ids)))
@@ -198,20 +185,14 @@ def shuffled_words(list_of_ids: Iterable[Sequence[int]], k: int) -> list[list[in
 def swapped_words(
     list_of_ids: Iterable[Sequence[int]], tokenizer: WordTokenizer, swap: dict[str, str]
 ) -> list[list[int]]:
-    """Each token that is a key of `swap` becomes its value, where the vocabulary has both.
-
-    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
-    """
+    """Each token that is a key of `swap` becomes its value, where the vocabulary has both."""
     ids = tokenizer.ids
     other = {ids[old]: ids[new] for old, new in swap.items() if old in ids and new in ids}
     return [[other.get(i, i) for i in row] for row in list_of_ids]
 
 
 def name_swaps() -> dict[str, str]:
-    """For the course's reviews: each man's first name to a woman's and back, he to she, his and him to her, her to his.
-
-    Taught in 11_attention_as_explanation, '10. When the model is wrong'.
-    """
+    """For the course's reviews: each man's first name to a woman's and back, he to she, his and him to her, her to his."""
     slots = tomllib.loads((find_folder("reviews") / "bank" / "slots.toml").read_text(encoding="utf-8"))
     men, women = ([name.lower() for name in slots["names"][who]] for who in ("he", "she"))
     pronouns = {"he": "she", "she": "he", "his": "her", "him": "her", "her": "his"}

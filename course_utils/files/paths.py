@@ -8,16 +8,18 @@ NOTEBOOKS = ROOT / "notebooks"
 EXERCISES = NOTEBOOKS / "exercises"                      # their records, and the quizzes
 EXTRAS = "extras"                                         # in that folder: notebooks beside the numbered ones
 FRONT = ("START", "attention_in_an_hour")                 # notebooks without a number, before the numbered ones
-REVIEWS = {"R1": ("part_1_review", "09")}                 # by what stands for its number: name, what it comes after
+REVIEWS = {"R1": ("part_1_review", "09"), "R2": ("part_2_review", "12")}   # by number: name, what it comes after
 NUMBER = r"(?:\d\d[a-z]?|R\d)"                           # of a notebook, in a pattern: 02, 02b, R1
+HOUR = "hour"                                             # what stands for a number where the hour's quiz is kept
 DATA = ROOT / "data"
 RESULTS = DATA / "results"
 CHECKPOINTS = DATA / "checkpoints"
 
 
 def named_as(number: str) -> str:
-    """The pattern of a notebook's file name: '04_*.ipynb' for "04"; a review's whole name."""
-    return f"{REVIEWS[number][0] if number in REVIEWS else f'{number}_*'}.ipynb"
+    """The pattern of a notebook's file name: '04_*.ipynb' for "04"; the whole name of a review and of the hour."""
+    whole = {HOUR: FRONT[1], **{review: name for review, (name, _) in REVIEWS.items()}}
+    return f"{whole.get(number, f'{number}_*')}.ipynb"
 
 
 def output_folder() -> Path:

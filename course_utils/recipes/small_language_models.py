@@ -1,4 +1,4 @@
-"""Small language models that the extra on induction heads looks into: what they read, and where they are kept.
+"""Small language models that notebook 13b looks into: what they read, and where they are kept.
 
 Does: `repeated_tokens`, random tokens that repeat, and what heads do with them; `kept_model`, which reads a trained model
 from data/checkpoints or outputs/models; generated programs as tokens. Does not: train (studies do).
@@ -69,6 +69,11 @@ def kept_model(name: str, seed: int) -> tuple[LanguageModel, Tokenizer]:
 def induction_model(seed: int) -> tuple[LanguageModel, Tokenizer]:
     """The model of two layers that continues repeated tokens, and its tokenizer (seeds 0 to 4 come with the course)."""
     return kept_model("induction", seed)
+
+
+def model_without_help(seed: int) -> tuple[LanguageModel, Tokenizer]:
+    """The same network on the same data, from the usual initialisation and for 4,000 steps: it has no induction head."""
+    return kept_model("induction-without-help", seed)
 
 
 def import_model(seed: int) -> LanguageModel:

@@ -90,8 +90,8 @@ def interval(accuracies: Iterable[float], reviews: int) -> tuple[float, float]:
     """Mean accuracy over seeds and half the width of its 95 % interval, for `reviews` scored reviews.
 
     Two sources of chance add up: which reviews were scored (binomial, the same for every seed) and which
-    seed was drawn (variance between seeds, divided by their number). Plain on purpose: 1.96 however few the seeds,
-    and twins count as two reviews. `difference`, which is for comparing models, does neither.
+    seed was drawn (variance between seeds, divided by their number). Plain on purpose: 1.96 however few the
+    seeds. `difference`, which is for comparing models, takes t, and what both sides share falls out of it.
     """
     accuracies = list(accuracies)
     mean = sum(accuracies) / len(accuracies)
@@ -128,19 +128,15 @@ def right_of(run: dict, split: str = "test") -> np.ndarray:
     return np.array([bit == "1" for bit in f"{int(run[split]['right'], 16):b}"[1:]])
 
 
-def difference(
-    runs: list[dict], baseline: list[dict], twins: Iterable[tuple[int, int]] = (), split: str = "test"
-) -> tuple[float, float]:
-    """Mean accuracy of `runs` minus that of `baseline`, and half the width of its 95 % interval.
+def difference(runs: list[dict], baseline: list[dict], split: str = "test") -> tuple[float, float]:
+    """Mean accuracy of `runs` minus that of `baseline`, and half the width of its 95 % interval; notebook 12 builds it.
 
-    All were scored on the same reviews, so what makes a review hard falls out of the difference; `twins`
-    (`data.pairs` of the split) are reviews that were not drawn independently, and count as one draw. To the chance of
-    the reviews adds that of the seeds of either side; with three seeds their spread is known badly, so the factor is
-    Student's t with Welch's degrees of freedom (Welch 1947), not 1.96. Where one side has fewer seeds, it's taken to vary
-    at least as much as the other: a few seeds that agree by luck would make the interval far too narrow. Raises
-    ValueError for a side with one seed: its spread is not known.
+    All were scored on the same reviews, so what makes a review hard falls out of the difference. To the chance of the
+    reviews adds that of the seeds of either side; with three seeds their spread is known badly, so the factor is
+    Student's t with Welch's degrees of freedom (Welch 1947), not 1.96. Raises ValueError for a side with one seed: its
+    spread is not known.
     """
-    return difference_of_means(*([right_of(run, split) for run in side] for side in (runs, baseline)), twins)
+    return difference_of_means(*([right_of(run, split) for run in side] for side in (runs, baseline)))
 
 
 def difference_in_bits(
@@ -161,22 +157,14 @@ def difference_in_bits(
     return difference_of_means(by_text(nats), by_text(baseline))
 
 
-def difference_of_means(ours, theirs, twins: Iterable[tuple[int, int]] = ()) -> tuple[float, float]:
+def difference_of_means(ours, theirs) -> tuple[float, float]:
     """What `difference` computes, of any numbers: ours and theirs (seeds, items), each item the same on both sides."""
     sides = [np.array(side, dtype=float) for side in (ours, theirs)]       # (seeds, items)
     if min(map(len, sides)) < 2:
         raise ValueError("a difference needs two seeds or more on either side; one seed says nothing of the spread of seeds")
     per_item = sides[0].mean(axis=0) - sides[1].mean(axis=0)
-    draw = np.arange(len(per_item))
-    for first, second in twins:
-        draw[second] = draw[first]
-    draws = np.unique(draw)
-    per_draw = np.bincount(draw, per_item - per_item.mean())[draws]        # sums: a pair counts twice
-    sampling = len(draws) * per_draw.var(ddof=1) / len(per_item) ** 2
-    fewer, more = sorted(((len(side), side.mean(axis=1).var(ddof=1)) for side in sides), key=lambda pair: pair[0])
-    parts = [(sampling, len(draws) - 1), *((spread / count, count - 1) for count, spread in (fewer, more))]
-    if fewer[0] < more[0] and fewer[1] < more[1]:       # one spread for both, known from the side with more seeds
-        parts[1:] = [(more[1] * (1 / fewer[0] + 1 / more[0]), more[0] - 1)]
+    parts = [(per_item.var(ddof=1) / len(per_item), len(per_item) - 1),
+             *((side.mean(axis=1).var(ddof=1) / len(side), len(side) - 1) for side in sides)]
     total = sum(part for part, _ in parts)
     if total == 0:
         return float(per_item.mean()), 0.0

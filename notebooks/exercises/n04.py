@@ -155,7 +155,8 @@ SCALED = ask(
                                   "runs over the queries. Each query distributes its attention over the keys, so it must "
                                   "run over the last dimension."),
         "no-scaling": M({ROOT: "1"}, "", "The scores are not divided by √d_k (notebook 04, section 2)."),
-        "divided-by-d_k": M({ROOT: "query.shape[-1]"}),
+        "divided-by-d_k": M({ROOT: "query.shape[-1]"}, "", "You divided by d_k, not by √d_k: the standard deviation of a "
+                            "score is √d_k (section 4)."),
         "scaled-by-values": M({ROOT: "math.sqrt(value.shape[-1])"}, "", "Dot products are made of queries and keys."),
         "scaled-by-length": M({ROOT: "math.sqrt(key.shape[-2])"}, "", "Large scores come from the width, not from the "
                               "number of keys."),
@@ -275,6 +276,8 @@ MASKED = ask(
                               "-inf, or with -1e9 (if you typed -1e-9: that's almost 0)."),
         "filled-with-minus-one": M({"-math.inf": "-1.0"}, FORBIDDEN, "Its score is low, but not low enough. Fill with -inf, "
                                    "or with a number like -1e9."),
+        "mask-added": M({FILLING: "scores = scores + mask"}, FORBIDDEN, "You add the mask to the scores: True counts as 1 "
+                        "and False as 0, so a forbidden key loses only a factor of e. Fill its score with -inf."),
         "inverted": M({"~mask": "mask"}, "a forbidden key gets a weight of {forbidden:.3f}, and the allowed ones get "
                       "{allowed:.3f} at most.", "The mask is the wrong way round: here True means may attend, so fill where "
                       "it is False."),
@@ -443,19 +446,35 @@ def no_key_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_with_gradient(function, query, key, value, mask):
-    """Context and weights, and the gradient that arrives at the queries."""
-    leaf = query.clone().requires_grad_()
-    output = function(leaf, key, value, mask)
-    put_back(query, leaf)
+    """Context and weights, and the gradients that arrive at queries, keys and values."""
+    given = (query, key, value)
+    leaves = [part.clone().requires_grad_() for part in given]
+    output = function(*leaves, mask)
+    for part, leaf in zip(given, leaves):
+        put_back(part, leaf)
     if output is None:
         return None
     context, weights = two_results(output, "context", "weights")
-    asked = "expected a context through which a gradient can flow back to the queries"
+    asked = "expected a context through which a gradient can flow back to queries, keys and values"
     if not isinstance(output[0], (torch.Tensor, list, tuple)):
         raise ValueError(f"{asked}; got {what(output[0])}. No gradient comes through NumPy: return tensors")
     if not context.requires_grad and mask.any():        # without any key the context is zeros, whatever the queries are
         raise ValueError(f"{asked}; yours is cut off from them, as by detach(), .data, no_grad() or a new torch.tensor(…)")
-    return {"context": context, "weights": weights, "gradient": gradients_of(context.square(), [leaf])[0]}
+    return {"context": context, "weights": weights, **dict(zip(GRADIENTS, gradients_of(context.square(), leaves)))}
+
+
+GRADIENTS = [f"gradient of the {part}" for part in ("queries", "keys", "values")]
+
+
+def _broken(case: Case) -> str | None:
+    """The gradient with the most numbers that aren't finite, and how many of them; None if all are finite."""
+    worst = max(GRADIENTS, key=lambda part: _bad(case, part))
+    return f"{_bad(case, worst)} numbers of the {worst} are NaN or infinite" if _bad(case, worst) else None
+
+
+def _furthest(case: Case) -> tuple[float, str]:
+    """How far off a gradient is, at most, and which."""
+    return max((gap(case, part), part) for part in GRADIENTS)
 
 
 def _bad(case: Case, name: str) -> int:
@@ -469,6 +488,15 @@ def _empty_row(case: Case) -> torch.Tensor:
     return rows[rows.abs().sum(-1).argmax()]
 
 
+def _repaired_at_the_end(query, key, value, mask):
+    context, weights = masked_attention(query, key, value, mask)
+    return context.nan_to_num(), weights.nan_to_num()
+
+
+EQUAL = "the query without a key gives each forbidden key a weight of {first:.3f}."
+ZERO = ("With one large negative number everywhere, softmax sees equal scores. Set the forbidden weights to zero "
+        "afterwards.")
+
 NO_KEY = ask(
     "4.5", safe_attention, given="nan", probes=no_key_probes, observe=observe_with_gradient, forbidden=LIBRARY,
     signature="safe_attention(query (..., query, d_k), key (..., key, d_k), value (..., key, d_value), mask, True = may "
@@ -481,21 +509,26 @@ NO_KEY = ask(
         "large negative number, and call softmax."},
     numbers=dict(
         bad=lambda case: f"{_bad(case, 'weights')} of {case.weights.numel()} weights and {_bad(case, 'context')} of "
-        f"{case.context.numel()} numbers of the context", bad_gradient=lambda case: _bad(case, "gradient"),
+        f"{case.context.numel()} numbers of the context", broken=_broken, gradient=lambda case: _furthest(case)[1],
+        gradient_off=lambda case: _furthest(case)[0],
         first=lambda case: _empty_row(case)[0], sum=lambda case: _empty_row(case).sum(),
-        **{f"{part}_off": lambda case, part=part: gap(case, part) for part in ("weights", "context", "gradient")}),
+        **{f"{part}_off": lambda case, part=part: gap(case, part) for part in ("weights", "context")}),
     mistakes={
         "nan": M(masked_attention, "{bad} are unusable.", "They are NaN. A row of -inf has no largest number; its softmax "
                  "is 0 divided by 0."),
-        "uniform": M({"scores.masked_fill(~mask, torch.finfo(scores.dtype).min)":
-                      "scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)",
-                      f"{SOFTMAX}.masked_fill(~mask, 0.0)": SOFTMAX}, "the query without a key gives each forbidden key a "
-                     "weight of {first:.3f}.", "With one large negative number everywhere, softmax sees equal scores. Set "
-                     "the forbidden weights to zero afterwards."),
+        "uniform": M({"torch.finfo(scores.dtype).min": "-1e9", f"{SOFTMAX}.masked_fill(~mask, 0.0)": SOFTMAX}, EQUAL, ZERO),
+        "uniform-added": M({"scores.masked_fill(~mask, torch.finfo(scores.dtype).min)":
+                            "scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)",
+                            f"{SOFTMAX}.masked_fill(~mask, 0.0)": SOFTMAX}, EQUAL,
+                           "The large negative number is added to every score of that query, and softmax sees equal scores "
+                           "again. Set the forbidden weights to zero afterwards."),
+        "repaired-at-the-end": M(_repaired_at_the_end, "weights and context are right, but {broken}.", "The zeros come "
+                                 "after the product. On the way back the values' gradient is weightsᵀ times the "
+                                 "context's, and 0 "
+                                 "times NaN is NaN. Mend the weights before they meet the values, or let no NaN arise."),
     },
     rules=(
-        R(lambda case: _bad(case, "gradient"), "{bad_gradient} numbers of the gradient are not finite.", "The outputs may "
-          "look right; training would still break."),
+        R(_broken, "{broken}.", "The outputs may look right; training would still break."),
         R(lambda case: _empty_row(case).abs().max() > 1e-6, "the query without a key has weights that sum to {sum:.3f}.",
           "It has nothing to look at: all its weights must be 0."),
         R(lambda case: gap(case, "weights") > 1e-4, "the queries that have keys changed as well: their weights differ by up "
@@ -503,8 +536,8 @@ NO_KEY = ask(
           "exp; without that, exp of a large score overflows, and exp of a very low one is 0."),
         R(lambda case: gap(case, "context") > 1e-3, "your weights are right, but your context is off by up to "
           "{context_off:.3f}.", "Compute the context from the weights that you return, after fixing them."),
-        R(lambda case: gap(case, "gradient") > 1e-3, "weights and context are right, but the gradient at the queries is off "
-          "by up to {gradient_off:.3f}.", "Something cuts it on its way back or changes it: look for detach(), no_grad() or "
+        R(lambda case: _furthest(case)[0] > 1e-3, "weights and context are right, but the {gradient} is off by up to "
+          "{gradient_off:.3f}.", "Something cuts it on its way back or changes it: look for detach(), no_grad() or "
           ".data."),
     ),
     hints=(

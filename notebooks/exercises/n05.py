@@ -593,7 +593,7 @@ def observe_layer(answer, d_model, num_heads, x, mask):
 
 
 def _layer(split=into_heads, merge=join_heads, maps=MAPS, bias=True, masked=True, output=True, added=False, detached=False,
-           result=lambda context, weights: (context, weights)):
+           projected=True, by_width=False, result=lambda context, weights: (context, weights)):
     """The layer with one or more things changed."""
     class Made(nn.Module):
         def __init__(self, d_model, num_heads):
@@ -603,7 +603,9 @@ def _layer(split=into_heads, merge=join_heads, maps=MAPS, bias=True, masked=True
                 setattr(self, name, nn.Linear(d_model, d_model, bias=bias))
 
         def forward(self, x, mask=None):
-            query, key, value = (split(getattr(self, name)(x), self.num_heads) for name in maps[:3])
+            query, key, value = (split(getattr(self, name)(x) if projected else x, self.num_heads) for name in maps[:3])
+            if by_width:                                # √d_head · √num_heads is √d_model
+                query = query / math.sqrt(self.num_heads)
             context, weights = scaled_dot_product_attention(query, key, value, mask if masked else None)
             context = merge(context.detach() if detached else context)
             context = self.output_projection(context) if output else context
@@ -676,6 +678,10 @@ LAYER = ask(
                       "head compares all columns at once. Query, key and value go through into_heads first."),
         "one-map-for-all": M(_layer(maps=("query_projection",) * 3), REACHED, "One map makes query, key and value, so two "
                              "others are never used. Each has its own."),
+        "never-projected": M(_layer(projected=False), REACHED, "x itself was split, and only the fourth map is used. Query, "
+                             "key and value go through their own maps first."),
+        "scaled-by-d_model": M(_layer(by_width=True), SHARP, "The scores are divided by √d_model. A dot product inside a "
+                               "head is a sum of d_head terms: divide by √d_head, as 04's function does after the split."),
         "mask-forgotten": M(_layer(masked=False), HIDDEN, "The mask never reaches the attention: hand it on as the fourth "
                             "argument."),
         "weights-averaged": M(_layer(result=lambda context, weights: (context, weights.mean(dim=1))), SHAPES, "You return "

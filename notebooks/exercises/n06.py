@@ -23,18 +23,18 @@ def _number(low: int, high: int, generator: torch.Generator) -> int:
 
 # ---------------------------------------------------------------- 6.1 the table from any position on
 
-def sinusoidal_rows(first, count, d_model):
-    p = torch.arange(first, first + count)[:, None]                        # (count, 1)
+def sinusoidal_rows(offset, count, d_model):
+    p = torch.arange(offset, offset + count)[:, None]                        # (count, 1)
     exponent = torch.arange(0, d_model, 2) / d_model                       # (hand,): 2i / d_model
     angle = p / 10000**exponent                                            # (count, hand)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
 
 
-def _rows(exponent=lambda i, d: 2 * i / d, cosine=None, start=lambda first: first, base=10000.0, functions=("sin", "cos"),
+def _rows(exponent=lambda i, d: 2 * i / d, cosine=None, start=lambda offset: offset, base=10000.0, functions=("sin", "cos"),
           multiply=False, unit=1.0, halves=False):
     """The table with one or more things changed."""
-    def rows(first, count, d_model):
-        p = torch.arange(start(first), start(first) + count, dtype=torch.float64)[:, None]
+    def rows(offset, count, d_model):
+        p = torch.arange(start(offset), start(offset) + count, dtype=torch.float64)[:, None]
         i = torch.arange(d_model // 2, dtype=torch.float64)
         columns = []
         for rule, name in zip((exponent, cosine or exponent), functions):
@@ -46,7 +46,7 @@ def _rows(exponent=lambda i, d: 2 * i / d, cosine=None, start=lambda first: firs
 
 
 def row_probes(generator: torch.Generator) -> list[tuple]:
-    """(first, count, d_model): from position 0, twice from a later position; one row, one hand, both; far along."""
+    """(offset, count, d_model): from position 0, twice from a later position; one row, one hand, both; far along."""
     return [(0, 4, 6), (_number(5, 15, generator), 3, 8), (_number(20, 40, generator), 5, 10),
             (_number(5, 15, generator), 1, 4), (_number(5, 15, generator), 3, 2), (0, 1, 2),
             (_number(600, 900, generator), 2, 6)]
@@ -109,7 +109,7 @@ ROWS = ask(
     "6.1", sinusoidal_rows,
     probes=row_probes,
     forbidden=("course_utils.positional_encoding.sinusoidal_table", "course_utils.positional_encoding.SinusoidalPositions"),
-    signature="sinusoidal_rows(first, count, d_model) -> (count, d_model)",
+    signature="sinusoidal_rows(offset, count, d_model) -> (count, d_model)",
     mistakes={
         "exponent-doubled": M(
             _rows(exponent=lambda i, d: 4 * i / d),
@@ -147,14 +147,14 @@ ROWS = ask(
             "All sines come first, then all cosines. That is a valid encoding in another convention, 'halves' (section "
             "2), not an error. This course interleaves: here sine and cosine of a hand are side by side.", convention=True),
         "from-one": M(
-            _rows(start=lambda first: first + 1),
+            _rows(start=lambda offset: offset + 1),
             lambda case: _entry(case, 0, 0),
-            "That belongs to the next position: positions are counted from zero, and your first row stands for first + "
+            "That belongs to the next position: positions are counted from zero, and your first row stands for offset + "
             "1."),
         "first-ignored": M(
-            _rows(start=lambda first: 0),
-            lambda case: f"with first = {case.inputs[0]}, {_entry(case, 0, 0)}",
-            "Your rows always begin at position 0. The first row must stand for the position `first`."),
+            _rows(start=lambda offset: 0),
+            lambda case: f"with offset = {case.inputs[0]}, {_entry(case, 0, 0)}",
+            "Your rows always begin at position 0. The first row must stand for the position `offset`."),
         "other-base": M(
             _rows(base=1000.0),
             _entry,
@@ -190,7 +190,7 @@ ROWS = ask(
         R(lambda case: len(case.answer) > 1 and not _as_fast(case),
           _slow_hand,
           "Hand 0 has the angle p itself, so it turns by 1 from position to position. Look at your positions: they are "
-          "whole numbers, first, first + 1, … (torch.arange; linspace takes different steps)."),
+          "whole numbers, offset, offset + 1, … (torch.arange; linspace takes different steps)."),
         R(lambda case: case.inputs[2] > 2 and abs(_speeds(case.answer)[-1].abs() - 1e-4) < 2e-5,
           lambda case: f"your slowest hand turns by {_speeds(case.answer)[-1]:.4f} from one position to the next, expected "
           f"{_speeds(case.expected)[-1]:.4f}.",
@@ -201,13 +201,13 @@ ROWS = ask(
           "A hand turns by 1 / 10000^(2i / d_model) a position, i counting hands from 0."),
         R(lambda case: _angles_apart(case).max() > 1e-3,
           _first_hand_off,
-          "Its angle is p / 10000^(2i / d_model), and p runs over the positions first, first + 1, first + 2, …"),
+          "Its angle is p / 10000^(2i / d_model), and p runs over the positions offset, offset + 1, offset + 2, …"),
     ),
     hints=(
         "Work out one row by hand for d_model = 4, as in the table above, and compare.",
         "Two loops are enough: over the positions p, and over the hands i = 0, 1, …, d_model / 2 - 1.",
         "angle = p / 10000 ** (2 * i / d_model) goes into columns 2 * i (sine) and 2 * i + 1 (cosine); p runs from "
-        "first to first + count - 1.",
+        "offset to offset + count - 1.",
     ),
 )
 

@@ -70,6 +70,8 @@ HIDDEN = ask(
         "h_1 = relu(opinion + negated - 1) and h_2 = relu(-opinion + negated - 1), with opinion 2 and negated 0.",
         "h_1 = relu(2 + 0 - 1), h_2 = relu(-2 + 0 - 1).",
         "The new opinion is 2 - 2 · h_1 + 2 · h_2.",
+        "And the bracket: relu(opinion + 2 · negated - 2) and relu(-opinion + 2 · negated - 2), with -2 and 2 in W_2 as "
+        "before. A word that isn't negated then fires neither, up to an opinion of 2, and a negated one changes sign.",
     ),
 )
 
@@ -207,6 +209,10 @@ NORM = ask(
             "You normalize over the texts (dim 0): a model's prediction for one review "
                 "would depend "
                 "on the others in its batch (notebook 07, section 4). The features are the last dimension."),
+        "over-everything": M(_norm(dim=None),
+            _moments,
+            "There's one mean and one variance for the whole tensor: x.mean() without a dim takes all words of all texts. "
+                "Each word has a mean and a variance of its own, over the last dimension (notebook 07, section 4)."),
         "d-minus-1": M(_norm(correction=1),
             _moments,
             "The squares were divided by d - 1, as torch.var and torch.std do unless told "
@@ -504,6 +510,9 @@ STACK = ask(
             _loud,
             "norm_1 is used before both sublayers. Each norm has its own scale and shift; "
                 "before training these are equal, so nobody would notice."),
+        "norms-exchanged": M(_stack(lambda x, a, f, n, m: _pre(x, a, f, m, n)),
+            _loud,
+            "norm_1 and norm_2 have changed places: norm_1 is attention's, norm_2 the feed-forward layer's."),
         "no-last-norm": M(_stack(_pre, last="never"),
             _silent,
             "The last norm is missing. After the last sum nothing limits the size of the "
@@ -954,6 +963,8 @@ BLOCK = ask(
                        "512 on the way back."),
         "eight-times": M(lambda: 8 * FOUR_MAPS + UP + DOWN + 2048, lambda case: f"{_count(case)} has attention eight times.",
                          "Heads share the width: their number changes nothing."),
+        "our-block": M(lambda: 33_472, lambda case: f"{_count(case)} is the block of section 7.", "That's d = 64 and "
+                       "d_ff = 128. Here d_model is 512, and d_ff is 2,048."),
         "six-blocks": M(lambda: 6 * (FOUR_MAPS + UP + DOWN + 2048), lambda case: f"{_count(case)} is a stack of six.",
                         "The question is about one block."),
     },
@@ -1001,12 +1012,13 @@ def order_probes(generator: torch.Generator) -> list[tuple]:
 
 def observe_order(answer, x, attention, feed_forward, norm_1, norm_2, norm_first):
     """The output, the same with sublayers that give zeros, and whether a gradient reaches x."""
-    output = answer(x.clone(), attention, feed_forward, norm_1, norm_2, norm_first)
+    before = x.clone()                                                     # x += … would change x, and is told by that
+    output = answer(x, attention, feed_forward, norm_1, norm_2, norm_first)
     if output is None:
         return None
-    silent = answer(x.clone(), torch.zeros_like, torch.zeros_like, norm_1, norm_2, norm_first)
+    silent = answer(before.clone(), torch.zeros_like, torch.zeros_like, norm_1, norm_2, norm_first)
     return {"output": one_tensor(output, "the output of the block"), "silent": one_tensor(silent, "the output of the block"),
-            **reached(answer, output, (x, attention, feed_forward, norm_1, norm_2, norm_first), {0: "x"})}
+            **reached(answer, output, (before, attention, feed_forward, norm_1, norm_2, norm_first), {0: "x"})}
 
 
 FULL = "with norm_first={first}, the output is off by up to {off:.3f}."
@@ -1031,6 +1043,12 @@ ORDERS = ask(
                           "Neither sublayer adds its input: the change replaces x. It's x + …, twice, in both orders."),
         "change-normalized": M(_orders(post=lambda x, a, f, n, m: (y := x + n(a(x))) + m(f(y))), QUIET, "You normalize "
                                "the change and then add it. Post-norm normalizes the sum: LN(x + f(x))."),
+        "pre-change-normalized": M(_orders(pre=lambda x, a, f, n, m: (y := x + n(a(x))) + m(f(y))), QUIET, "You normalize "
+                                   "what the sublayer returns, x + LN(f(x)). Pre-norm normalizes what it reads: "
+                                   "x + f(LN(x))."),
+        "always-change-normalized": M(_orders(*2 * [lambda x, a, f, n, m: (y := x + n(a(x))) + m(f(y))]), QUIET, "In both "
+                                      "orders you normalize what the sublayer returns. Pre-norm normalizes what it reads, "
+                                      "x + f(LN(x)), and post-norm the sum, LN(x + f(x))."),
         "no-norms": M(_orders(*2 * [lambda x, a, f, n, m: (y := x + a(x)) + f(y)]), FULL, "Neither norm_1 nor norm_2 is "
                       "used."),
         "one-norm-twice": M(_orders(lambda x, a, f, n, m: (y := x + a(n(x))) + f(n(y)),
@@ -1039,6 +1057,10 @@ ORDERS = ask(
         "norms-exchanged": M(_orders(lambda x, a, f, n, m: _pre(x, a, f, m, n), lambda x, a, f, n, m: _post(x, a, f, m, n)),
                              FULL, "norm_1 and norm_2 have changed places: norm_1 is attention's, norm_2 the feed-forward "
                              "layer's."),
+        "pre-norms-exchanged": M(_orders(pre=lambda x, a, f, n, m: _pre(x, a, f, m, n)), FULL, "In pre-norm norm_1 and "
+                                 "norm_2 have changed places: norm_1 is attention's, norm_2 the feed-forward layer's."),
+        "post-norms-exchanged": M(_orders(post=lambda x, a, f, n, m: _post(x, a, f, m, n)), FULL, "In post-norm norm_1 and "
+                                  "norm_2 have changed places: norm_1 ends attention's half, norm_2 the block."),
         "side-by-side": M(_orders(lambda x, a, f, n, m: x + a(n(x)) + f(m(x)),
                                   lambda x, a, f, n, m: m(n(x + a(x)) + f(x))), FULL, "The feed-forward layer reads the x "
                           "from before attention. It must see what attention has added."),

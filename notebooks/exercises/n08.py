@@ -1,5 +1,6 @@
 """Exercises and quiz of notebook 08, the classifier."""
 
+import copy
 import math
 import tempfile
 from functools import lru_cache
@@ -1056,76 +1057,86 @@ SHARE = ask(
     ),
 )
 
-# ---------------------------------------------------------------- 8.6 three failed trainings
+# ---------------------------------------------------------------- 8.6 four failed trainings
 
-def three_failures():
-    # A learned from labels that weren't its reviews' (3); B is the control but for validation (4); C never moved (2)
-    return 342
+def four_failures():
+    # A learned from labels that weren't its reviews' (3); B is the control but for validation (4); C never moved (2); D is
+    # right and can't be sure (6)
+    return 3426
 
 def _digit(place: int):
-    """The learner's cause of A (place 0), B or C."""
-    return lambda case: f"{case.answer.item():03.0f}"[place]
+    """The learner's cause of A (place 0), B, C or D."""
+    return lambda case: f"{case.answer.item():04.0f}"[place]
 
 def _says(place: int):
-    return lambda case: f"for {'ABC'[place]} you say cause {_digit(place)(case)}."
+    return lambda case: f"for {'ABCD'[place]} you say cause {_digit(place)(case)}."
+
+
+REMARKS = {
+    "A1": "A took the control's 128 steps, so it had as many reviews, and a training loss of 0.57 isn't 'by heart': "
+          "what would keep a model from learning reviews that the control learns?",
+    "A2": "A's training loss is below 0.69, so it does learn something from its reviews, slowly. After steps that "
+          "are far too large there's nothing of the kind: look at C.",
+    "A4": "A's validation reviews may be in order, but its training loss is far above the control's: something is "
+          "wrong with what it's trained on. B's training loss is the control's.",
+    "A5": "A took as many steps as the control, and they were enough for it.",
+    "A6": "A is right in less than half of its validation reviews. Two softmaxes keep a model from being sure, not "
+          "from being right.",
+    "B1": "B took as many steps as the control and has the same training loss, and the control gets nearly all of "
+          "validation right. So B has learned to read as well; something is wrong with what it's scored on.",
+    "B2": "B's training loss is the control's: its steps were of the right size.",
+    "B3": "With labels of other reviews a model learns slowly and by heart: that loss would be far above the "
+          "control's. B's training loss is the control's.",
+    "B5": "B took as many steps as the control, and its training loss is the same.",
+    "B6": "B's training loss is 0.03, far below the 0.31 at which two softmaxes stop.",
+    "C1": "C's training loss is above 0.69: it knows no review by heart, and says nearly the same of each.",
+    "C3": "With labels of other reviews a model still learns a little by heart, and its probabilities differ. C's "
+          "hardly do.",
+    "C4": "Another vocabulary spoils the validation alone. C's training loss is above 0.69: it learned nothing.",
+    "C5": "C took as many steps as the control. And its training loss is above 0.69: with more time, it would have "
+          "to get back to chance first.",
+    "C6": "Two softmaxes keep a model from being sure, not from being right, and C is right in half of its reviews.",
+    "D1": "D is as often right on validation as the control. Nobody learns that by heart.",
+    "D2": "D is as often right as the control: its steps were of the right size.",
+    "D3": "D is right nearly always, so its labels belong to its reviews.",
+    "D4": "D's validation is right nearly always, so its ids mean the right words.",
+    "D5": "D is as often right as the control: there's nothing left to learn. But its probabilities lie close "
+          "together, and its loss has stopped at about the number of exercise 8.3.",
+}
+
+
+def _why(letter: str, digit: str):
+    """A person's remark for one cause, if it's the first that isn't right."""
+    place = "ABCD".index(letter)
+    return R(lambda case: _digit(place)(case) == digit, _says(place), REMARKS[letter + digit])
+
 
 FAILURES = ask(
-    "8.6", three_failures,
+    "8.6", four_failures,
     kind="number",
     tolerance=1e-7,
-    signature="a number of three digits: the causes of A, B and C, such as 125",
+    signature="a number of four digits: the causes of A, B, C and D, such as 1256",
     mistakes={
-        "by-heart": M(
-            lambda: 312,
-            _says(1),
-            "The control had the same 2,000 reviews and the same training loss, and it gets nearly all of validation "
-            "right. So B has learned to read as well; something is wrong with what it's scored on."),
-        "all-by-heart": M(
-            lambda: 112,
-            _says(0),
-            "A and B had the 2,000 reviews from which the control learned to read. Compare each of their rows with the "
-            "control's: which numbers are the same?"),
-        "labels-for-vocabulary": M(
-            lambda: 432,
-            _says(0),
-            "A's validation reviews may be in order, but its training loss is far above the control's: something is "
-            "wrong with what it's trained on. B's training loss is the control's."),
-        "rate-for-labels": M(
-            lambda: 243,
-            _says(0),
-            "A's training loss is below 0.69, so it does learn something from its reviews, slowly. After steps that are "
-            "far too large there's nothing of the kind: look at C."),
-        "too-short": M(
-            lambda: 345,
-            _says(2),
-            "The control had the same four epochs. And C's training loss is above 0.69: with more time, it would have to "
-            "get back to chance first."),
-        "too-short-first": M(lambda: 542, _says(0), "The control had the same four epochs, and they were enough."),
+        "by-heart": M(lambda: 3126, _says(1), REMARKS["B1"]),
+        "all-by-heart": M(lambda: 1126, _says(0), REMARKS["A1"]),
+        "labels-for-vocabulary": M(lambda: 4326, _says(0), REMARKS["A4"]),
+        "rate-for-labels": M(lambda: 2436, _says(0), REMARKS["A2"]),
+        "too-short": M(lambda: 3456, _says(2), REMARKS["C5"]),
+        "too-short-first": M(lambda: 5426, _says(0), REMARKS["A5"]),
+        "too-short-last": M(lambda: 3425, _says(3), REMARKS["D5"]),
     },
     rules=(
         R(
-            lambda case: not 111 <= case.answer.item() <= 555 or set(f"{case.answer.item():.0f}") - set("12345"),
+            lambda case: not 1111 <= case.answer.item() <= 6666 or set(f"{case.answer.item():.0f}") - set("123456"),
             lambda case: f"you say {case.answer.item():g}.",
-            "Write three digits from 1 to 5: the cause of A, then that of B, then that of C."),
-        R(
-            lambda case: _digit(2)(case) != "2",
-            _says(2),
-            "What does a training loss above 0.69 tell you, together with probabilities that hardly differ between "
-            "reviews?"),
-        R(
-            lambda case: _digit(1)(case) != "4",
-            _says(1),
-            "On its training reviews B is as good as the control. What differs between the two sets of reviews?"),
-        R(
-            lambda case: _digit(0)(case) != "3",
-            _says(0),
-            "A learns something from its training reviews, slowly, and what it learns is of no use for others. What "
-            "would the control have to lack for that?"),
+            "Write four digits from 1 to 6: the cause of A, then those of B, C and D."),
+        *(_why(*wrong) for wrong in REMARKS),
     ),
     hints=(
         "Compare each row with the control first: is its training side the same, or its validation side?",
-        "B's training loss is the control's. A's and C's aren't, and only one of the two is below 0.69.",
-        "C says nearly the same of every review, and learned nothing: its steps were too large.",
+        "B's training loss is the control's. D is as often right as the control. Of A and C, only one has a training loss "
+        "below 0.69.",
+        "C says nearly the same of every review, and learned nothing: its steps were too large. D can't be sure: see 8.3.",
     ),
 )
 
@@ -1475,6 +1486,207 @@ STEP = ask(
         "Seven things, in this order: rate, forward, loss, clear, backward, clip, step.",
         "The model's result is its logits. Gradients exist only after backward; there they're clipped, before the step.",
         "optimizer.zero_grad(); loss.backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0); optimizer.step()",
+    ),
+)
+
+# ---------------------------------------------------------------- 8.9 the best epoch
+
+def keep_best(model, accuracy, best):
+    if best is None or accuracy > best[0]:
+        best = accuracy, copy.deepcopy(model.state_dict())                 # deep: the tensors too
+    return best
+
+def _keeps(copied=copy.deepcopy, better=lambda accuracy, so_far: accuracy > so_far, what="both", start=None, lost=False):
+    """Keeping with one thing changed."""
+    def keep(model, accuracy, best):
+        if start is not None and best is None:
+            best = start, None
+        if best is None or better(accuracy, best[0]):
+            weights = copied(model.state_dict())
+            if what == "weights" and best is not None:
+                return best[0], weights
+            return accuracy, weights
+        if lost:
+            return None
+        return {"both": best, "accuracy": (accuracy, best[1]), "weights": best}[what]
+    return keep
+
+def _not_the_weights(model, accuracy, best):
+    return (max(accuracy, best[0]) if best else accuracy), copy.deepcopy(model.state_dict())
+
+def best_probes(generator: torch.Generator) -> list[tuple]:
+    """Accuracies of some epochs: the best in the middle; twice the same best; at once; a zero, and the only one."""
+    low, high = (0.5 + 0.1 * torch.rand(2, generator=generator)).tolist()
+    low, high = min(low, high), max(low, high) + 0.2
+    return [([low, high - 0.05, high, low + 0.02, high - 0.1],), ([low, high, low + 0.01, high, low],),
+            ([high, low, low + 0.05],), ([0.0],)]
+
+class _Watched(nn.Linear):
+    """A model that remembers which dictionaries of weights it gave out."""
+
+    def state_dict(self, *args, **kwargs):
+        weights = super().state_dict(*args, **kwargs)
+        self.__dict__.setdefault("given_out", []).append(weights)
+        return weights
+
+    def __deepcopy__(self, memo):                                          # a copy remembers its own
+        copied = _Watched(1, 1)
+        copied.load_state_dict(nn.Linear.state_dict(self))
+        return copied
+
+
+def _two_things(best, epoch: int) -> tuple[float, float]:
+    """The accuracy, and the epoch of the weights (-1 for none). Raises TypeError for anything else."""
+    if not isinstance(best, (tuple, list)) or len(best) != 2:
+        raise TypeError(f"expected two things, the best accuracy and its weights; after epoch {epoch} you return "
+                        + (f"{len(best)} things" if isinstance(best, (tuple, list)) else f"one, a {type(best).__name__}"))
+    first, weights = best
+    if isinstance(first, (dict, nn.Module)):
+        raise TypeError("expected the accuracy first and the weights second; yours are the other way round")
+    try:
+        accuracy = float(first)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError("expected the best accuracy first: the first of your two things must be a number; "
+                        f"it's a {type(first).__name__} after epoch {epoch}") from None
+    if weights is None:
+        return accuracy, -1.0
+    if isinstance(weights, nn.Module):
+        raise TypeError("expected the weights, a copy of model.state_dict(); got a whole model")
+    if not isinstance(weights, dict) or set(weights) != {"weight", "bias"}:
+        raise TypeError("expected the weights as model.state_dict() has them, by name; got "
+                        + (f"the names {', '.join(map(str, weights))}" if isinstance(weights, dict)
+                           else f"a {type(weights).__name__} after epoch {epoch}"))
+    wrong = next((one for one in weights.values() if not isinstance(one, torch.Tensor)), None)
+    if wrong is not None:
+        raise TypeError("expected the weights as tensors, so that load_state_dict can read them; got a "
+                        f"{type(wrong).__name__} after epoch {epoch}")
+    return accuracy, float(weights["weight"].detach())
+
+
+def observe_best(function, accuracies):
+    """By epoch: the accuracy that's kept, and of which epoch the kept weights are once the model has been trained on; -1 if
+    nothing is kept. Whether the model's own weights were left alone, and whether only the dictionary was copied."""
+    model = _Watched(1, 1)
+    best, kept, epochs, moved, shallow = None, [], [], 0, 0
+    for epoch, accuracy in enumerate(accuracies, start=1):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(epoch)                                     # as a training changes weights: in place
+        try:
+            best = function(model, accuracy, best)
+        except (TypeError, AttributeError) as error:
+            if epoch == 1 and best is None and "NoneType" in str(error):
+                raise TypeError("expected something for the first call, at which best is None: there's no accuracy in it "
+                                "yet to compare with. Ask `best is None` first") from None
+            raise
+        moved += bool((model.weight != epoch).any())
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(99.0)                                      # and the next epoch begins
+        if best is None or best is ...:
+            kept.append(-1.0)
+            epochs.append(-1.0)
+            best = None
+            continue
+        accuracy_kept, of_epoch = _two_things(best, epoch)
+        kept.append(accuracy_kept)
+        epochs.append(of_epoch)
+        shallow += of_epoch == 99.0 and all(best[1] is not one for one in model.__dict__.get("given_out", ()))
+    if max(kept) < 0:
+        return None
+    return {"accuracy": torch.tensor(kept), "epoch": torch.tensor(epochs), "moved": moved, "shallow": float(shallow)}
+
+def _nth(case: Case, part: str) -> int:
+    """The first epoch, from 0, where a part is off."""
+    return int(((case.got[part] - case.right[part]).abs() > 1e-4).int().argmax())
+
+def _kept_accuracy(case: Case) -> str:
+    at = _nth(case, "accuracy")
+    return f"after epoch {at + 1} you keep the accuracy {case.accuracy[at]:.3f}, expected {case.right['accuracy'][at]:.3f}."
+
+def _kept_epoch(case: Case) -> str:
+    at = _nth(case, "epoch")
+    return (f"after epoch {at + 1} you keep the weights of epoch {case.epoch[at]:.0f}, expected those of epoch "
+            f"{case.right['epoch'][at]:.0f}.")
+
+def _accuracy_off(case: Case) -> bool:
+    return bool((case.accuracy - case.right["accuracy"]).abs().max() > 1e-4)
+
+def _epoch_off(case: Case) -> bool:
+    return bool((case.epoch - case.right["epoch"]).abs().max() > 1e-4)
+
+BEST = ask(
+    "8.9", keep_best,
+    probes=best_probes,
+    observe=observe_best,
+    signature="keep_best(model, accuracy, best: None or the two things that it returned) -> the best accuracy so far, and a "
+        "copy of the weights that had it",
+    mistakes={
+        "not-copied": M(
+            _keeps(copied=lambda weights: weights),
+            lambda case: f"you keep the weights of epoch {int(case.right['epoch'][0])}, and once the training goes on, "
+            "they've changed as well.",
+            "state_dict() doesn't copy anything: its tensors are the model's own, and the next step changes them. Nothing "
+            "complains, and in the end your best epoch is the last one. Take copy.deepcopy(model.state_dict())."),
+        "dictionary-copied": M(
+            _keeps(copied=dict),
+            lambda case: f"you keep the weights of epoch {int(case.right['epoch'][0])}, and once the training goes on, "
+            "they've changed as well.",
+            "You copied the dictionary. The tensors in it are still the model's own. copy.deepcopy copies them too, or "
+            "clone() each of them."),
+        "later-of-two": M(
+            _keeps(better=lambda accuracy, so_far: accuracy >= so_far),
+            _kept_epoch,
+            "Two epochs are equally good; keep the first. (Nothing bad would come of the other, but say which one you "
+            "take, and stay with it.)", convention=True),
+        "worst": M(
+            _keeps(better=lambda accuracy, so_far: accuracy < so_far),
+            _kept_accuracy,
+            "That's the lowest so far. An accuracy should be high; only with a loss it's the other way round."),
+        "always-the-last": M(
+            _keeps(better=lambda accuracy, so_far: True),
+            _kept_accuracy,
+            "Each epoch replaces the one before it. Replace it only if the accuracy is higher."),
+        "weights-of-the-last": M(
+            _not_the_weights,
+            _kept_epoch,
+            "The accuracy is that of the best epoch, the weights aren't. Keep both at the same time, or neither."),
+        "accuracy-of-the-last": M(
+            _keeps(what="accuracy"),
+            _kept_accuracy,
+            "Where an epoch isn't better, return `best` as it came."),
+        "lost": M(
+            _keeps(lost=True),
+            lambda case: "after an epoch that isn't better, nothing is kept any more.",
+            "A function without a return gives None. Return `best`, changed or not."),
+        "above-zero-only": M(
+            _keeps(start=0.0),
+            lambda case: "a first epoch with the accuracy 0 leaves no weights.",
+            "There's nothing to compare it with: where best is None, keep the epoch whatever its accuracy."),
+    },
+    rules=(
+        R(
+            lambda case: case.moved > 0,
+            lambda case: "the model's own weights are others after your function.",
+            "Only look at the model here. It gets its best weights back when the training is over."),
+        R(
+            _accuracy_off,
+            _kept_accuracy,
+            "Keep the highest so far, and with it the weights."),
+        R(
+            lambda case: case.epoch.max() > 90,
+            lambda case: "the weights that you keep change when the training goes on.",
+            "Copy the tensors too: copy.deepcopy(model.state_dict()), or clone() each of them."),
+        R(
+            _epoch_off,
+            _kept_epoch,
+            "Weights and accuracy belong together."),
+    ),
+    hints=(
+        "Two cases: this epoch is the best so far (or the first), or it isn't.",
+        "In the second case, return best as it came. In the first, return accuracy and a copy of the weights.",
+        "copy.deepcopy(model.state_dict()) makes the copy (`import copy` first); without deepcopy it's the model's own "
+        "tensors.",
     ),
 )
 

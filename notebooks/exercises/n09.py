@@ -730,6 +730,119 @@ CONFUSION = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 9.7 a step of logistic regression
+
+def logistic_step(w, b, x, y, rate, penalty):
+    error = torch.sigmoid(x @ w + b) - y                                   # prediction minus truth (review,)
+    return w - rate * (error @ x / len(y) + penalty * w), b - rate * error.mean()
+
+
+def _logistic(squash=torch.sigmoid, sign=1.0, mean=True, decay=1.0, bias=True, of_bias=0.0, square=False, rated=True,
+              swapped=False):
+    """A step with one thing changed."""
+    def step(w, b, x, y, rate, penalty):
+        p = squash(x @ w + b)
+        error = (p - y) * (2 * p * (1 - p) if square else 1)
+        error = sign * error / (len(y) if mean else 1)
+        how_far = rate if rated else 1.0
+        new_w = w - how_far * (error @ x + decay * penalty * w)
+        new_b = b - how_far * (error.sum() + of_bias * penalty * b) if bias else b
+        return (new_b, new_w) if swapped else (new_w, new_b)
+    return step
+
+
+def _bias_last(w, b, x, y, rate, penalty):
+    w, _ = logistic_step(w, b, x, y, rate, penalty)
+    return w, b - rate * (torch.sigmoid(x @ w + b) - y).mean()
+
+
+def _only_the_change(w, b, x, y, rate, penalty):
+    new_w, new_b = logistic_step(w, b, x, y, rate, penalty)
+    return new_w - w, new_b - b
+
+
+def _logistic_probes(generator: torch.Generator) -> list[tuple]:
+    """Weights, a bias, rows and labels, a rate and a penalty: five reviews of three words; seven of four, most positive."""
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    return [(draw(3), draw(1)[0] + 1, draw(5, 3).abs(), torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0]), 0.5, 0.2),
+            (2 * draw(4), draw(1)[0] - 1, draw(7, 4).abs(), torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]), 2.0, 0.1)]
+
+
+def observe_logistic(function, w, b, x, y, rate, penalty):
+    """The new weights and bias after one step."""
+    found = function(w.clone(), b.clone(), x, y, rate, penalty)
+    if found is None or found is ...:
+        return None
+    new_w, new_b = pair_of(found, "the new weights and the new bias")
+    return {"weights": torch.as_tensor(new_w, dtype=torch.float32), "bias": torch.as_tensor(new_b, dtype=torch.float32)}
+
+
+def _weights(case: Case) -> str:
+    at = int((case.weights - case.right["weights"]).abs().argmax())
+    return (f"weight {at} goes from {case.inputs[0][at]:.3f} to {case.weights[at]:.3f}, expected "
+            f"{case.right['weights'][at]:.3f}.")
+
+
+def _bias(case: Case) -> str:
+    return f"the bias goes from {case.inputs[1]:.3f} to {case.bias.item():.3f}, expected {case.right['bias'].item():.3f}."
+
+
+LOGISTIC = ask(
+    "9.7", logistic_step,
+    probes=_logistic_probes,
+    observe=observe_logistic,
+    tolerance=1e-4,
+    signature="logistic_step(w (feature,), b (), x (review, feature), y (review,), 0 or 1, rate, penalty) -> the new "
+    "weights (feature,) and the new bias ()",
+    mistakes={
+        "climbs": M(_logistic(sign=-1.0), _weights,
+            "It's prediction minus truth. Turned round, each step makes the loss larger."),
+        "no-sigmoid": M(_logistic(squash=lambda z: z), _weights,
+            "The prediction is a probability: send the sum through the sigmoid before you subtract the label."),
+        "rounded": M(_logistic(squash=lambda z: (z > 0).float()), _weights,
+            "You take 0 or 1 for the prediction. Take the probability: 0.6 and 0.9 aren't equally wrong."),
+        "summed": M(_logistic(mean=False), _weights,
+            "That is the sum over the reviews. The loss is their mean, so divide by how many there are."),
+        "no-penalty": M(_logistic(decay=0.0), _weights,
+            "The penalty's gradient is missing: penalty times w. Without it the weights of separable texts grow without "
+            "end."),
+        "penalty-twice": M(_logistic(decay=2.0), _weights,
+            "The loss has penalty · w² / 2, so the 2 of the square has gone: penalty times w."),
+        "penalty-turned-round": M(_logistic(decay=-1.0), _weights,
+            "The penalty pulls weights towards zero. It belongs to the gradient, and so it's subtracted too."),
+        "bias-stays": M(_logistic(bias=False), _bias,
+            "The bias learns as well: its entry is 1 in each row, so its gradient is the mean of the errors."),
+        "penalty-on-the-bias": M(_logistic(of_bias=1.0), _bias,
+            "Only the weights are penalized. The bias may be as large as it likes."),
+        "bias-after-the-weights": M(_bias_last, _bias,
+            "Your bias uses the weights that have already moved. Work out the errors once, and use them for both."),
+        "squared-error": M(_logistic(square=True), _weights,
+            "That is the gradient of the squared error. With cross-entropy the slope of the sigmoid cancels: prediction "
+            "minus truth."),
+        "no-rate": M(_logistic(rated=False), _weights,
+            "How long a step is, `rate` says: the gradient times the rate."),
+        "only-the-change": M(_only_the_change, _weights,
+            "That's how far it goes. Return where it arrives: the old weights minus that."),
+    },
+    rules=(
+        R(lambda case: case.weights.shape != case.right["weights"].shape,
+          lambda case: f"your weights have shape {tuple(case.weights.shape)}, expected "
+          f"{tuple(case.right['weights'].shape)}.", "One weight for each feature: error @ x, or x.T @ error."),
+        R(lambda case: (case.weights - case.right["weights"]).abs().max() > 1e-4, _weights,
+          "Subtract rate times the gradient: the mean over the reviews of error times entry, plus penalty times the "
+          "weight."),
+        R(lambda case: (case.bias - case.right["bias"]).abs().max() > 1e-4, _bias,
+          "Its gradient is the mean of the errors."),
+    ),
+    hints=(
+        "Begin with the errors: torch.sigmoid(x @ w + b) - y, one number for each review.",
+        "The gradient of w is error @ x / len(y) + penalty * w; that of b is error.mean().",
+        "Return w - rate * gradient_of_w, b - rate * gradient_of_b.",
+    ),
+)
+
 # ---------------------------------------------------------------- the questions
 
 QUIZ = """- name: small-lead

@@ -206,6 +206,21 @@ def test_answers_under_an_old_name_are_carried_to_the_new_one(course, renamed, n
     assert "newest version already" in capsys.readouterr().out and not (course / "kept-1-01_next.ipynb").exists()
 
 
+def test_answers_in_a_copy_of_an_extra_are_carried_to_the_notebook_that_it_became(course, monkeypatch, capsys):
+    mine = answered()
+    (course / "extras").mkdir(exist_ok=True)
+    old = mine.rename(course / "extras" / "halves.ipynb")
+    (notebooks.NOTEBOOKS / "01_second.ipynb").rename(notebooks.NOTEBOOKS / "01_next.ipynb")
+    monkeypatch.setattr(notebooks, "RENAMED", {"halves": "01_next"})
+    copies.copy()
+    assert "notebooks/my_copies/extras/halves.ipynb is now called 01_next.ipynb" in capsys.readouterr().out and old.exists()
+    copies.update("halves")
+    assert "2 of your 2 answers and predictions" in capsys.readouterr().out
+    assert (course / "extras" / "kept-1-halves.ipynb").exists() and not old.exists()
+    sources = {each.id: each.source for each in nbformat.read(course / "01_next.ipynb", as_version=4).cells}
+    assert sources["guess-a"] == 'guess = predict("01-a", 0.25)'
+
+
 def test_every_old_name_is_free_and_leads_to_a_notebook_of_today():
     names = {path.stem for path in notebooks.everything()}
     assert not set(notebooks.RENAMED) & names and set(notebooks.RENAMED.values()) <= names

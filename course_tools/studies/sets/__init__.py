@@ -11,6 +11,7 @@ from course_tools.studies.sets import (
     code_elsewhere,
     completion_speed,
     context,
+    facts,
     imdb_better,
     imdb_order,
     imdb_settings,
@@ -41,17 +42,18 @@ from course_tools.studies.sets import (
     toy_parts,
     translation,
     translation_speed,
+    tuning,
     which_data,
 )
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, parts, toy_parts, token_range, sentiment_axis, learning_curves, imdb_better,
-                   imdb_settings, imdb_order, language_model, code_baselines, code_completion, code_elsewhere,
+    for module in (scoreboard, ablations, parts, toy_parts, facts, token_range, sentiment_axis, learning_curves,
+                   imdb_better, imdb_settings, imdb_order, language_model, code_baselines, code_completion, code_elsewhere,
                    completion_speed, llama_changes, context, induction, other_heads, pretrained, pretrained_vectors,
                    small_encoder, static_vectors, which_data, student, reader, reader_more, partial_inputs,
                    reader_maps, reader_speed, reader_vectors, recurrent_attention, luong_variants, translation,
-                   summaries_by_copying, translation_speed, multi30k)
+                   summaries_by_copying, translation_speed, multi30k, tuning)
 }
 
 

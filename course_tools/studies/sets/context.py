@@ -28,8 +28,9 @@ ROWS = {
     "LSTM": {"d_model": 64, "d_hidden": 64, "num_layers": 2},
     "LSTM, four times as many weights": {"d_model": 64, "d_hidden": 160, "num_layers": 2},
     "5-gram": {"order": 5},
+    "attention, without help": {"local": False},               # its layer 0 doesn't begin by looking nearby
 }
-FEW = ("LSTM, four times as many weights", "5-gram")           # three seeds are enough
+FEW = ("LSTM, four times as many weights", "5-gram", "attention, without help")   # three seeds are enough
 
 
 @functools.cache
@@ -53,8 +54,8 @@ def run(model: str, seed: int, state) -> dict | Trained:
         counted = count_programs(seed)
         return {"parameters": sum(len(level.grams) for level in counted.levels), "history": [],
                 **about(seed, functools.partial(counted_answers, counted))}
-    if model == "attention":
-        net = programs.new_program_model(seed)
+    if model in ("attention", "attention, without help"):
+        net = programs.new_program_model(seed, local=ROWS[model].get("local", True))
     else:
         seed_everything(seed)
         net = RecurrentLanguageModel(programs.program_tokenizer().vocab_size, **ROWS[model])

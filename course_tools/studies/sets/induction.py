@@ -5,7 +5,8 @@ second time, every token can be found by looking back, and in no other way. Each
 each head gives to the token after the previous occurrence (the prefix-matching score of Olsson et al. 2022) and to the token
 before, on sequences of 2 · 20 tokens. Rows: two layers, the first of which starts with heads that look nearby (see
 `small_language_models`); the same with one layer; two layers with the usual initialisation; one layer with as many heads and
-nearly as many parameters as the two layers have.
+nearly as many parameters as the two layers have; and the usual initialisation for nearly seven times as many steps, scored
+every 100, with the accuracy by period at its end.
 
     python -m course_tools results induction --seeds 0 1 2 3 4
 """
@@ -38,8 +39,10 @@ ROWS = {
     "one layer": {"num_layers": 1, "local": True},
     "two layers, usual start": {"num_layers": 2, "local": False},
     "one layer, four heads": {"num_layers": 1, "local": True, "num_heads": 4, "d_ff": 387},
+    "two layers, usual start, longer": {"num_layers": 2, "local": False, "steps_each": 100, "epochs": 40},
 }
 KEPT = "two layers"
+LONGER = "two layers, usual start, longer"
 
 
 @functools.cache
@@ -53,19 +56,20 @@ class RepeatedBatches:
     """New rows of repeated tokens for every step, as `TrainingData`."""
 
     seed: int
+    steps_each: int = STEPS_EACH
 
     def __len__(self) -> int:
-        return STEPS_EACH
+        return self.steps_each
 
     def batches(self, seed: int | None) -> Iterator[Tensor]:
         generator = torch.Generator().manual_seed(1_000_000 * (self.seed + 1) + (seed or 0))
-        for _ in range(STEPS_EACH):
+        for _ in range(self.steps_each):
             periods = torch.randint(2, LONGEST + 1, (BATCH_SIZE,), generator=generator).tolist()
             yield repeated_tokens(periods, LENGTH, word_tokenizer().vocab_size, generator)
 
     @property
     def fingerprint(self) -> str:
-        return files.fingerprint(self.seed, STEPS_EACH, BATCH_SIZE, LONGEST, LENGTH)
+        return files.fingerprint(self.seed, self.steps_each, BATCH_SIZE, LONGEST, LENGTH)
 
 
 def repeated_loss(model: nn.Module, token_ids: Tensor) -> tuple[Tensor, int]:
@@ -102,23 +106,43 @@ def new_model(seed: int, num_layers: int, local: bool, **changes: int) -> Langua
     return model
 
 
+@torch.no_grad()
+def by_period(model: LanguageModel) -> dict[str, float]:
+    """The accuracy on 64 rows for each of some periods: rows that repeat soon are easier."""
+    found = {}
+    for period in (3, 5, 10, LONGEST):
+        tokens = repeated_tokens([period] * 64, LENGTH, word_tokenizer().vocab_size, torch.Generator().manual_seed(0))
+        asked = can_be_found(tokens)[:, 1:]
+        right = model(tokens[:, :-1]).logits.argmax(dim=-1) == tokens[:, 1:]
+        found[str(period)] = round(right[asked].float().mean().item(), 4)
+    return found
+
+
 def run(model: str, seed: int, state) -> Trained:
-    """Train one model with `fit`, and say what its heads did on the way; those of the row KEPT are kept."""
-    net = new_model(seed, **ROWS[model])
+    """Train one model with `fit`, and say what its heads did on the way; those of the rows KEPT and LONGER are kept."""
+    change = dict(ROWS[model])
+    steps_each, epochs = change.pop("steps_each", STEPS_EACH), change.pop("epochs", FIT["epochs"])
+    net = new_model(seed, **change)
     start = {"epoch": 0, **scores(net.eval())}
-    result = fit(net, RepeatedBatches(seed), scores, loss_of=repeated_loss, best="lowest validation_loss", seed=seed,
-                 checkpoint=state, progress=False, **FIT)
-    if model == KEPT:
-        keep_model("induction", seed, net, word_tokenizer())
+    result = fit(net, RepeatedBatches(seed, steps_each), scores, loss_of=repeated_loss, best="lowest validation_loss",
+                 seed=seed, checkpoint=state, progress=False, **FIT | {"epochs": epochs})
+    if model in (KEPT, LONGER):
+        keep_model("induction" if model == KEPT else "induction-without-help", seed, net, word_tokenizer())
+    own = {"by_period": by_period(net)} if model == LONGER else {}
     return Trained(net, result._replace(history=[start, *result.history]), {
-        "steps_each": STEPS_EACH, "tokens": STEPS_EACH * FIT["epochs"] * BATCH_SIZE * LENGTH,
-        "test": {"accuracy": round(scores(net)["accuracy"], 4), "reviews": 64 * (LONGEST - 1)},
+        "steps_each": steps_each, "tokens": steps_each * epochs * BATCH_SIZE * LENGTH,
+        "test": {"accuracy": round(scores(net)["accuracy"], 4), "reviews": 64 * (LONGEST - 1)}, **own,
     }, chosen="")
 
 
 def make_induction_model(seed: int) -> None:
     """Train a model of the row KEPT, and keep it."""
     run(KEPT, seed, None)
+
+
+def make_model_without_help(seed: int) -> None:
+    """Train a model of the row LONGER, and keep it."""
+    run(LONGER, seed, None)
 
 
 SET = ResultSet("induction", ROWS, settings, run)

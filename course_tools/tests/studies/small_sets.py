@@ -16,6 +16,7 @@ from course_tools.studies.sets import (
     ablations,
     context,
     imdb_order,
+    induction,
     learning_curves,
     multi30k,
     pretrained_vectors,
@@ -45,6 +46,7 @@ ROWS = {                                                # that are made in small
     "pretrained": ("head only, 5,000 reviews", "adapters on every matrix, 5,000 reviews", "upper two layers, 5,000 reviews",
                    "layer-wise rates, 5,000 reviews", "all layers, 100 reviews",
                    "failure: no attention mask, 1,000 reviews"),
+    "tuning": ("rate 0.006, width 32", "rate 0.012, width 16"),
 }
 NET = {"d_model": 8, "num_heads": 2, "d_ff": 8, "num_layers": 1}
 TINY = {"d_model": 16, "num_heads": 2, "d_ff": 16, "num_layers": 1}
@@ -61,10 +63,13 @@ SHORT: dict[str, dict] = {
     "context": {"DISTANCES": {5: 10, 50: 10, 500: 5, 1000: 5, 2000: 5}, "programs.EPOCH": 1, "programs.TOKENS": 64,
                 "programs.MODEL": NET | {"num_heads": 4}, "ROWS": {
                     row: {"d_model": 8, "d_hidden": 8, "num_layers": 1} for row in context.ROWS if "LSTM" in row}},
+    "facts": {"STEPS": 2, "TESTED": 20},
     "imdb_better": {"RECIPE.fit": {"epochs": 1}, "NARROW": {"d_model": 8}},
-    "imdb_order": {"CHANGES": {imdb_order.STARTED: imdb_order.CHANGES[imdb_order.STARTED] | {"epochs": 1}}},
+    "imdb_order": {"CHANGES": {
+        row: imdb_order.CHANGES[row] | {"epochs": 1} for row in (imdb_order.STARTED, imdb_order.BAG)}},
     "imdb_settings": {"STEPS": 2},
-    "induction": {"FIT": {"epochs": 2}, "STEPS_EACH": 2},
+    "induction": {"FIT": {"epochs": 2}, "STEPS_EACH": 2, "ROWS": {
+        induction.LONGER: induction.ROWS[induction.LONGER] | {"steps_each": 2, "epochs": 2}}},
     "language_model": {"MODEL": TINY, "LENGTH": 16, "FIT": {"epochs": 1}, "STRIDE": 8},
     "learning_curves": {"RECIPE.fit": {"epochs": 1}, "ROWS": {
         row: (network, amount._replace(reviews=50, passes=1)) for row, (network, amount) in learning_curves.ROWS.items()}},
@@ -98,6 +103,7 @@ SHORT: dict[str, dict] = {
         name: rule._replace(train=60, epochs=1) for name, rule in token_range.RULES.items()}},
     "toy_parts": {"STEPS": 2, "TESTED": 20},
     "translation": {"FIT": {"epochs": 1}},
+    "tuning": {"RECIPE.fit": {"epochs": 1}},
     "translation_speed": {"LENGTH": 4, "SENTENCES": 2, "TURNS": 2, "STEPS": 1},
     "which_data": {"READ": 128},
 }

@@ -62,9 +62,9 @@ def test_the_alignment_errors_of_the_translator_that_comes_with_the_course_are_t
 
 def test_the_committed_models_are_those_of_the_runs():
     for run in read_runs("induction"):
-        if run["model"] == induction.KEPT:
-            assert (CHECKPOINTS / f"induction-seed-{run['seed']}.safetensors").stat().st_size < 1e6
-            accuracy = induction.scores(small_language_models.induction_model(run["seed"])[0])["accuracy"]
+        if name := {induction.KEPT: "induction", induction.LONGER: "induction-without-help"}.get(run["model"]):
+            assert (CHECKPOINTS / f"{name}-seed-{run['seed']}.safetensors").stat().st_size < 1e6
+            accuracy = induction.scores(small_language_models.kept_model(name, run["seed"])[0])["accuracy"]
             assert accuracy == pytest.approx(run["test"]["accuracy"], abs=0.005)
 
 

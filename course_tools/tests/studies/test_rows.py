@@ -10,6 +10,7 @@ from course_tools.studies import student_texts
 from course_tools.studies.runner import parameters_of
 from course_tools.studies.sets import (
     ablations,
+    facts,
     language_model,
     llama_changes,
     luong_variants,
@@ -121,6 +122,22 @@ def test_the_toys_stacks_and_texts_are_those_of_the_notebook():
         taught = names["Stack"](feed_forward=has.feed_forward, residual=has.residuals, norm=has.norms)
         torch.manual_seed(0)
         torch.testing.assert_close(toy_parts.Stack(8, has)(ours[0]), taught(ours[0]), atol=1e-6, rtol=1e-6)
+
+
+def test_the_block_that_remembers_and_its_people_are_those_of_the_notebook():
+    cells = cells_of("07_transformer_blocks")
+    names = {"torch": torch, "nn": nn, "F": torch.nn.functional, "MultiHeadAttention": MultiHeadAttention,
+             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
+    for cell in ("export-encoder-block", "ablated", "facts-data"):
+        exec(cells[cell], names)
+    assert torch.equal(names["answers"], facts.table_of(24))
+    ours = facts.people(20, torch.Generator().manual_seed(1), names["answers"])
+    assert all(map(torch.equal, ours, names["people"](20, torch.Generator().manual_seed(1))))
+    for row in ("the whole block", "without feed-forward"):
+        torch.manual_seed(0)
+        taught = names["Remembers"](feed_forward=facts.ROWS[row].feed_forward)
+        torch.manual_seed(0)
+        torch.testing.assert_close(facts.Remembers(facts.ROWS[row])(ours[0]), taught(ours[0]), atol=1e-6, rtol=1e-6)
 
 
 def test_nothing_that_is_for_testing_alone_is_read():
