@@ -1,16 +1,12 @@
 """The model, from token ids to logits: padding, pooling, every option."""
 
-import math
-from types import SimpleNamespace
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lesson_cells import cells_of
+from lesson_cells import cells_of, cells_of_the_blocks
 from library_twins import proof, same, same_gradients
 from small_classifiers import MODELS, each_model, make_model
-from torch import nn
 from torch.nn import functional as F
 
 from course_utils.classifier import AttentionPooling, ClassifierConfig, ReviewClassifier
@@ -211,35 +207,16 @@ def test_a_checkpoint_gives_the_same_logits_and_gradients_in_the_notebooks_model
 
 def test_the_learners_cells_from_04_to_08_are_the_checkpoints_model():
     """Attention of 04, heads of 05, turned as in 06, in the blocks of 07 and the model of 08: nothing from the package."""
-    names = {"torch": torch, "math": math, "nn": nn, "F": F,
-             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
-    exec(cells_of("04_attention")["export-attention"], names)
-    names["scaled_dot_product_attention"] = names["attention"]             # the name that 05 gives it
-    exec(cells_of("05_multi_head_attention")["export-multi-head-attention"], names)
-    exec(cells_of("06_positional_encoding")["export-rotary"], names)
-    rotate = names["rotate"]
-
-    class Turned(names["MultiHeadAttention"]):                             # what exercise 6.6 does, where 07 asks for it
-        def forward(self, x, mask, rotary):
-            query, key, value = self.project(x)
-            context, weights = self.attend(rotary(query), rotary(key), value, mask)
-            return SimpleNamespace(context=self.output_projection(self.merge(context)), weights=weights)
-
-    class Turns(nn.Module):
-        def __init__(self, d_head):
-            super().__init__()
-            self.rotate = rotate
+    names = cells_of_the_blocks()
 
     def forward(parts, token_ids, attention_mask):                         # 8.2's, for a stack that returns x alone
         x = parts.embedding(token_ids) * parts.scale
         x = parts.encoder(x, attention_mask[:, None, None, :], parts.positions.rotate)
         return parts.output(parts.pooling(x, attention_mask)[0])
 
-    names |= {"MultiHeadAttention": Turned, "RotaryPositions": Turns, "forward": forward}
-    for notebook, cells in {"07_transformer_blocks": ["export-encoder-block", "export-encoder"],
-                            "08_classifier": ["export-pooling", "word-vectors", "export-classifier"]}.items():
-        for cell in cells:
-            exec(cells_of(notebook)[cell], names)
+    names["forward"] = forward
+    for cell in ("export-pooling", "word-vectors", "export-classifier"):
+        exec(cells_of("08_classifier")[cell], names)
     saved = ReviewClassifier.load(CHECKPOINTS / "reviews")
     learners = names["SelfAttentionClassifier"](saved.tokenizer.vocab_size).eval()
     learners.load_state_dict(saved.model.state_dict())

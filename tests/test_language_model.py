@@ -7,9 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lesson_cells import cells_of
+from lesson_cells import cells_of, cells_of_the_blocks
 from library_twins import same, same_gradients
-from torch import nn
 from torch.nn import functional as F
 
 from course_utils.byte_pairs import BPETokenizer
@@ -289,34 +288,13 @@ def test_the_checkpoint_gives_the_same_logits_and_gradients_in_the_notebooks_mod
 
 def test_the_learners_cells_from_04_to_13_are_the_checkpoints_model(code):
     """Attention of 04, heads of 05, turned as in 06, in the blocks of 07 and the model of 13: nothing from the package."""
-    names = {"torch": torch, "math": math, "nn": nn, "F": F,
-             "FeedForward": answers_to("7.6").reference, "one_block": answers_to("7.8").reference}
-    exec(cells_of("04_attention")["export-attention"], names)
-    names["scaled_dot_product_attention"] = names["attention"]             # the name that 05 gives it
-    exec(cells_of("05_multi_head_attention")["export-multi-head-attention"], names)
-    exec(cells_of("06_positional_encoding")["export-rotary"], names)
-    rotate = names["rotate"]
-
-    class Turned(names["MultiHeadAttention"]):                             # what exercise 6.6 does, where 07 asks for it
-        def forward(self, x, mask, rotary):
-            query, key, value = self.project(x)
-            context, weights = self.attend(rotary(query), rotary(key), value, mask)
-            return SimpleNamespace(context=self.output_projection(self.merge(context)), weights=weights)
-
-    class Turns(nn.Module):
-        def __init__(self, d_head):
-            super().__init__()
-            self.rotate = rotate
-
-    names["MultiHeadAttention"] = Turned
-    for cell in ("export-encoder-block", "export-encoder"):
-        exec(cells_of("07_transformer_blocks")[cell], names)
+    names = cells_of_the_blocks()
 
     class Stack(names["Encoder"]):                                         # 13 asks for the result's .x
         def forward(self, x, mask, rotary):
             return SimpleNamespace(x=super().forward(x, mask, rotary))
 
-    names |= {"Encoder": Stack, "RotaryPositions": Turns, "causal_mask": lambda n: torch.ones(n, n).tril().bool()}
+    names |= {"Encoder": Stack, "causal_mask": lambda n: torch.ones(n, n).tril().bool()}
     exec(cells_of("13_language_model")["export-decoder"], names)
     learners = names["LanguageModel"](4096).eval()
     learners.load_state_dict(code.model.state_dict())
