@@ -9,6 +9,7 @@ import torch
 
 from course_utils.exercises.compare import DEEPEST, NotNumbers, close, in_form_of, named_tensors, plain_data
 from course_utils.exercises.definitions import Case, Property
+from course_utils.exercises.records import M
 
 EACH_MAXIMUM = ("If you write the softmax yourself: exp of a large score is infinite, and of a very low one 0. Subtract "
                 "each row's own maximum before exp, not one for the whole batch.")  # for an exercise's `not_finite`
@@ -308,3 +309,71 @@ def not_contiguous(inputs: tuple) -> tuple:
     """The float tensors of some inputs as they come out of a transpose: the same numbers, not in order in memory."""
     return tuple(part.mT.contiguous().mT if isinstance(part, torch.Tensor) and part.dim() > 1 and part.is_floating_point()
                  else part for part in inputs)
+
+
+def losses_of_steps(case: Case) -> str:
+    """What a wrong loss of a training step says; the part is `losses`."""
+    return f"the losses of three steps are {listed(case.losses)}, expected {listed(case.right['losses'])}."
+
+
+def lengths_of_steps(case: Case) -> str:
+    """What a wrong gradient says: how long each step was, `lengths`."""
+    return (f"divided by the rate, your three steps are {listed(case.lengths)} long, expected "
+            f"{listed(case.right['lengths'])}.")
+
+
+def moved_by_steps(case: Case) -> str:
+    """What a step that doesn't move the weights says."""
+    return f"after three steps the weights have moved by {case.lengths.sum():.3f}."
+
+
+def losses_as_tensors(case: Case) -> str:
+    """How many of three losses weren't numbers, `tensors`."""
+    return f"{case.tensors.item():.0f} of 3 losses are tensors."
+
+
+def mistakes_of_a_step(step: Callable, old: str) -> dict[str, M]:
+    """What goes wrong between backward and the return in any training step; `step(clip="never")` makes a wrong one.
+
+    `old` is what pushes along if gradients aren't cleared: "batches", say.
+    """
+    return {
+        "never-cleared": M(
+            step(zero="never"),
+            lengths_of_steps,
+            "The first step is right. backward() adds to the gradients that are there, so from the second step on old "
+            f"{old} push along. Clear them with optimizer.zero_grad()."),
+        "stands-still": M(
+            step(step=False),
+            moved_by_steps,
+            "Two calls move them: loss.backward(), then optimizer.step(). And zero_grad() comes before backward; between "
+            "the two it throws away what the step needs."),
+        "not-clipped": M(
+            step(clip="never"),
+            lengths_of_steps,
+            "Where the gradients are longer than 1 they must be shortened: nn.utils.clip_grad_norm_(model.parameters(), "
+            "1.0), after backward, when there are gradients, and before the step."),
+        "clipped-by-value": M(
+            step(clip="values"),
+            lengths_of_steps,
+            "You cut each number by itself, which turns the gradient in another direction. Shorten all of them together: "
+            "clip_grad_norm_."),
+        "always-of-length-1": M(
+            step(clip="always"),
+            lengths_of_steps,
+            "You bring short gradients to length 1 as well. Only longer ones are shortened, which clip_grad_norm_ does "
+            "by itself."),
+        "softmax-first": M(
+            step(softmax=True),
+            losses_of_steps,
+            "Is there a softmax before the loss? cross_entropy takes logits; it has a softmax of its own."),
+        "loss-after-the-step": M(
+            step(give="after"),
+            losses_of_steps,
+            "That is the loss after the step, for which the model had to run twice. Keep the one from before."),
+        "tensor": M(
+            step(give="tensor"),
+            losses_as_tensors,
+            "With such a tensor everything that backward needed stays in memory, for each batch of an epoch. Return "
+            "loss.item()."),
+    }

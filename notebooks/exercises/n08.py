@@ -26,7 +26,12 @@ from course_exercises.common import (
     gap,
     gradients_of,
     largest_weight,
+    lengths_of_steps,
     listed,
+    losses_as_tensors,
+    losses_of_steps,
+    mistakes_of_a_step,
+    moved_by_steps,
     put_back,
     spread,
     two_results,
@@ -1363,16 +1368,6 @@ def _rates(case: Case) -> str:
     return (f"after step {off + 1} the optimizer's groups have the rates {listed(case.rates[off], 'g')}, expected "
             f"{listed(case.right['rates'][off], 'g')}.")
 
-def _losses(case: Case) -> str:
-    return f"the losses of three steps are {listed(case.losses)}, expected {listed(case.right['losses'])}."
-
-def _lengths(case: Case) -> str:
-    return (f"divided by the rate, your three steps are {listed(case.lengths)} long, expected "
-            f"{listed(case.right['lengths'])}.")
-
-def _tensors(case: Case) -> str:
-    return f"{case.tensors.item():.0f} of 3 losses are tensors."
-
 def _mode(case: Case) -> str:
     names = "evaluation", "training"
     return (f"the model came in {names[int(case.right['left in training mode'])]} mode and is left in "
@@ -1385,31 +1380,7 @@ STEP = ask(
     signature="train_step(model, optimizer, batch, rate) -> the batch's loss before the step, as a number; the model's "
         "result is its logits, and a batch has token_ids, attention_mask and labels",
     mistakes={
-        "never-cleared": M(
-            _step(zero="never"),
-            _lengths,
-            "The first step is right. backward() adds to the gradients that are there, so from the second step on old "
-            "batches push along. Clear them with optimizer.zero_grad()."),
-        "stands-still": M(
-            _step(step=False),
-            lambda case: f"after three steps the weights have moved by {case.lengths.sum():.3f}.",
-            "Two calls move them: loss.backward(), then optimizer.step(). And zero_grad() comes before backward; between "
-            "the two it throws away what the step needs."),
-        "not-clipped": M(
-            _step(clip="never"),
-            _lengths,
-            "Where the gradients are longer than 1 they must be shortened: nn.utils.clip_grad_norm_(model.parameters(), "
-            "1.0), after backward, when there are gradients, and before the step."),
-        "clipped-by-value": M(
-            _step(clip="values"),
-            _lengths,
-            "You cut each number by itself, which turns the gradient in another direction. Shorten all of them together: "
-            "clip_grad_norm_."),
-        "always-of-length-1": M(
-            _step(clip="always"),
-            _lengths,
-            "You bring short gradients to length 1 as well. Only longer ones are shortened, which clip_grad_norm_ does "
-            "by itself."),
+        **mistakes_of_a_step(_step, "batches"),
         "rate-not-set": M(
             _step(rate="never"),
             _rates,
@@ -1421,30 +1392,17 @@ STEP = ask(
             "An optimizer can have several groups of weights. Give each of them the rate."),
         "rate-after-the-step": M(
             _step(rate="late"),
-            _lengths,
+            lengths_of_steps,
             "The rate is set when the step has been taken, so each step uses the one before. Set it first."),
-        "softmax-first": M(
-            _step(softmax=True),
-            _losses,
-            "Is there a softmax before the loss? cross_entropy takes logits; it has a softmax of its own."),
         "summed": M(
             _step(reduction="sum"),
-            _losses,
+            losses_of_steps,
             "That is the sum over the batch. Take the mean, which cross_entropy gives if you don't ask for anything "
             "else."),
         "no-mask": M(
             _step(mask=False),
-            _losses,
+            losses_of_steps,
             "Padding has been read as words. Give the model batch.attention_mask."),
-        "loss-after-the-step": M(
-            _step(give="after"),
-            _losses,
-            "That is the loss after the step, for which the model had to run twice. Keep the one from before."),
-        "tensor": M(
-            _step(give="tensor"),
-            _tensors,
-            "With such a tensor everything that backward needed stays in memory, for each batch of an epoch. Return "
-            "loss.item()."),
         "to-training-mode": M(
             _step(mode="training"),
             _mode,
@@ -1457,25 +1415,25 @@ STEP = ask(
             "Before the step, each group in optimizer.param_groups needs the rate: group['lr'] = rate."),
         R(
             lambda case: case.lengths.max() < 1e-6,
-            lambda case: f"after three steps the weights have moved by {case.lengths.sum():.3f}.",
+            moved_by_steps,
             "backward makes the gradients, step uses them; clear the old ones before backward."),
         R(
             lambda case: (case.losses[0] - case.right["losses"][0]).abs() > 1e-4,
-            _losses,
+            losses_of_steps,
             "The very first loss is off, before anything has moved: logits from ids and mask, then "
             "F.cross_entropy(logits, batch.labels)."),
         R(
             lambda case: (case.lengths - case.right["lengths"]).abs().max() > 1e-4,
-            _lengths,
+            lengths_of_steps,
             "The loss is right at first. What happens to the gradients between backward and step, and are those of the "
             "batch before gone?"),
         R(
             lambda case: (case.losses - case.right["losses"]).abs().max() > 1e-4,
-            _losses,
+            losses_of_steps,
             "The first loss is right, the others aren't. In which direction do the weights move?"),
         R(
             lambda case: case.tensors > 0,
-            _tensors,
+            losses_as_tensors,
             "Return the loss as a number: loss.item()."),
         R(
             lambda case: case.got["left in training mode"] != case.right["left in training mode"],

@@ -16,8 +16,12 @@ from course_utils.positional_encoding import RotaryPositions
 from course_exercises.common import (
     EACH_MAXIMUM,
     gap,
-    listed,
+    lengths_of_steps,
     loss_and_gradient,
+    losses_as_tensors,
+    losses_of_steps,
+    mistakes_of_a_step,
+    moved_by_steps,
     not_contiguous,
     one_tensor,
     put_back,
@@ -1741,7 +1745,7 @@ def train_step(model, optimizer, stream, starts, length):
 def _pieces(stream, starts, length):
     return torch.stack([stream[i:i + length] for i in starts])
 
-def _step(cut=_pieces, asked=lambda logits, ids: (logits[:, :-1], ids[:, 1:]), zero=True, clip="norm", step=True,
+def _step(cut=_pieces, asked=lambda logits, ids: (logits[:, :-1], ids[:, 1:]), zero="before", clip="norm", step=True,
           give="number", reduction="mean", softmax=False):
     """A step with one thing changed."""
     def one(model, optimizer, stream, starts, length):
@@ -1751,7 +1755,7 @@ def _step(cut=_pieces, asked=lambda logits, ids: (logits[:, :-1], ids[:, 1:]), z
             logits = logits.softmax(dim=-1) if softmax else logits
             return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
         loss = loss_now()
-        if zero:
+        if zero == "before":
             optimizer.zero_grad()
         loss.backward()
         norm = math.inf
@@ -1817,16 +1821,6 @@ def observe_training(function, model, stream, several, length):
     return {"losses": torch.tensor(losses), "weights": torch.stack(weights), "lengths": torch.stack(lengths),
             "tensors": torch.tensor(tensors)}
 
-def _three_losses(case: Case) -> str:
-    return f"the losses of three steps are {listed(case.losses)}, expected {listed(case.right['losses'])}."
-
-def _three_lengths(case: Case) -> str:
-    return (f"divided by the rate, your three steps are {listed(case.lengths)} long, expected "
-            f"{listed(case.right['lengths'])}.")
-
-def _moved(case: Case) -> str:
-    return f"after three steps the weights have moved by {case.lengths.sum():.3f}."
-
 TRAIN = ask(
     "13.8", train_step,
     probes=train_probes,
@@ -1834,108 +1828,72 @@ TRAIN = ask(
     signature="train_step(model, optimizer, stream (tokens,), starts (batch,), length) -> the mean loss before the step, as "
         "a number; model(ids (batch, seq_len)) gives logits (batch, seq_len, vocab)",
     mistakes={
-        "never-cleared": M(
-            _step(zero=False),
-            _three_lengths,
-            "The first step is right. backward() adds to the gradients that are there, so from the second step on old "
-            "pieces push along. Clear them with optimizer.zero_grad()."),
-        "stands-still": M(
-            _step(step=False),
-            _moved,
-            "Two calls move them: loss.backward(), then optimizer.step(). And zero_grad() comes before backward; between "
-            "the two it throws away what the step needs."),
-        "not-clipped": M(
-            _step(clip="never"),
-            _three_lengths,
-            "Where the gradients are longer than 1 they must be shortened: nn.utils.clip_grad_norm_(model.parameters(), "
-            "1.0), after backward, when there are gradients, and before the step."),
-        "clipped-by-value": M(
-            _step(clip="values"),
-            _three_lengths,
-            "You cut each number by itself, which turns the gradient in another direction. Shorten all of them together: "
-            "clip_grad_norm_."),
-        "always-of-length-1": M(
-            _step(clip="always"),
-            _three_lengths,
-            "You bring short gradients to length 1 as well. Only longer ones are shortened, which clip_grad_norm_ does "
-            "by itself."),
+        **mistakes_of_a_step(_step, "pieces"),
         "not-shifted": M(
             _step(asked=lambda logits, ids: (logits, ids)),
-            _three_losses,
+            losses_of_steps,
             "Each position is asked for its own token, which the model has just read. Ask it for the next (13.1)."),
         "not-shifted-cut": M(
             _step(asked=lambda logits, ids: (logits[:, :-1], ids[:, :-1])),
-            _three_losses,
+            losses_of_steps,
             "Each position is asked for its own token, which the model has just read: the targets must lose their first "
             "token, not their last (13.1)."),
         "wrong-way": M(
             _step(asked=lambda logits, ids: (logits[:, 1:], ids[:, :-1])),
-            _three_losses,
+            losses_of_steps,
             "Each position is asked for the token before it. Inputs and targets have changed places (13.1)."),
         "only-the-last": M(
             _step(asked=lambda logits, ids: (logits[:, -2:-1], ids[:, -1:])),
-            _three_losses,
+            losses_of_steps,
             "You ask for the last token of each piece alone. Under the causal mask every position can be asked at once."),
         "too-long": M(
             _step(cut=lambda stream, starts, length: _pieces(F.pad(stream, (0, 1), value=1), starts, length + 1)),
-            _three_losses,
+            losses_of_steps,
             "Your pieces have one token too many. Their `length` counts the last target, too."),
         "too-short": M(
             _step(cut=lambda stream, starts, length: _pieces(stream, starts, length - 1)),
-            _three_losses,
+            losses_of_steps,
             "Your pieces have one token too few: stream[i:i + length] leaves the end out by itself."),
         "one-later": M(
             _step(cut=lambda stream, starts, length: _pieces(F.pad(stream, (0, 1), value=1), starts + 1, length)),
-            _three_losses,
+            losses_of_steps,
             "Your pieces begin one token after `starts`."),
         "from-the-beginning": M(
             _step(cut=lambda stream, starts, length: stream[: len(starts) * length].view(-1, length)),
-            _three_losses,
+            losses_of_steps,
             "You take the beginning of the text, whatever `starts` says. In training that would show the model the same few "
             "pieces 600 times."),
         "one-piece": M(
             _step(cut=lambda stream, starts, length: _pieces(stream, starts[:1], length)),
-            _three_losses,
+            losses_of_steps,
             "Only the first piece is read. There's one for each number in `starts`."),
-        "softmax-first": M(
-            _step(softmax=True),
-            _three_losses,
-            "Is there a softmax before the loss? cross_entropy takes logits; it has a softmax of its own."),
         "summed": M(
             _step(reduction="sum"),
-            _three_losses,
+            losses_of_steps,
             "That is the sum over all tokens. Take the mean, which cross_entropy gives if you don't ask for anything else."),
-        "loss-after-the-step": M(
-            _step(give="after"),
-            _three_losses,
-            "That is the loss after the step, for which the model had to run twice. Keep the one from before."),
-        "tensor": M(
-            _step(give="tensor"),
-            lambda case: f"{case.tensors.item():.0f} of 3 losses are tensors.",
-            "With such a tensor everything that backward needed stays in memory. Return loss.item()."),
     },
     rules=(
         R(
             lambda case: case.lengths.max() < 1e-6,
-            _moved,
+            moved_by_steps,
             "backward makes the gradients, step uses them; clear the old ones before backward."),
         R(
             lambda case: (case.losses[0] - case.right["losses"][0]).abs() > 1e-4,
-            _three_losses,
+            losses_of_steps,
             "The very first loss is off, before anything has moved. Are the pieces stream[i:i + length], one for each i in "
             "`starts`? Is each position asked for the next token?"),
         R(
             lambda case: (case.lengths - case.right["lengths"]).abs().max() > 1e-4,
-            _three_lengths,
+            lengths_of_steps,
             "The loss is right at first. What happens to the gradients between backward and step, and are those of the "
             "pieces before gone?"),
         R(
             lambda case: (case.losses - case.right["losses"]).abs().max() > 1e-4,
-            _three_losses,
+            losses_of_steps,
             "The first loss is right, the others aren't. In which direction do the weights move?"),
         R(
             lambda case: case.tensors > 0,
-            lambda case: f"{case.tensors.item():.0f} of 3 losses are tensors.",
+            losses_as_tensors,
             "Return the loss as a number: loss.item()."),
     ),
     hints=(
