@@ -134,6 +134,12 @@ def animations() -> Command:
     return main
 
 
+def front_door() -> Command:
+    """write the README's links to the site and to hosted notebooks, once pyproject.toml names the repository"""
+    from course_tools.site.front_door import main
+    return main
+
+
 def hosted_copies() -> Command:
     """write copies of the notebooks for Colab, which fetch the course"""
     from course_tools.notebooks.hosted_copies import main
@@ -159,7 +165,7 @@ def one_file() -> Command:
 
 
 GROUPS = {
-    "pages": (site, slides, sheets, cheat_sheet, one_file),
+    "pages": (site, front_door, slides, sheets, cheat_sheet, one_file),
     "for instructors": (solutions, handout, grade, timetable),
     "measurements": (results, models, speed, explanations, imdb_facts),
     "notebooks": (exercise, notebook, export, save, gallery, slide_pictures, animations, hosted_copies, processors, seeds),

@@ -27,6 +27,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image, PngImagePlugin
 
+from course_tools.gallery import hero
 from course_tools.gallery.animations import write_pictures
 from course_tools.gallery.page import escaped, in_motion, title_of
 from course_utils.attention import scaled_dot_product_attention
@@ -101,6 +102,7 @@ def write(folder: Path) -> dict[str, str]:
             _lighten(folder / "gallery" / f"{picture.name}.png")
             parts.append(section(picture, sentence, described[picture.name]))
     write_pictures(folder / "gallery")
+    write_bytes(folder / "gallery" / f"{hero.NAME}.gif", hero.gif(hero.reviews_of(course)))          # the README shows it
     parts.append(in_motion())
     write_text(folder / "gallery.md", "\n".join(parts))
     return described

@@ -75,7 +75,7 @@ def test_a_line_without_a_command_or_with_an_unknown_one_ends_with_2_and_the_lis
 
 
 def test_a_command_that_has_moved_is_run_where_it_is_now(capsys):
-    assert set(commands.MOVED) == set(tools.COMMANDS)
+    assert set(commands.MOVED) <= set(tools.COMMANDS)
     with pytest.raises(SystemExit):
         learners.main(["timetable", "--help"])
     said = capsys.readouterr()

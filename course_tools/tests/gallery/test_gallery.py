@@ -13,6 +13,7 @@ from PIL import Image
 from saved_outputs import Picture, picture_difference, text_difference
 
 from course_tools.gallery import figures as gallery
+from course_tools.gallery import hero
 from course_tools.gallery.page import PLAYED
 from course_utils.interactive.animations import ANIMATIONS
 
@@ -69,7 +70,8 @@ def test_every_figure_is_on_the_page_and_linked_to_its_svg(page, root):
     assert shown == [*(f"{name}.png" for name in NAMES), *stills]
     assert list(PLAYED) == list(ANIMATIONS)
     found = {path.name for path in (root / "notebooks" / "gallery").iterdir()}
-    assert found == {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")} | {*moving, *stills}
+    pictures = {f"{name}.{ending}" for name in NAMES for ending in ("png", "svg")}
+    assert found == pictures | {*moving, *stills, f"{hero.NAME}.gif"}
 
 
 @each_figure
