@@ -23,9 +23,10 @@ from course_tools.slides.deck import Reader, Slide
 from course_tools.slides.notes import share
 from course_tools.slides.page import Deck, deck_html, index_html
 from course_tools.slides.prose import Part
+from course_tools.slides.talks import talk_deck
 from course_tools.teaching import lectures
 from course_tools.teaching.timetable import read_lesson
-from course_utils.copies.notebooks import NOTEBOOKS, find
+from course_utils.copies.notebooks import NOTEBOOKS, find, talks
 from course_utils.files import write_bytes, write_text
 from course_utils.files.paths import FRONT, output_folder
 
@@ -76,7 +77,7 @@ def _section(slide: Slide) -> int:
 
 def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
     """A route's deck: the slides of its stretches, with the route's own minutes."""
-    slides, pictures, extra, agenda, names = [], {}, {}, [], []
+    slides, pictures, agenda, names = [], {}, [], []
     for stretch in lecture.stretches:
         path = find([stretch.notebook])[0]
         reader = Reader(path, stretch.exercises)
@@ -89,10 +90,6 @@ def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
         if stretch is lecture.stretches[-1] and lecture.remember:
             chosen.append(_closing(lecture))
         share(chosen, minutes)
-        if stretch.how:
-            extra[chosen[0].id] = f"*{stretch.minutes} minutes for this part:* {stretch.how}."
-            if stretch.first:
-                extra[chosen[0].id] += f"\n\n**Say first:** {stretch.first}"
         agenda.append(f"| {round(minutes)} | {_topics(stretch, chosen)} |")
         names.append(lectures.named(stretch))
         slides += chosen
@@ -103,7 +100,7 @@ def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
     opening.say.append(f"In the notebooks: {'; '.join(names)}. {WELCOME}")
     if lecture.home:
         opening.notes.append(("At home:", f"exercises {', '.join(lecture.home)}"))
-    return Deck(lecture.name, lecture.title, [opening, *slides], sum(slide.minutes for slide in slides), extra), pictures
+    return Deck(lecture.name, lecture.title, [opening, *slides], sum(slide.minutes for slide in slides)), pictures
 
 
 def _topics(stretch: lectures.Stretch, slides: list[Slide]) -> str:
@@ -133,8 +130,8 @@ def _belongs(slide: Slide, stretch: lectures.Stretch) -> bool:
 def write_slides(folder: Path, names: list[str]) -> list[Deck]:
     """Write the decks of the notebooks that `names` says, or all decks; return them."""
     paths = find(names) if names else [NOTEBOOKS / f"{HOUR}.ipynb", *find([])]
-    made = [notebook_deck(path) for path in paths]
-    routes = [] if names else [route_deck(lecture) for lecture in lectures.lectures()]
+    made = [(talk_deck if path in talks() else notebook_deck)(path) for path in paths]
+    routes = [] if names else [*map(talk_deck, talks()), *map(route_deck, lectures.lectures())]
     folder.mkdir(parents=True, exist_ok=True)
     formulas = ""
     for deck, pictures in [*made, *routes]:

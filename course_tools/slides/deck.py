@@ -16,6 +16,7 @@ metadata may point at what to show, under "slide":
     table     for an exercise: the cell whose table stands under the task, by its id
     say       the sentences of this cell (or section) that the speaker's notes have, by their first words; otherwise, of a
               cell with prose, all; [] for what only a reader of the notebook needs
+    minutes   in a talk, how long the slide takes; `part` names the part that begins there
     people    the row of 'What people predict, and what happens' that belongs here, by its first words
 
 Does: make slides of pictures, tables and prose, with one idea each, a prediction before its result. Does not: render a page
@@ -40,7 +41,8 @@ from course_utils.exercises.catalogue import find_exercise
 from course_utils.exercises.quizzes import LETTERS, Question, load_quiz
 from course_utils.exercises.quizzes import inline as quiz_inline
 
-OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "say", "people", "steps", "table"}
+OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "say", "people", "steps", "table",
+           "minutes", "part"}
 WRITE_IT_DOWN = "Let everybody write down a number before you go on."
 
 
@@ -137,7 +139,7 @@ class Reader:
         title.blocks = [made.of_part(part) for part in lead]
         goals = Slide(f"{self.number}-objectives", "What you will be able to do", self.section,
                       blocks=[made.of_part(part) for part in objectives])
-        self.slides += [title, goals]
+        self.slides += [title, goals] if objectives else [title]
 
     def _begin(self, cell, options: dict, heading: str = "", kind: str = "slide") -> Slide:
         """A new slide, with a title by pointer, by heading, or the section's."""

@@ -78,13 +78,11 @@ def clock(minutes: float) -> str:
     return f"{whole}{'½' if half else ''} minute{'s' if half or whole > 1 else ''}"
 
 
-def notes(slide: Slide, until: float, extra: str = "") -> str:
+def notes(slide: Slide, until: float) -> str:
     """A slide's notes as HTML: minutes, `until` counted from the deck's beginning, then what to say."""
     number = slide.id.partition("-")[0]
     time = clock(slide.minutes) or "in passing"
     found = [f'<p class="clock"><b>{time[0].upper()}{time[1:]}</b> · by minute {int(until + 0.5)}</p>']
-    if extra:
-        found.append(rendered(extra))
     found += [rendered(text) for text in slide.say if text.strip()]
     if not any(text.strip() for text in slide.say):
         found += _about(slide)

@@ -24,14 +24,12 @@ FINER = """<script>
 
 
 class Deck(NamedTuple):
-    """A deck: its file's `name`, its `title`, its `slides` in order, and the `minutes` that its notes add up to.
-    `extra` are further words for the notes of a slide, by its id."""
+    """A deck: its file's `name`, its `title`, its `slides` in order, and the `minutes` that its notes add up to."""
 
     name: str
     title: str
     slides: list[Slide]
     minutes: float
-    extra: dict[str, str] = {}
 
 
 def slide_html(slide: Slide, spoken: str) -> str:
@@ -52,7 +50,7 @@ def deck_html(deck: Deck) -> str:
     passed, sections = 0.0, []
     for slide in deck.slides:
         passed += slide.minutes
-        sections.append(slide_html(slide, notes(slide, passed, deck.extra.get(slide.id, ""))))
+        sections.append(slide_html(slide, notes(slide, passed)))
     return f"""<!doctype html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{html.escape(plain(deck.title))}: {COURSE}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">

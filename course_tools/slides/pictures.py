@@ -27,7 +27,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
-from course_utils.copies.notebooks import execute, find, front, names_on_the_line
+from course_utils.copies.notebooks import execute, find, front, names_on_the_line, talks
 from course_utils.files import fingerprint, write_bytes, write_json
 from course_utils.files.paths import NOTEBOOKS
 
@@ -52,7 +52,7 @@ class Picture(NamedTuple):
 
 def lectures() -> list[Path]:
     """The notebooks that have slides: all but the extras."""
-    return [*front(), *find([])]
+    return [*front(), *find([]), *talks()]
 
 
 def present_pictures(stem: str) -> dict[str, list[Picture]]:

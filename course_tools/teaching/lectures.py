@@ -1,4 +1,4 @@
-"""The routes of the page for instructors, as stretches with their minutes: the hour, ninety minutes, half a day, four weeks.
+"""The routes of the page for instructors, as stretches with their minutes: the hour, the talk, half a day, four weeks.
 
 `timetable` writes that page's tables from here, and the slides of a route follow them. Does: name sections, exercises and
 minutes. Does not: read notebooks.
@@ -7,23 +7,24 @@ minutes. Does not: read notebooks.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
+from course_tools.slides.talks import parts_of, stations
 from course_tools.teaching.routes import in_runs
+from course_utils.copies.notebooks import talks
 
 BEGIN, END = "<!-- lectures: begin -->", "<!-- lectures: end -->"
 
 
 class Stretch(NamedTuple):
     """Part of a lecture: a notebook's number, some `sections` (None: all), exercises in class, and `minutes` (None: those
-    of its sections). `how` says what to do; `first`, for the speaker's notes, what people need from sections left out."""
+    of its sections)."""
 
     notebook: str
     sections: tuple[int, ...] | None = None
     exercises: tuple[str, ...] = ()
     minutes: int | None = None
-    how: str = ""
-    first: str = ""
 
 
 class Lecture(NamedTuple):
@@ -39,32 +40,6 @@ class Lecture(NamedTuple):
 
 HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15), Stretch("hour", (4,), minutes=10),
         Stretch("hour", (5, 6, 7, 8, 9), minutes=20))
-
-NINETY = Lecture("ninety_minutes", "Ninety minutes: what attention is", (
-    Stretch("01", (1,), (), 10, "everyone labels the twelve reviews on paper before you show the key"),
-    Stretch("01", (7,), (), 10, "show the twins and their scores; ask why no word counter can tell them apart",
-            "The simplest program that can label reviews counts words. From 8,000 labelled reviews it learns how much more "
-            "often each word occurs in positive ones, and takes the logarithm: above zero speaks for the film, below zero "
-            "against it. For a new review it adds these numbers up, and a sum above zero means positive."),
-    Stretch("04", (2,), (), 20, "on the board, with the four words; let people work out the row for 'dull' themselves"),
-    Stretch("04", (), ("4.1",), 10, "alone first, then compare"),
-    Stretch("04", (3,), (), 15, "ask what 'dull' should look for, then let people predict the score"),
-    Stretch("06", (1,), (), 15, "shuffle a review in front of them; have them predict the logits first",
-            "Here the words search with all three numbers, not with the opinion alone, so attention divides each score by "
-            "√3, which keeps wide vectors from making the weights too sharp; that's why 'dull' gets −0.28 where it had "
-            "−0.46. Later you'll need the word "
-            "*logits*: a classifier's two scores, one for negative and one for positive, before softmax."),
-    Stretch("09", (5, 6), (), 10, "ask what shuffling does to real reviews, show the table, ask what follows, then show the "
-            "control",
-            "We leave the four words. The course builds a classifier from what you've seen, with positions, and trains it "
-            "on 22,500 film reviews from IMDb. TF-IDF, in the table, is a weighted count of words or pairs of words. Of "
-            "the settings on the next slides people need two: how positions enter, and that the start differs."),
-), remember=(
-    "A word counter gives two opposite reviews the same score.",
-    "Attention lets each word look at all the others and take home a weighted mean of their values.",
-    "Without positions, a shuffled review is the same review.",
-    "A null result counts only if the experiment could have found something.",
-))
 
 HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
     Stretch("01", (1, 2, 7)),
@@ -113,7 +88,7 @@ def sessions() -> list[Lecture]:
 
 def lectures() -> list[Lecture]:
     """Every route that has slides of its own; the hour's are its notebook's."""
-    return [NINETY, HALF_DAY, *sessions()]
+    return [HALF_DAY, *sessions()]
 
 
 def named(stretch: Stretch) -> str:
@@ -143,15 +118,21 @@ def _listed(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def _talk_part(talk: Path) -> list[str]:
+    rows = [f"| {minutes:g} | {part} |" for part, minutes in parts_of(talk)]
+    return [f"**Ninety minutes: what attention is.** For people who know what a matrix is. It's a [talk](talks/{talk.name}) "
+            f"of {len(stations(talk))} slides, with what to say below each; people work a row out by hand, and change a live "
+            "model at the beginning and at the end.", "",
+            "| minutes | what |", "|---|---|", *rows, ""]
+
+
 def lectures_part() -> str:
     """The three longer routes in Markdown, for the page for instructors."""
     in_class = [number for stretch in HALF_DAY.stretches for number in stretch.exercises]
-    rows = [f"| {one.minutes} | {named(one)} | {one.how} |" for one in NINETY.stretches]
     weeks = [f"| {week}{', if you have it' if week == 5 else ''} | {first[0]} | {second[0]} | {', '.join(home)} |"
              for week, (first, second, home) in enumerate(WEEKS, start=1)]
     return "\n".join([
-        f"**{NINETY.title}.** For people who know what a matrix is.", "",
-        "| minutes | what | how |", "|---|---|---|", *rows, "",
+        *(line for talk in talks() for line in _talk_part(talk)),
         f"**{HALF_DAY.title}.** {', '.join(map(_in_brackets, HALF_DAY.stretches))}. Do exercises {_listed(in_class)} in "
         "class and set the rest as homework.", "",
         "**Four weeks, two sessions of ninety minutes each.**", "",

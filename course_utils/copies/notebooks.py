@@ -73,6 +73,11 @@ def extras() -> list[Path]:
     return sorted((NOTEBOOKS / EXTRAS).glob("[a-z]*.ipynb"))
 
 
+def talks() -> list[Path]:
+    """The notebooks written for an audience, in `notebooks/talks`, by name."""
+    return sorted((NOTEBOOKS / "talks").glob("[a-z]*.ipynb"))
+
+
 def results() -> list[Path]:
     """The notebooks of results, one for each part of the course."""
     return sorted(NOTEBOOKS.glob("results_part_*.ipynb"))
@@ -107,7 +112,7 @@ def find(names: list[str]) -> list[Path]:
     numbered = sorted([*NOTEBOOKS.glob("[0-9]*.ipynb"), *reviews], key=lambda path: (follows(path), number_of(path)))
     if not names:
         return numbered
-    every, chosen = [*front(), *numbered, *results(), *extras()], set()
+    every, chosen = [*front(), *numbered, *results(), *extras(), *talks()], set()
     for name in names:
         start = {**RENAMED, **SHORT}.get(name, f"0{name}" if re.fullmatch(r"\d[a-z]?", name) else name)
         fitting = [path for path in every if start and path.name.startswith(start)]

@@ -12,8 +12,9 @@ import pytest
 from course_tools.slides import blocks, command, notes
 from course_tools.slides.deck import Reader, quiz_blocks
 from course_tools.slides.prose import words
+from course_tools.slides.talks import parts_of, talk_deck
 from course_tools.teaching import lectures
-from course_utils.copies.notebooks import find
+from course_utils.copies.notebooks import find, talks
 from course_utils.exercises.quizzes import load_quiz
 from course_utils.files.paths import FRONT, NOTEBOOKS
 
@@ -89,40 +90,51 @@ def test_every_usual_prediction_is_told_where_it_belongs():
     assert len(told) == len(set(told)) == len(rows)
 
 
-@pytest.mark.parametrize("lecture", [lectures.NINETY, lectures.HALF_DAY], ids=lambda lecture: lecture.name)
-def test_the_notes_of_a_route_say_its_minutes(lecture):
-    deck, _ = command.route_deck(lecture)
-    said = [notes.notes(slide, 0) for slide in deck.slides]
-    halves = sum(_half_minutes(text) for text in said)
-    assert halves / 2 == deck.minutes
-    if lecture is lectures.NINETY:
-        assert deck.minutes == 90
-    in_class = {number for stretch in lecture.stretches for number in stretch.exercises}
+def test_the_notes_of_a_route_say_its_minutes():
+    deck, _ = command.route_deck(lectures.HALF_DAY)
+    assert sum(_half_minutes(notes.notes(slide, 0)) for slide in deck.slides) / 2 == deck.minutes
+    in_class = {number for stretch in lectures.HALF_DAY.stretches for number in stretch.exercises}
     assert {slide.exercise for slide in deck.slides if slide.exercise} == in_class
 
 
 def test_a_route_ends_with_what_to_remember_a_sentence_at_a_time():
-    last = command.route_deck(lectures.NINETY)[0].slides[-1]
+    last = command.route_deck(lectures.HALF_DAY)[0].slides[-1]
     assert last.kind == "closing" and last.minutes > 0
-    assert [block.step for block in last.blocks] == [True] * len(lectures.NINETY.remember)
+    assert [block.step for block in last.blocks] == [True] * len(lectures.HALF_DAY.remember)
 
 
-def test_the_notes_of_ninety_minutes_say_what_was_left_out_and_nothing_for_readers_alone():
-    deck, _ = command.route_deck(lectures.NINETY)
-    said = {slide.id: notes.notes(slide, 0, deck.extra.get(slide.id, "")) for slide in deck.slides}
-    assert "Say first:" in said["01-twin-figure-before"] and "counts words" in said["01-twin-figure-before"]
-    assert "logits" in said["06-set-words"] and "IMDb" in said["09-why-heading"]
-    assert "You labelled both halves" in html.unescape(said["01-twin-claims"])
-    assert "solution()" in said["04-exercise-4-1"]
-    for only_reading in ("run the cell", "First an exercise", "is the interface", "Now run the same counter"):
-        assert not [name for name, text in said.items() if only_reading in html.unescape(text)], only_reading
+@pytest.fixture(scope="module")
+def talk():
+    (path,) = talks()
+    return talk_deck(path)[0]
 
 
-def test_an_exercise_in_class_shows_the_table_it_needs_and_follows_what_it_practises():
-    slides = command.route_deck(lectures.NINETY)[0].slides
+def test_the_talk_takes_ninety_minutes_and_says_what_to_say_in_every_section(talk):
+    assert talk.minutes == sum(minutes for _, minutes in parts_of(talks()[0])) == 90
+    assert 25 <= len(talk.slides) <= 30
+    said = {title: sum(len(text.split()) for slide in talk.slides if slide.section == title for text in slide.say)
+            for title in {slide.section for slide in talk.slides}}
+    silent = [title for title, words_said in said.items() if words_said < 15]
+    assert not silent, f"these slides have no notes: {silent}"
+
+
+def test_the_talk_shows_a_live_classifier_at_the_beginning_and_a_head_to_switch_off_at_the_end(talk):
+    live = [k for k, slide in enumerate(talk.slides) if any("classifier_view" in block.html for block in slide.blocks)]
+    assert live[0] <= 2 and live[-1] >= len(talk.slides) - 6 and len(live) == 2
+
+
+def test_a_section_of_a_talk_without_minutes_is_named(tmp_path):
+    notebook = nbformat.read(talks()[0], as_version=4)
+    del next(cell for cell in notebook.cells if cell.id == "home").metadata["slide"]
+    nbformat.write(notebook, tmp_path / "talk.ipynb")
+    with pytest.raises(ValueError, match="talk.ipynb, 'Then it takes home the mean of what it found': .* no minutes"):
+        parts_of(tmp_path / "talk.ipynb")
+
+
+def test_an_exercise_in_class_shows_the_table_it_needs():
+    slides = command.route_deck(lectures.HALF_DAY)[0].slides
     at = next(k for k, slide in enumerate(slides) if slide.exercise == "4.1")
     assert "table" in [block.kind for block in slides[at].blocks]
-    assert (slides[at - 1].section[:2], slides[at + 1].section[:2]) == ("2.", "3.")
 
 
 def test_notes_say_a_result_beside_it_and_a_question_before_its_answer():

@@ -27,10 +27,6 @@ def test_every_section_and_exercise_of_a_route_is_there(lecture):
         assert find_exercise(number).title, number
 
 
-def test_ninety_minutes_are_ninety_minutes():
-    assert sum(stretch.minutes for stretch in lectures.NINETY.stretches) == 90
-
-
 def test_the_hour_says_the_same_minutes_as_its_notebook():
     cells = nbformat.read(NOTEBOOKS / "attention_in_an_hour.ipynb", as_version=4).cells
     said = next(cell.source for cell in cells if "notes" in cell.metadata.get("tags", []))
