@@ -121,7 +121,7 @@ def _listed(words: Iterable[str]) -> str:
 def _talk_part(talk: Path) -> list[str]:
     rows = [f"| {minutes:g} | {part} |" for part, minutes in parts_of(talk)]
     return [f"**Ninety minutes: what attention is.** For people who know what a matrix is. It's a [talk](talks/{talk.name}) "
-            f"of {len(stations(talk))} slides, with what to say below each; people work a row out by hand, and change a live "
+            f"of {len(stations(talk))} slides, with what to say below each; people work a row out by hand and change a live "
             "model at the beginning and at the end.", "",
             "| minutes | what |", "|---|---|", *rows, ""]
 
