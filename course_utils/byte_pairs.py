@@ -37,7 +37,10 @@ def _text_of(data: bytes) -> str:
 
 
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
-    """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3]."""
+    """Replace each `pair` in `ids`, from the left: merge([1, 2, 1, 2, 3], (1, 2), 9) -> [9, 9, 3].
+
+    Taught in 02b_byte_pairs, '2. Merging pairs, by hand'.
+    """
     merged, i = [], 0
     while i < len(ids):
         if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
@@ -54,6 +57,8 @@ def learn_merges(words: list[list[int]], frequency: list[int], num_merges: int, 
 
     words: id lists, changed in place; frequency: how often each occurs. Merge number k makes the id
     `first_id + k`. Ties go to the pair of lower ids. Stops early when no pair is left.
+
+    Taught in 02b_byte_pairs, '2. Merging pairs, by hand'.
     """
     counts, where, merges = Counter(), defaultdict(set), []                # of each pair; the words that hold it
     for w, word in enumerate(words):
@@ -80,6 +85,8 @@ def apply_merges(ids: list[int], ranks: dict[tuple[int, int], int]) -> list[int]
 
     Reads the whole list once for every merge in it: nothing for a word, but two seconds for 60,000 letters without a
     space. (The `tokenizers` library keeps the pairs in a queue, and needs a hundredth of that.)
+
+    Taught in 02b_byte_pairs, '4. Encode: the merges, in the order learned'.
     """
     while len(ids) > 1:
         pair = min(zip(ids, ids[1:]), key=lambda pair: ranks.get(pair, math.inf))
@@ -94,6 +101,8 @@ class BPETokenizer(Tokenizer):
 
     Id 0 is `<pad>`, ids 1 to 256 are the single bytes, and each merge adds one id. Every string
     can be encoded and comes back unchanged. `merges` lists pairs of ids in the order they were learned.
+
+    Taught in 02b_byte_pairs, '5. Decode, and nothing is lost'.
     """
 
     kind, part, complaint = "byte pairs", "merges", "holds no byte pair merges; BPETokenizer.save() writes them"

@@ -21,6 +21,8 @@ __all__ = ["Token", "Tokenizer", "WordTokenizer", "truncate", "pad_batch"]
 
 class Token(NamedTuple):
     """A token and its span: `original[start:end]` is what `text` was made from.
+
+    Taught in 02_tokenization, '1. Where does a word end?'.
     """
 
     text: str
@@ -51,6 +53,8 @@ class WordTokenizer(Tokenizer):
 
     `vocabulary` lists the tokens in the order of their ids; it must begin with `<pad>` (id 0) and `<unk>` (id 1).
     Build one with `WordTokenizer.train`.
+
+    Taught in 02_tokenization, '3. From the training split only'.
     """
 
     kind, part, complaint = "words", "vocabulary", "is not a word vocabulary; WordTokenizer.save() writes one"  # in files
@@ -100,6 +104,8 @@ def truncate(tokens: Sequence, max_len: int | None, truncation: str = "head") ->
     """Cut a longer list (of ids, tokens, …) to `max_len`; a shorter one is returned as it is.
 
     "head" keeps the first `max_len`, "head_tail" the first quarter and the last three quarters of that number.
+
+    Taught in 02_tokenization, '5. One tensor for many reviews'.
     """
     if truncation not in ("head", "head_tail"):
         raise ValueError(f"truncation={truncation!r}; use 'head' or 'head_tail'")
@@ -120,6 +126,8 @@ def pad_batch(
     Each list is first cut by `truncate`. The width is rounded up to `multiple_of`, but never beyond
     `max_len`, since a model has no positions there.
     Returns token_ids (batch, seq_len) int64 and attention_mask (batch, seq_len) bool, True = real.
+
+    Taught in 02_tokenization, '5. One tensor for many reviews'.
     """
     rows = [truncate(ids, max_len, truncation) for ids in list_of_ids]
     longest = max([len(row) for row in rows] + [1])                       # one column even if all are empty

@@ -1,4 +1,4 @@
-"""The reference: a page for each module that the notebooks build, and for each room of helpers, with links both ways.
+"""The reference: a page for each module that the notebooks teach, and for each room of helpers, with links both ways.
 
 Does: write the pages' sources (Sphinx fills in signatures and docstrings), lead 'Taught in …' to the section that teaches
 the thing, and give the line that leads from a notebook's exported cell to its place in the reference. Does not: import the
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from course_tools.notebooks.export import MARK, ORIGIN, TAUGHT, exported_cells, taught_in
 from course_tools.site.docstrings import to_rst
 from course_tools.site.pages import title_of
-from course_utils.copies.notebooks import number_of
+from course_utils.copies.notebooks import find, number_of
 from course_utils.files import write_text
 from course_utils.files.paths import NOTEBOOKS, ROOT
 
@@ -47,13 +47,28 @@ class Entry(NamedTuple):
 
 @cache
 def taught() -> dict[str, list[Entry]]:
-    """The public names of each module that notebooks export, in teaching order; a package's modules are one."""
-    found: dict[str, list[Entry]] = {}
-    for cell in exported_cells(NOTEBOOKS):
-        module = cell.module.partition(".")[0]
-        found.setdefault(module, []).extend(
-            entry._replace(notebook=cell.taught_in, section=cell.section) for entry in _defined(cell.source, module))
-    return found
+    """The public names of each module that a notebook teaches, in teaching order; a package's modules are one.
+
+    A docstring ends on the section that teaches the thing; a constant has none, and is looked up among the exported cells.
+    """
+    exported = {(cell.module.partition(".")[0], entry.name): (cell.taught_in, cell.section)
+                for cell in exported_cells(NOTEBOOKS) for entry in _defined(cell.source, "")}
+    teaching = {path.relative_to(ROOT / "course_utils").parts[0].removesuffix(".py")
+                for path in (ROOT / "course_utils").rglob("*.py") if "\n    Taught in " in path.read_text(encoding="utf-8")}
+    found = {}
+    for module in sorted(teaching - set(HELPERS)):
+        entries = []
+        for entry in _public(module):
+            notebook, section = exported.get((module, entry.name), (entry.notebook, entry.section))
+            entries.append(entry._replace(notebook=notebook, section=section))
+        found[module] = entries
+    order = [path.stem for path in find([])]
+
+    def first(module: str) -> tuple[int, str]:
+        names = [entry.notebook for entry in found[module] if entry.notebook]
+        return min((order.index(name), name) if name in order else (len(order), name) for name in names)
+
+    return {module: found[module] for module in sorted(found, key=first)}
 
 
 @cache
@@ -91,7 +106,8 @@ def _defined(source: str, module: str) -> Iterator[Entry]:
     """The public functions, classes and constants that a source defines at its top."""
     for node in ast.parse(source).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-            yield Entry(node.name, module, "class" if isinstance(node, ast.ClassDef) else "function")
+            notebook, section = taught_in(ast.get_docstring(node)) or ("", "")
+            yield Entry(node.name, module, "class" if isinstance(node, ast.ClassDef) else "function", "", notebook, section)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
@@ -161,7 +177,8 @@ def _title(text: str, line: str = "=") -> str:
 def _row(module: str, entries: list[Entry]) -> str:
     """A module in the list of all: what it's about, and the notebook that builds it."""
     about = ast.get_docstring(ast.parse(_file(module).read_text(encoding="utf-8"))).partition("\n\n")[0]
-    built = f" Built in :doc:`{_called(entries[0].notebook)} </{entries[0].notebook}>`." if entries[0].notebook else ""
+    notebook = next((entry.notebook for entry in entries if entry.notebook), "")
+    built = f" Built in :doc:`{_called(notebook)} </{notebook}>`." if notebook else ""
     return f"- :doc:`{module} <{module}>`: {to_rst(' '.join(about.split())).strip()}{built}"
 
 
@@ -218,7 +235,8 @@ def _to_reference(source: str) -> str:
     """The line below an exported cell, in Markdown."""
     first, _, body = source.partition("\n")
     module = first.removeprefix(MARK).strip().partition(".")[0]
-    names = [f"{{py:obj}}`{entry.name} <{entry.full}>`" for entry in _defined(body, module)]
+    public = {entry.name for entry in taught()[module]}
+    names = [f"{{py:obj}}`{entry.name} <{entry.full}>`" for entry in _defined(body, module) if entry.name in public]
     where = f"{{py:mod}}`{module} <course_utils.{module}>`"
     return f'<div class="in-reference">\n\nIn the reference: {" · ".join(names) if names else where}\n\n</div>'
 
