@@ -17,11 +17,20 @@ from torch import Tensor, nn
 
 from course_utils.attention import padding_mask, scaled_dot_product_attention
 from course_utils.embeddings import masked_mean
-from course_utils.options import check_model_options, check_options, check_text, check_vocabulary, list_of_texts, whole
+from course_utils.options import (
+    check_model_options,
+    check_options,
+    check_text,
+    check_vocabulary,
+    list_of_texts,
+    positive,
+    whole,
+)
 from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.shapes import check_batch
 from course_utils.tokenization import Token, Tokenizer, pad_batch, truncate
 from course_utils.training.saved_models import check_answers, check_label_names, read_model, write_model
+from course_utils.training.saved_numbers import CAUTION, stored_temperature
 from course_utils.transformer_blocks import Encoder, EncoderResult
 
 __all__ = ["AttentionPooling", "POOLINGS", "ClassifierConfig", "ClassifierResult", "SelfAttentionClassifier", "Explanation",
@@ -175,32 +184,45 @@ class Explanation(NamedTuple):
 class ReviewClassifier:
     """A trained model with its tokenizer and its label names, saved and loaded together: texts in, labels out.
 
-    `label_names` in the order of the logits. A text longer than the model's `max_len` keeps its first quarter and last
-    three quarters. Raises ValueError for a tokenizer of another size than the model's.
+    `label_names` in the order of the logits. `temperature` divides the logits before the softmax, in `predict` and
+    `explain` (notebook 15). Those in the files of "reader" and "student" make their probabilities calibrated for texts like
+    the first 300 ordinary sentences; elsewhere they may be far off. What `model` itself returns are the logits as they are.
+    A text longer than the model's `max_len` keeps
+    its first quarter and last three quarters. Raises ValueError for a tokenizer of another size than the model's, and for
+    a temperature that isn't above 0.
     """
 
     def __init__(
-        self, model: SelfAttentionClassifier, tokenizer: Tokenizer, label_names: Sequence[str] = ("negative", "positive")
+        self, model: SelfAttentionClassifier, tokenizer: Tokenizer, label_names: Sequence[str] = ("negative", "positive"),
+        temperature: float = 1.0,
     ):
         check_vocabulary(model, tokenizer)
         check_label_names(label_names, model.config.num_classes)
+        check_options({"temperature": temperature}, {"temperature": positive(1e6)})
         self.model, self.tokenizer, self.label_names = model.eval(), tokenizer, list(label_names)
+        self.temperature = temperature
 
     def save(self, name: str | Path) -> None:
         """Write weights, labels, configuration and vocabulary into name.safetensors: whole, or the old file is left whole.
 
-        Raises ValueError for a model that couldn't be loaded, such as one with a weight that is NaN.
+        A temperature other than 1 goes into the file, too. Raises ValueError for a model that couldn't be loaded, such as
+        one with a weight that is NaN.
         """
-        write_model(name, self.model, self.tokenizer, {"label_names": self.label_names}, SelfAttentionClassifier)
+        extra: dict = {"label_names": self.label_names}
+        if self.temperature != 1:
+            check_options({"temperature": self.temperature}, {"temperature": positive(1e6)})
+            extra["notes"] = {CAUTION: {"temperature": float(self.temperature)}}
+        write_model(name, self.model, self.tokenizer, extra, SelfAttentionClassifier)
 
     @classmethod
     def load(cls, name: str | Path) -> Self:
         """Read and check what `save` wrote; or, by a name alone such as "imdb", a model that comes with the course.
 
-        Raises FileNotFoundError or ValueError that names the file that is missing, damaged or of another kind.
+        The temperature in its file, if there's one, is applied to every answer. Raises FileNotFoundError or ValueError that
+        names the file that is missing, damaged or of another kind.
         """
         saved = read_model(name, SelfAttentionClassifier, ClassifierConfig, ["label_names"])
-        return cls(saved.model, saved.tokenizer, saved.extra["label_names"])
+        return cls(saved.model, saved.tokenizer, saved.extra["label_names"], stored_temperature(name))
 
     def encode(self, texts: Iterable[str]) -> list[Tensor]:
         """Texts to (token_ids, attention_mask), cut to what the model can read, on the model's device."""
@@ -212,8 +234,8 @@ class ReviewClassifier:
     def predict(self, texts: Iterable[str], batch_size: int = 64) -> tuple[list[str], Tensor]:
         """Label name and probability of every class for each text: (labels, probabilities (texts, classes) float32).
 
-        Puts the model in eval mode. Raises TypeError for anything but a list (or column) of strings, and
-        FloatingPointError for a model whose answers aren't numbers.
+        The probabilities are those at the classifier's temperature. Puts the model in eval mode. Raises TypeError for
+        anything but a list (or column) of strings, and FloatingPointError for a model whose answers aren't numbers.
         """
         texts = list_of_texts(texts)
         check_options({"batch_size": batch_size}, {"batch_size": whole(1, 1_000_000)})
@@ -223,7 +245,7 @@ class ReviewClassifier:
         for start in range(0, len(texts), batch_size):
             chosen = by_length[start : start + batch_size]
             logits = self.model(*self.encode([texts[i] for i in chosen])).logits
-            probabilities[chosen] = logits.float().softmax(dim=-1).cpu()
+            probabilities[chosen] = (logits.float() / self.temperature).softmax(dim=-1).cpu()
         check_answers(probabilities)
         labels = [self.label_names[i] for i in probabilities.argmax(dim=-1).tolist()]
         return labels, probabilities
@@ -235,7 +257,7 @@ class ReviewClassifier:
         self.model.eval()
         tokens = truncate(self.tokenizer.tokenize(text), self.model.config.max_len, "head_tail")
         result = self.model(*self.encode([text]), need_weights=True)
-        probabilities = result.logits[0].float().softmax(dim=-1)
+        probabilities = (result.logits[0].float() / self.temperature).softmax(dim=-1)
         check_answers(probabilities)
         weights = result.pooling_weights
         if weights is None:                                                # mean pooling: equal weights

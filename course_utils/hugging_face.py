@@ -1,8 +1,8 @@
 """The course's models in Hugging Face's format, for the library's classes, and their classifiers in ours.
 
 Does: `save_bert` writes a BERT of notebook 14 with its tokenizer, `save_language_model` a language model of notebook 13,
-`save_transformer` a Transformer of notebook 17, as folders that `from_pretrained` reads; `load_bert_classifier` reads a
-classifier. Does not: change what a model computes. What no class of the library computes is refused.
+as folders that `from_pretrained` reads; `load_bert_classifier` reads a classifier. Does not: change what a model computes
+(what no class of the library computes is refused), or write a Transformer of notebook 17: `library_translators` does.
 
     save_bert(model, tokenizer, "outputs/my_bert", ["negative", "positive"])
     transformers.pipeline("text-classification", "outputs/my_bert")("Not dull.")
@@ -10,14 +10,12 @@ classifier. Does not: change what a model computes. What no class of the library
 Exported from notebooks/extras/hugging_face.ipynb: edit it there.
 """
 
-import json
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from course_utils.byte_pairs import BPETokenizer
-from course_utils.encoder_decoder import Transformer, TransformerConfig
 from course_utils.language_model import GPT2_NAMES, LanguageModel, LanguageModelConfig, load_gpt2
 from course_utils.pretraining import (
     BERT_NAMES,
@@ -32,30 +30,32 @@ from course_utils.pretraining import (
 )
 from course_utils.training.byte_pair_files import byte_pair_files
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
-from course_utils.training.pair_batches import BEGIN, END, PAD
 from course_utils.training.saved_contents import check_label_names
 from course_utils.training.written_checkpoints import write_checkpoint
 
 __all__ = ["library_names", "THEIR_ACTIVATIONS", "library_bert_config", "load_bert_classifier", "THEIR_CLASSES", "save_bert",
-           "NEOX_NAMES", "halves", "library_decoder_weights", "library_decoder_config", "save_language_model",
-           "THEIR_TRANSFORMERS", "library_transformer_config", "TRANSFORMER_NAMES", "sines_first",
-           "library_transformer_weights", "save_transformer"]
+           "halves", "NEOX_NAMES", "library_decoder_weights", "library_decoder_config", "save_language_model"]
 
 
 def library_names(ours: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a BERT under the names that Hugging Face's classes have for them: `bert_weights`, backwards.
+    """The weights of a BERT under Hugging Face's names: `bert_weights`, backwards.
 
-    For a `MaskedLanguageModel` or a `BertClassifier`; the encoder's weights begin with 'encoder.' here, with 'bert.' there.
+    For a `MaskedLanguageModel` or a `BertClassifier`; the encoder's weights begin with
+    'encoder.' here, with 'bert.' there.
 
     Taught in extras/hugging_face, '1. A model is a folder'.
     """
-    heads = {**{our: their for their, our in MASKED_NAMES.items() if "decoder" not in their}, "output.": "classifier."}
+    heads = {our: their for their, our in MASKED_NAMES.items()
+             if "decoder" not in their} | {"output.": "classifier."}
+    inside = {our: their for their, our in BERT_NAMES.items()}
     theirs = {}
     for name, tensor in ours.items():
-        inside = name.startswith("encoder.")
-        for their, our in BERT_NAMES.items() if inside else ((their, our) for our, their in heads.items()):
+        in_encoder = name.startswith("encoder.")
+        for our, their in (inside if in_encoder else heads).items():
             name = name.replace(our, their)
-        theirs["bert." + name.removeprefix("encoder.") if inside else name] = tensor
+        if in_encoder:
+            name = "bert." + name.removeprefix("encoder.")
+        theirs[name] = tensor
     return theirs
 
 
@@ -63,17 +63,20 @@ THEIR_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "
 
 
 def library_bert_config(config: BertConfig) -> dict:
-    """What Hugging Face's config.json says for a `BertEncoder` of this configuration: `bert_config`, backwards.
+    """Hugging Face's config.json for a `BertEncoder`: `bert_config`, backwards.
 
     Taught in extras/hugging_face, '1. A model is a folder'.
     """
+    c = config
     return {
-        "model_type": "bert", "vocab_size": config.vocab_size, "hidden_size": config.d_model,
-        "num_attention_heads": config.num_heads, "num_hidden_layers": config.num_layers, "intermediate_size": config.d_ff,
-        "max_position_embeddings": config.max_len, "type_vocab_size": config.num_token_types,
-        "hidden_dropout_prob": config.dropout, "attention_probs_dropout_prob": config.attention_dropout,
-        "hidden_act": THEIR_ACTIVATIONS[config.activation], "layer_norm_eps": config.layer_norm_eps,
-        "pad_token_id": config.pad_id, "tie_word_embeddings": True,
+        "model_type": "bert", "vocab_size": c.vocab_size, "hidden_size": c.d_model,
+        "num_attention_heads": c.num_heads, "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff, "max_position_embeddings": c.max_len,
+        "type_vocab_size": c.num_token_types, "hidden_dropout_prob": c.dropout,
+        "attention_probs_dropout_prob": c.attention_dropout,
+        "hidden_act": THEIR_ACTIVATIONS[c.activation],
+        "layer_norm_eps": c.layer_norm_eps, "pad_token_id": c.pad_id,
+        "tie_word_embeddings": True,
     }
 
 
@@ -85,7 +88,7 @@ def load_bert_classifier(
     `folder_or_name` and `changes` are those of `load_bert`, and so is what's raised; also ValueError for a file that holds
     another head, or a classifier whose classes don't exclude each other.
 
-    Taught in extras/hugging_face, '1. A model is a folder'.
+    Taught in extras/hugging_face, "2. What can be written, and what can't".
     """
     checkpoint = read_checkpoint(folder_or_name, "bert")
     config = checkpoint.config
@@ -165,20 +168,22 @@ def _tokenizer_files(config: BertConfig, tokenizer: WordPieceTokenizer | None) -
     return tokenizer.files(config.max_len)
 
 
+def halves(rows: Tensor) -> Tensor:
+    """Rows 0, 1, 2, 3 … of each head in the order 0, 2, …, 1, 3, …: same shape.
+
+    rows (heads, d_head, …).
+
+    Taught in extras/hugging_face, '4. Their `generate`, your language model'.
+    """
+    return torch.cat([rows[:, 0::2], rows[:, 1::2]], dim=1)
+
+
 NEOX_NAMES = {
     ".embed_in.": ".embedding.", ".layers.": ".decoder.blocks.", ".final_layer_norm.": ".decoder.norm.",
     ".input_layernorm.": ".attention_norm.", ".attention.dense.": ".attention.output_projection.",
     ".post_attention_layernorm.": ".feed_forward_norm.", ".mlp.dense_h_to_4h.": ".feed_forward.expand.",
     ".mlp.dense_4h_to_h.": ".feed_forward.contract.", ".embed_out.": ".output.",
 }
-
-
-def halves(rows: Tensor) -> Tensor:
-    """Rows 0, 1, 2, 3 … of each head in the order 0, 2, …, 1, 3, …: (heads, d_head, …) -> the same shape.
-
-    Taught in extras/hugging_face, '4. Their `generate`, your language model'.
-    """
-    return torch.cat([rows[:, 0::2], rows[:, 1::2]], dim=1)
 
 
 def library_decoder_weights(ours: dict[str, Tensor], num_heads: int) -> dict[str, Tensor]:
@@ -254,101 +259,3 @@ def save_language_model(model: LanguageModel, tokenizer: BPETokenizer | None, fo
     weights = library_decoder_weights(model.state_dict(), model.config.num_heads)
     files = {} if tokenizer is None else byte_pair_files(tokenizer, model.config.max_len)
     return write_checkpoint(folder, config, weights, files, load_gpt2 if config["model_type"] == "gpt2" else None)
-
-
-THEIR_TRANSFORMERS = {("learned", True): ("blenderbot", "BlenderbotForConditionalGeneration"),     # positions, norm_first
-                      ("sinusoidal", True): ("pegasus", "PegasusForConditionalGeneration"),
-                      ("sinusoidal", False): ("marian", "MarianMTModel")}
-
-
-def library_transformer_config(config: TransformerConfig) -> dict:
-    """What Hugging Face's config.json says for a `Transformer`: that of a Blenderbot, a Pegasus or a Marian.
-
-    Raises ValueError that names everything in the configuration that doesn't fit.
-
-    Taught in extras/hugging_face, '5. Their `generate`, your Transformer'.
-    """
-    c = config
-    kind, made_for = THEIR_TRANSFORMERS.get((c.positions, c.norm_first), (None, None))
-    wrong = [] if kind else [f"positions={c.positions!r} with norm_first={c.norm_first}, where they have 'sinusoidal' with "
-                             "either, or 'learned' with norm_first=True"]
-    if c.layer_norm_eps != 1e-5:
-        wrong.append(f"layer_norm_eps={c.layer_norm_eps}, where they have 1e-05")
-    if kind in ("blenderbot", "pegasus") and c.source_vocab_size > c.vocab_size:
-        wrong.append(f"source_vocab_size={c.source_vocab_size} above vocab_size={c.vocab_size}, where a {kind.capitalize()} "
-                     "has one size for both and would write words that don't exist")
-    if wrong:
-        raise ValueError("no encoder–decoder that the library has computes this Transformer: it has " + "; and ".join(wrong))
-    sizes = {"vocab_size": c.vocab_size, "tie_word_embeddings": False} if kind != "marian" else {
-        "vocab_size": c.source_vocab_size, "decoder_vocab_size": c.vocab_size, "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": c.tied}
-    for side in ("encoder", "decoder"):
-        sizes |= {f"{side}_layers": c.num_layers, f"{side}_attention_heads": c.num_heads, f"{side}_ffn_dim": c.d_ff}
-    return {"model_type": kind, "architectures": [made_for], "d_model": c.d_model, **sizes,
-            "max_position_embeddings": c.max_len, "activation_function": THEIR_ACTIVATIONS[c.activation],
-            "scale_embedding": True, "dropout": c.dropout, "activation_dropout": c.dropout,
-            "attention_dropout": c.attention_dropout, "pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END,
-            "decoder_start_token_id": BEGIN, "forced_eos_token_id": None}
-
-
-TRANSFORMER_NAMES = {
-    "source_embedding.": "encoder.embed_tokens.", "target_embedding.": "decoder.embed_tokens.", ".blocks.": ".layers.",
-    "coder.norm.": "coder.layer_norm.", ".cross_attention_norm.": ".encoder_attn_layer_norm.",
-    ".cross_attention.": ".encoder_attn.", ".attention_norm.": ".self_attn_layer_norm.", ".attention.": ".self_attn.",
-    ".feed_forward_norm.": ".final_layer_norm.", ".feed_forward.expand.": ".fc1.", ".feed_forward.contract.": ".fc2.",
-    ".query_projection.": ".q_proj.", ".key_projection.": ".k_proj.", ".value_projection.": ".v_proj.",
-    ".output_projection.": ".out_proj.", "output.weight": "lm_head.weight",
-}
-
-
-def sines_first(name: str, tensor: Tensor) -> Tensor:
-    """A weight of a `Transformer` with the d_model coordinates in the order 0, 2, 4, …, 1, 3, 5, …: same shape.
-
-    `name` is the weight's name, which says whether it has these coordinates in its rows, its columns or not at all.
-
-    Taught in extras/hugging_face, '5. Their `generate`, your Transformer'.
-    """
-    if any(part in name for part in ("norm.", ".output_projection.", ".contract.")):
-        return halves(tensor[None])[0]                                     # (d_model, …): it writes them
-    return tensor if name.endswith(".bias") else halves(tensor.T[None])[0].T       # (…, d_model): it reads them
-
-
-def library_transformer_weights(ours: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """The weights of a `Transformer` for the class that `library_transformer_config` names.
-
-    Taught in extras/hugging_face, '5. Their `generate`, your Transformer'.
-    """
-    theirs = {}
-    for name, tensor in ours.items():
-        tensor = sines_first(name, tensor) if config.positions == "sinusoidal" else tensor
-        for our, their in TRANSFORMER_NAMES.items():
-            name = name.replace(our, their)
-        theirs[name if name.startswith("lm_head.") else f"model.{name}"] = tensor
-    table, target = theirs.pop("model.positions.table"), theirs["model.decoder.embed_tokens.weight"]
-    theirs |= {f"model.{side}.embed_positions.weight": table for side in ("encoder", "decoder")}   # they have one each
-    theirs = {"lm_head.weight": target, **theirs, "final_logits_bias": torch.zeros(1, config.vocab_size)}
-    if (config.positions, config.norm_first) != ("sinusoidal", False):                             # one size for both sides
-        source, unread = theirs["model.encoder.embed_tokens.weight"], config.vocab_size - config.source_vocab_size
-        source = torch.cat([source, source.new_zeros(unread, config.d_model)])
-        theirs |= {"model.encoder.embed_tokens.weight": source, "model.shared.weight": target}
-    return theirs
-
-
-def save_transformer(model: Transformer, folder: str | Path) -> Path:
-    """Write a `Transformer` as a folder that `AutoModelForSeq2SeqLM` reads.
-
-    Learned positions make it a Blenderbot, sinusoidal ones a Pegasus or, with norm_first=False, a Marian. The library's
-    `generate` writes what `beam_search` does with alpha=0 if you hand it length_penalty=0.0, as long as the search ends
-    before its limit. The folder has no tokenizer: ids go in, ids come out. Blenderbot and Pegasus get a tied matrix twice,
-    so further training there would make two of it. Returns the path. Raises TypeError for another kind of model, ValueError
-    for a configuration that no class of the library computes, and what `write_checkpoint` raises.
-
-    Taught in extras/hugging_face, '5. Their `generate`, your Transformer'.
-    """
-    if type(model) is not Transformer:
-        raise TypeError(f"the model is a {type(model).__name__}; save_transformer takes a Transformer")
-    config = library_transformer_config(model.config)
-    search = {"pad_token_id": PAD, "bos_token_id": BEGIN, "eos_token_id": END, "decoder_start_token_id": BEGIN,
-              "max_length": model.config.max_len, "suppress_tokens": [PAD, BEGIN], "renormalize_logits": True}
-    return write_checkpoint(folder, config, library_transformer_weights(model.state_dict(), model.config),
-                            {"generation_config.json": json.dumps(search, indent=2) + "\n"})

@@ -24,9 +24,9 @@ __all__ = ["rms_norm", "SwiGLU", "GroupedQueryAttention", "LlamaConfig", "Llama"
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
-    """Each vector of x (..., d_model) divided by its root mean square, then scaled (Zhang and Sennrich 2019, section 4).
+    """Each vector of x (..., d_model) divided by its root mean square, then scaled.
 
-    `nn.RMSNorm` computes the same; `Llama` uses that.
+    Zhang and Sennrich 2019, section 4. `nn.RMSNorm` computes the same.
 
     Taught in extras/llama, '1. RMSNorm: divide by the length, and leave the mean'.
     """
@@ -34,9 +34,10 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
 
 
 class SwiGLU(nn.Module):
-    """A feed-forward layer with a gate: contract(silu(gate(x)) * expand(x)), (..., d_model) -> (..., d_model).
+    """A feed-forward layer with a gate, (..., d_model) -> (..., d_model).
 
-    No biases (Shazeer 2020, section 2). With d_ff = 8/3 d_model it has as many weights as `FeedForward` with 4 d_model.
+    No biases (Shazeer 2020, section 2). With d_ff = 8/3 d_model it has as many weights
+    as `FeedForward` with 4 d_model.
 
     Taught in extras/llama, '2. SwiGLU: a gate for every hidden unit'.
     """
@@ -53,38 +54,44 @@ class SwiGLU(nn.Module):
 
 
 class GroupedQueryAttention(MultiHeadAttention):
-    """Multi-head attention in which several heads of queries share one of keys and values (Ainslie et al. 2023, section 2).
+    """Multi-head attention in which several heads of queries share keys and values.
 
-    Takes and returns what `MultiHeadAttention` does, without biases; a cache holds `num_kv_heads` heads only. Head h of the
-    queries reads head h // (num_heads / num_kv_heads) of keys and values. Raises ValueError for a `num_kv_heads` that
-    doesn't divide num_heads.
+    Ainslie et al. 2023, section 2. Takes and returns what `MultiHeadAttention` does,
+    without biases; a cache holds `num_kv_heads` heads only. Head h of the queries reads
+    head h // (num_heads / num_kv_heads) of keys and values. Raises ValueError for a
+    `num_kv_heads` that doesn't divide num_heads.
 
     Taught in extras/llama, '4. Grouped queries: fewer keys and values to keep'.
     """
 
-    def __init__(self, d_model: int, num_heads: int, num_kv_heads: int, attention_dropout: float = 0.0):
-        super().__init__(d_model, num_heads, projection_bias=False, attention_dropout=attention_dropout)
-        check_options({"num_kv_heads": num_kv_heads}, {"num_kv_heads": whole(1, num_heads)})
+    def __init__(self, d_model: int, num_heads: int, num_kv_heads: int,
+                 attention_dropout: float = 0.0):
+        super().__init__(d_model, num_heads, projection_bias=False,
+                         attention_dropout=attention_dropout)
+        check_options({"num_kv_heads": num_kv_heads},
+                      {"num_kv_heads": whole(1, num_heads)})
         if num_heads % num_kv_heads != 0:
             divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
-            raise ValueError(f"num_heads={num_heads} can't be shared out to num_kv_heads={num_kv_heads}; use one of "
+            raise ValueError(f"num_heads={num_heads} can't be shared out to "
+                             f"num_kv_heads={num_kv_heads}; use one of "
                              f"{', '.join(map(str, divisors))}")
         self.group = num_heads // num_kv_heads
-        self.key_projection = nn.Linear(d_model, num_kv_heads * self.d_head, bias=False)
-        self.value_projection = nn.Linear(d_model, num_kv_heads * self.d_head, bias=False)
+        narrow = num_kv_heads * self.d_head
+        self.key_projection = nn.Linear(d_model, narrow, bias=False)
+        self.value_projection = nn.Linear(d_model, narrow, bias=False)
         for layer in (self.key_projection, self.value_projection):
             nn.init.xavier_uniform_(layer.weight)
 
     def split(self, x: Tensor) -> Tensor:
-        """(batch, seq_len, heads · d_head) -> (batch, heads, seq_len, d_head), for either number of heads."""
+        """(batch, seq_len, heads · d_head) -> (batch, heads, seq_len, d_head)."""
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, bias: Tensor | None = None,
-        need_weights: bool = False,
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
+        bias: Tensor | None = None, need_weights: bool = False,
     ) -> AttentionResult:
         """Repeat each head of keys and values for its group, then attend as before."""
-        key, value = (x.repeat_interleave(self.group, dim=1) for x in (key, value))  # (batch, heads, key, d_head)
+        key, value = (x.repeat_interleave(self.group, dim=1) for x in (key, value))
         return super().attend(query, key, value, mask, bias, need_weights)
 
 
@@ -92,10 +99,12 @@ class GroupedQueryAttention(MultiHeadAttention):
 class LlamaConfig(LanguageModelConfig):
     """The options of `LanguageModelConfig` and of the changes.
 
-    Llama 2's 70B model has all four (Touvron et al. 2023, arXiv:2307.09288, section 2.2); 7B and 13B don't group queries.
+    Llama 2's 70B model has all four (Touvron et al. 2023, arXiv:2307.09288,
+    section 2.2); 7B and 13B don't group queries.
 
-    `rms_norm` and `swiglu` replace layer norm and the feed-forward layer. `num_kv_heads` puts in grouped queries; None keeps
-    attention as it is, with biases. Rotary positions are `positions="rotary"`, turned by position / rotary_base^(2i/d_head).
+    `rms_norm` and `swiglu` replace layer norm and the feed-forward layer.
+    `num_kv_heads` puts in grouped queries; None keeps attention as it is, with biases.
+    Rotary positions are `positions="rotary"`, by position / rotary_base^(2i/d_head).
 
     Taught in extras/llama, '5. All four in your own model'.
     """
@@ -107,11 +116,12 @@ class LlamaConfig(LanguageModelConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        check_options(vars(self), {"rms_norm": yes_or_no(), "swiglu": yes_or_no(), "rotary_base": positive(1e12)})
+        check_options(vars(self), {"rms_norm": yes_or_no(), "swiglu": yes_or_no(),
+                                   "rotary_base": positive(1e12)})
 
 
 class Llama(LanguageModel):
-    """A `LanguageModel` whose blocks have the parts that `LlamaConfig` asks for; used in the same way.
+    """A `LanguageModel` whose blocks have the parts that `LlamaConfig` asks for.
 
     Taught in extras/llama, '5. All four in your own model'.
     """
@@ -123,38 +133,45 @@ class Llama(LanguageModel):
             self.positions = RotaryPositions(c.d_model // c.num_heads, c.rotary_base)
         for block in self.decoder.blocks:
             if c.rms_norm:
-                block.attention_norm, block.feed_forward_norm = nn.RMSNorm(c.d_model, eps), nn.RMSNorm(c.d_model, eps)
+                block.attention_norm = nn.RMSNorm(c.d_model, eps)
+                block.feed_forward_norm = nn.RMSNorm(c.d_model, eps)
             if c.swiglu:
                 block.feed_forward = SwiGLU(c.d_model, c.d_ff, c.dropout)
             if c.num_kv_heads is not None:
-                block.attention = GroupedQueryAttention(c.d_model, c.num_heads, c.num_kv_heads, c.attention_dropout)
+                block.attention = GroupedQueryAttention(
+                    c.d_model, c.num_heads, c.num_kv_heads, c.attention_dropout)
         if c.rms_norm:
             self.decoder.norm = nn.RMSNorm(c.d_model, eps)
 
 
 LLAMA_NAMES = {
-    "model.embed_tokens.": "embedding.", "model.layers.": "decoder.blocks.", "model.norm.": "decoder.norm.",
-    "lm_head.": "output.", "input_layernorm.": "attention_norm.", "post_attention_layernorm.": "feed_forward_norm.",
-    "self_attn.q_proj.": "attention.query_projection.", "self_attn.k_proj.": "attention.key_projection.",
-    "self_attn.v_proj.": "attention.value_projection.", "self_attn.o_proj.": "attention.output_projection.",
+    "model.embed_tokens.": "embedding.", "model.layers.": "decoder.blocks.",
+    "model.norm.": "decoder.norm.", "lm_head.": "output.",
+    "input_layernorm.": "attention_norm.",
+    "post_attention_layernorm.": "feed_forward_norm.",
+    "self_attn.q_proj.": "attention.query_projection.",
+    "self_attn.k_proj.": "attention.key_projection.",
+    "self_attn.v_proj.": "attention.value_projection.",
+    "self_attn.o_proj.": "attention.output_projection.",
     "mlp.gate_proj.": "feed_forward.gate.", "mlp.up_proj.": "feed_forward.expand.",
     "mlp.down_proj.": "feed_forward.contract.",
 }
 
 
 def llama_weights(theirs: dict[str, Tensor], d_head: int) -> dict[str, Tensor]:
-    """The weights of a Hugging Face Llama under the names of `Llama`, queries and keys with neighbouring pairs.
+    """The weights of a Hugging Face Llama as `Llama` has them: its names, its pairs.
 
     Taught in extras/llama, "6. The library's Llama in your class".
     """
     ours = {}
     for name, tensor in theirs.items():
         if name.endswith("rotary_emb.inv_freq"):
-            continue                                                       # old files hold the frequencies, too
+            continue                                     # old files have frequencies
         for their, our in LLAMA_NAMES.items():
             name = name.replace(their, our)
-        if "query_projection" in name or "key_projection" in name:         # rows 0, d/2, 1, d/2 + 1, … of each head
-            tensor = tensor.unflatten(0, (-1, 2, d_head // 2)).transpose(1, 2).flatten(0, 2)
+        if "query_projection" in name or "key_projection" in name:
+            halves = tensor.unflatten(0, (-1, 2, d_head // 2))     # (heads, 2, d/2, …)
+            tensor = halves.transpose(1, 2).flatten(0, 2)  # rows 0, d/2, 1, d/2 + 1, …
         ours[name] = tensor
     return ours
 

@@ -49,9 +49,13 @@ NAMES: dict[str, dict[str, str]] = {
     "course_utils.encoder_decoder": dict.fromkeys(("Ends", "EncoderDecoder"), "course_utils.encoder_decoder:Transformer"),
     "course_utils.encoder_decoder.model": dict.fromkeys(("Ends", "EncoderDecoder"),
                                                         "course_utils.encoder_decoder.model:Transformer"),
+    "course_utils.hugging_face": {name: f"course_utils.library_translators:{name}" for name in (
+        "THEIR_TRANSFORMERS", "TRANSFORMER_NAMES", "library_transformer_config", "library_transformer_weights",
+        "save_transformer", "sines_first")},
     "course_utils.language_model": {"CausalDecoder": "course_utils.language_model:LanguageModel"},
     "course_utils.multi_head_attention": {"HeadProjections": "course_utils.multi_head_attention:MultiHeadAttention"},
     "course_utils.options": {"renamed": "course_utils.moved:renamed"},
+    "course_utils.other_heads": {"Rows": "course_utils.recipes.name_finders:Rows"},
     "course_utils.tokenization": {name: f"course_utils.byte_pairs:{name}"
                                   for name in ("BPETokenizer", "apply_merges", "learn_merges", "merge")},
 }

@@ -9,20 +9,21 @@ has no answer.
 Exported from notebooks/extras/other_heads.ipynb: edit it there.
 """
 
-import random
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_utils.data.marked_reviews import NamedReview
+from course_utils.data.marked_reviews import NamedReview, Question
 from course_utils.pretraining import BertEncoder, WordPieceTokenizer
 from course_utils.tokenization import pad_batch
 
 __all__ = ["LABELS", "names_in", "f1", "name_f1", "words_and_labels", "IGNORE", "token_row", "TokenTagger", "SpanMarker",
-           "token_loss", "span_loss", "Rows", "predicted_labels", "best_spans"]
+           "token_loss", "span_loss", "predicted_labels", "best_spans", "normalised", "exact_match", "overlap_f1",
+           "span_row", "marked_texts"]
 
 
 LABELS = ["O", "B-person", "I-person", "B-film", "I-film"]
@@ -154,33 +155,6 @@ def span_loss(model: SpanMarker, batch: Tensor) -> tuple[Tensor, int]:
     return loss / 2, len(batch)
 
 
-class Rows:
-    """Rows of equally many parts (ids, targets …) as padded batches of similar length: `TrainingData` for `fit`.
-
-    `padding` is what fills each part; a batch is (rows, parts, seq_len).
-
-    Taught in extras/other_heads, '4. Two heads'.
-    """
-
-    fingerprint = "no checkpoints"
-
-    def __init__(self, rows: Sequence[Sequence[list[int]]], padding: Sequence[int], size: int = 32):
-        rows = sorted(rows, key=lambda row: len(row[0]))
-        groups = [rows[i : i + size] for i in range(0, len(rows), size)]
-        self.all = [torch.stack([pad_batch([row[k] for row in group], fill)[0] for k, fill in enumerate(padding)], dim=1)
-                    for group in groups]
-
-    def __len__(self) -> int:
-        return len(self.all)
-
-    def batches(self, seed: int | None) -> Iterator[Tensor]:
-        """All batches, in an order that depends on `seed`; None: from short to long."""
-        order = list(self.all)
-        if seed is not None:
-            random.Random(seed).shuffle(order)
-        yield from order
-
-
 @torch.no_grad()
 def predicted_labels(
     model: TokenTagger, tokenizer: WordPieceTokenizer, texts: Sequence[Sequence[str]], size: int = 50
@@ -225,3 +199,64 @@ def best_spans(start: Tensor, end: Tensor, allowed: Tensor, longest: int = 8) ->
     ordered = torch.ones(length, length, dtype=torch.bool).triu().tril(longest - 1)
     best = sums.masked_fill(~ordered, float("-inf")).flatten(1).argmax(dim=1)
     return torch.stack([best // length, best % length], dim=1)
+
+
+def normalised(text: str) -> list[str]:
+    """The words of an answer in small letters, without punctuation and articles.
+
+    Taught in extras/other_heads, '5. A span: where it starts, where it ends'.
+    """
+    return [word for word in re.findall(r"\w+", text.lower()) if word not in ("a", "an", "the")]
+
+
+def exact_match(marked: str, right: str) -> float:
+    """1.0 if two answers have the same words in the same order, else 0.0 (Rajpurkar et al. 2016, section 6.1).
+
+    Taught in extras/other_heads, '5. A span: where it starts, where it ends'.
+    """
+    return float(normalised(marked) == normalised(right))
+
+
+def overlap_f1(marked: str, right: str) -> float:
+    """F1 over the words that two answers share, however they're ordered; 0 without one.
+
+    Taught in extras/other_heads, '5. A span: where it starts, where it ends'.
+    """
+    common = Counter(normalised(marked)) & Counter(normalised(right))
+    return f1(sum(common.values()), len(normalised(marked)), len(normalised(right)))
+
+
+def span_row(tokenizer: WordPieceTokenizer, q: Question) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Ids, token types, and two rows of 0 and 1: is this the answer's first piece, its last?
+
+    Taught in extras/other_heads, '6. Questions about a review'.
+    """
+    ids, types = tokenizer.encode_pair(q.question, q.text)
+    text = tokenizer.tokenize(q.text)[1:]                                  # its pieces and [SEP]
+    before = [0] * (len(ids) - len(text))
+    is_start = before + [int(piece.start == q.answer[0] < piece.end) for piece in text]
+    is_end = before + [int(piece.start < q.answer[1] == piece.end) for piece in text]
+    return ids, types, is_start, is_end
+
+
+@torch.no_grad()
+def marked_texts(
+    marker: SpanMarker, tokenizer: WordPieceTokenizer, questions: Sequence[Question], size: int = 60
+) -> list[str]:
+    """The text that the model marks for each question; dropout is off.
+
+    Taught in extras/other_heads, '6. Questions about a review'.
+    """
+    found, was_training = [], marker.training
+    marker.eval()
+    for k in range(0, len(questions), size):
+        some = questions[k : k + size]
+        rows = [span_row(tokenizer, q) for q in some]
+        ids, real = pad_batch([row[0] for row in rows], tokenizer.pad_id)  # (rows, seq_len)
+        types, _ = pad_batch([row[1] for row in rows], 0)
+        allowed = (types == 1) & real & (ids != tokenizer.sep_id)
+        for q, span, row in zip(some, best_spans(*marker(ids, types), allowed).tolist(), rows):
+            text, before = tokenizer.tokenize(q.text)[1:], row[1].index(1)  # the text's pieces, and how many come before it
+            found.append(q.text[text[span[0] - before].start : text[span[1] - before].end])
+    marker.train(was_training)
+    return found

@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from lesson_cells import cells_of
 from scipy.optimize import minimize_scalar
 from sklearn.calibration import calibration_curve
 from torch import nn
@@ -202,3 +204,41 @@ def test_a_cautious_classifier_answers_at_its_threshold_and_above():
     assert torch.allclose(confidence, sure) and said[0] == labels[0]
     assert [one == "don't know" for one in said] == (sure < sure[0]).tolist() and "don't know" in said
     assert CautiousClassifier(classifier, 2.0, 0.0).predict(texts)[0] == labels
+
+
+def test_the_functions_of_the_lesson_give_what_the_package_gives():
+    """Notebook 15 has them in their shortest form, without checks."""
+    taught = {"torch": torch, "math": math, "pd": pd, "claim": lambda sentence, holds, value=None: None}
+    for cell in ("temperature-fit", "risk-curve"):
+        exec(cells_of("15_distillation")[cell], taught)
+    logits = drawn(300, 3, seed=5)
+    labels = torch.multinomial((logits / 3).softmax(-1), 1, generator=torch.Generator().manual_seed(1))[:, 0]
+    assert taught["fit_temperature"](logits, labels) == pytest.approx(fit_temperature(logits, labels), abs=1e-9)
+    confidence, right = predictions(200, seed=6)
+    coverage, risk = taught["risk_curve"](confidence, right)
+    found = risk_coverage(confidence, right)
+    assert torch.allclose(coverage.double(), found.coverage) and torch.allclose(risk.double(), found.risk)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_with_a_hidden_layer_the_students_of_notebook_15_learn_the_unseen_class_at_a_higher_temperature(seed):
+    taught = {"torch": torch, "nn": nn}
+    exec(cells_of("15_distillation")["notes"], taught)
+    texts, labels = taught["notes"](1000, seed)
+
+    def trained(width, texts, loss_of, steps, seed_of_the_net):
+        def step(model, optimizer, rows):
+            optimizer.zero_grad()
+            loss_of(model(texts[rows]), rows).backward()
+            optimizer.step()
+        torch.manual_seed(seed_of_the_net)
+        net = nn.Sequential(nn.EmbeddingBag(12, width), nn.Linear(width, 16), nn.ReLU(), nn.Linear(16, 3))
+        return taught["train"](net, texts, step, steps, seed)
+
+    teacher = trained(16, texts, lambda logits, rows: F.cross_entropy(logits, labels[rows]), 300, seed)
+    seen, none = texts[labels != 1], torch.full((64,), NO_LABEL)
+    answers = teacher(seen).detach()
+    loss_of = lambda logits, rows: distillation_loss(logits, answers[rows], none, 8.0, 1.0)  # noqa: E731
+    student = trained(4, seen, loss_of, 500, 100 + seed)
+    assert (student(texts[labels == 1]).argmax(-1) == 1).double().mean() > 0.85

@@ -1,11 +1,13 @@
 """The decoder block, the stack and the whole Transformer equal the library's; padding, masks, steps and errors."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lesson_cells import cells_of, cells_of_the_blocks
 from library_twins import (
     attention_pairs,
     block_pairs,
@@ -14,6 +16,7 @@ from library_twins import (
     ragged_mask,
     randomise,
     same,
+    same_gradients,
     same_parameter_gradients,
 )
 from torch import nn
@@ -27,11 +30,16 @@ from course_utils.encoder_decoder import (
     SmoothedLoss,
     Transformer,
     TransformerConfig,
+    beam_search,
+    bleu,
     smoothed_cross_entropy,
 )
+from course_utils.exercises.catalogue import answers_to
+from course_utils.files.paths import CHECKPOINTS
 from course_utils.positional_encoding import POSITIONS
 from course_utils.training.pair_batches import BEGIN, END, EncodedPairs, PairBatches
 from course_utils.transformer_blocks import Encoder
+from course_utils.translation.subwords import SubwordTranslator
 
 seeds = st.integers(0, 10**6)
 
@@ -250,3 +258,94 @@ def test_the_loss_asks_for_the_word_that_follows_the_one_that_is_read():
     knows, copies = Oracle(lambda word: follows.get(word, 4)), Oracle(lambda word: word)
     assert SmoothedLoss(0.0)(knows, batch)[0] < 1e-4 and SmoothedLoss(0.0)(copies, batch)[0] > 20
     assert knows.read == [[BEGIN, 5, 8, 6]] * 2
+
+
+# notebook 17's own classes, with the course's answers where a learner's stand
+
+CAPTIONS = ["A woman is reading a red book on a bench.", "Two dogs play in the snow.", "A penguin is skateboarding.",
+            "My grandmother is baking bread in the kitchen."]
+
+
+@pytest.fixture(scope="module")
+def course() -> SubwordTranslator:
+    return SubwordTranslator.load(CHECKPOINTS / "multi30k")
+
+
+@pytest.fixture(scope="module")
+def taught(course) -> dict:
+    """What the cells of 17 define, and their model with the weights that come with the course."""
+    cells = cells_of("17_encoder_decoder")
+    answers = {"decoder_block": "17.7", "write_greedily": "17.5", "beam_step": "17.8", "ngram_precision": "17.6"}
+    names = {name: answers_to(number).reference for name, number in answers.items()}
+    for cell in ("export-imports", "export-cross", "export-block", "export-transformer"):
+        exec(cells[cell], names)
+    names |= {"pieces": course.pieces, "model": names["Transformer"](4000, 4000).eval()}
+    names["model"].load_state_dict(course.model.state_dict())              # strict: the same names, and no others
+    exec(cells["translate"].partition("\nids, sure")[0], names)
+    exec(cells["export-beam"], names)
+    exec(cells["export-bleu-score"].partition("\nsaid = ")[0], names)
+    return names
+
+
+def encoded(course: SubwordTranslator):
+    """A padded batch of captions and their French."""
+    source_ids, real = course.encode(CAPTIONS)
+    target_ids = torch.randint(4, 4000, (4, 9), generator=torch.Generator().manual_seed(0))
+    return source_ids, real, torch.cat([torch.full((4, 1), BEGIN), target_ids], dim=1)
+
+
+def test_the_checkpoint_gives_the_same_logits_and_gradients_in_the_notebooks_model(taught, course):
+    notebook = taught["Transformer"](4000, 4000).double().eval()
+    package = course.model.double()
+    notebook.load_state_dict(package.state_dict())
+    ours, theirs = notebook(*encoded(course)), package(*encoded(course)).logits
+    same(ours, theirs)
+    same_gradients(ours, [*notebook.parameters()], theirs, [*package.parameters()])
+    course.model.float()
+
+
+def test_the_learners_cells_from_04_to_17_are_the_checkpoints_model(course):
+    """Attention of 04, heads of 05, turned as in 06, the encoder of 07, your block and the model of 17: nothing from the
+    package."""
+    names = cells_of_the_blocks()
+
+    class Heads(names["MultiHeadAttention"]):                              # 17 says which weights and which cache it wants
+        def attend(self, query, key, value, mask, need_weights=True):
+            return super().attend(query, key, value, mask)
+
+        def forward(self, x, mask, rotary, cache=None):
+            return super().forward(x, mask, rotary)
+
+    class Stack(names["Encoder"]):                                         # 17 asks for the result's .x
+        def forward(self, x, mask, rotary):
+            return SimpleNamespace(x=super().forward(x, mask, rotary))
+
+    layer = names["FeedForward"]
+    names |= {"MultiHeadAttention": Heads, "Encoder": Stack, "decoder_block": answers_to("17.7").reference,
+              "FeedForward": lambda d_model, d_ff, dropout=0.0: layer(d_model, d_ff),
+              "causal_mask": lambda new, past: torch.ones(new, past).tril(past - new).bool()}
+    for cell in ("export-cross", "export-block", "export-transformer"):
+        exec(cells_of("17_encoder_decoder")[cell], names)
+    learners = names["Transformer"](4000, 4000).eval()
+    learners.load_state_dict(course.model.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(learners(*encoded(course)), course.model(*encoded(course)).logits, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_the_notebooks_searches_write_what_the_packages_do(taught, course):
+    for caption in CAPTIONS:
+        ids, mask = course.encode([caption])
+        theirs = beam_search(course.model, ids, mask, 5, max_len=60)[0]
+        ours = taught["beam_search"](caption)
+        assert [one for _, one in ours] == [one.ids for one in theirs]
+        assert [score for score, _ in ours] == pytest.approx([one.score for one in theirs], abs=1e-3)
+        greedy = beam_search(course.model, ids, mask, 1, 0.0, max_len=60)[0][0]
+        ids, sure = taught["translate"](caption)
+        assert ids == greedy.ids and sure == pytest.approx(greedy.log_probability / (len(ids) + 1), abs=1e-3)
+
+
+def test_the_notebooks_bleu_is_the_packages(taught):
+    said = ["la la petite voiture".split(), "elle dort ici ce soir".split()]
+    wanted = ["la petite voiture rouge".split(), "elle dort ici ce soir .".split()]
+    assert math.isclose(taught["bleu"](said, wanted), bleu(said, wanted).score)

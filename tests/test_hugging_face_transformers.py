@@ -9,7 +9,7 @@ from test_hugging_face import shaken
 from transformers import AutoModelForSeq2SeqLM
 
 from course_utils.encoder_decoder import Decoder, Transformer, TransformerConfig, beam_search
-from course_utils.hugging_face import (
+from course_utils.library_translators import (
     THEIR_TRANSFORMERS,
     library_transformer_config,
     save_transformer,

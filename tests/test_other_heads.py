@@ -9,8 +9,9 @@ from transformers import BertConfig as LibraryConfig
 from transformers import BertForQuestionAnswering, BertForTokenClassification
 
 from course_utils import other_heads as heads
-from course_utils.data.marked_reviews import make_named_reviews
+from course_utils.data.marked_reviews import make_named_reviews, make_questions
 from course_utils.pretraining import BertConfig, BertEncoder, WordPieceTokenizer, load_bert
+from course_utils.recipes.name_finders import Rows, by_capitals, by_list, piece_vocabulary
 from course_utils.training.word_piece_files import SPECIAL
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -100,7 +101,7 @@ def test_predicted_labels_are_one_a_word_whatever_else_is_in_the_batch(tokenizer
 
 def test_rows_are_all_in_the_batches_once_and_padded(tokenizer):
     rows = [([k] * length, [k + 100] * length) for k, length in enumerate((3, 9, 4, 4, 7), start=1)]
-    data = heads.Rows(rows, (0, heads.IGNORE), size=2)
+    data = Rows(rows, (0, heads.IGNORE), size=2)
     assert len(data) == 3
     for seed in (None, 0, 1):
         seen = []
@@ -182,3 +183,40 @@ def test_scores_that_don_t_fit_and_rows_without_a_place_are_refused():
     allowed = torch.tensor([[True] * 5, [False] * 5])
     with pytest.raises(ValueError, match="in row 1 no position is allowed; allow the text's"):
         heads.best_spans(scores, scores, allowed)
+
+
+def test_span_rows_mark_the_answer_and_marked_texts_read_it_back(tokenizer):
+    questions = make_questions(4, seed=5)
+    for q in questions:
+        ids, types, is_start, is_end = heads.span_row(tokenizer, q)
+        assert len(ids) == len(types) == len(is_start) == len(is_end) and sum(is_start) == sum(is_end) == 1
+        text = tokenizer.tokenize(q.text)[1:]
+        first, last = is_start.index(1) - types.index(1), is_end.index(1) - types.index(1)
+        assert q.text[text[first].start : text[last].end] == q.text[slice(*q.answer)]
+
+    class Knows(torch.nn.Module):                              # scores that are the right answer's
+        def forward(self, ids, types):
+            rows = {tuple(row[0]): row for row in (heads.span_row(tokenizer, q) for q in questions)}
+            real = (ids != tokenizer.pad_id).sum(dim=1).tolist()
+            found = [rows[tuple(row[:length])] for row, length in zip(ids.tolist(), real)]
+            width = ids.shape[1]
+            return tuple(torch.tensor([row[k] + [0] * (width - len(row[k])) for row in found]).float() for k in (2, 3))
+
+    short = [q for q in questions if len(tokenizer.tokenize(q.text[slice(*q.answer)])) - 2 <= 8]
+    assert heads.marked_texts(Knows(), tokenizer, short, size=3) == [q.text[slice(*q.answer)] for q in short]
+
+
+def test_answers_are_compared_as_squad_does():
+    assert heads.exact_match("the last scene", "The last scene.") == 1
+    assert heads.exact_match("scene last", "last scene") == 0
+    assert heads.overlap_f1("the last scene bored", "The last scene.") == pytest.approx(0.8)
+    assert heads.overlap_f1("the music", "the last scene") == 0
+
+
+def test_finders_without_a_network():
+    people, films = {"Grace", "Ostwick"}, {("The", "Storm"), ("Red", "Road")}
+    assert heads.f1(1, 1, 1) == 1
+    assert by_list("I saw Red Road with Grace Ostwick".split(), people, films) == {(2, 4, "film"), (5, 7, "person")}
+    assert by_capitals("Rain fell . We saw The Storm with Ostwick .".split()) == {(5, 7, "film"), (8, 9, "person")}
+    made = piece_vocabulary(["Ostwick", "Ostwin", "ostwig", "Ostwil", *["rain"] * 9], at_least=9)
+    assert {"ostw", "##ostw", "rain"} <= {*made} and "wick" not in made

@@ -4,9 +4,11 @@ import dataclasses
 
 import pytest
 import torch
+from lesson_cells import cells_of
 from torch import nn
 
 from course_utils.encoder_decoder import Transformer, TransformerConfig
+from course_utils.exercises.catalogue import answers_to
 from course_utils.recurrent_attention import (
     AdditiveAttention,
     LuongAttention,
@@ -20,6 +22,7 @@ from course_utils.recurrent_attention import (
 )
 from course_utils.training import MeanLoss, fit, seed_everything
 from course_utils.training.pair_batches import BEGIN, END, PAD, UNKNOWN, EncodedPairs, PairBatch, PairBatches
+from course_utils.translation.translators import kept_translator, translation_corpus
 
 KINDS = [("none", "before"), *((score, when) for score in ("additive", "dot", "general", "concat")
                                for when in ("before", "after"))]
@@ -289,3 +292,74 @@ def test_links_and_error_rate_by_hand():
 def test_what_cannot_be_compared_is_refused(predicted, gold, words):
     with pytest.raises(ValueError, match=words):
         alignment_error_rate(predicted, gold)
+
+# the notebook's cells beside the package
+
+@pytest.fixture(scope="module")
+def taught() -> dict:
+    """What the cells of notebook 16 define, with the course's answers for what the learner writes."""
+    cells = cells_of("16_recurrent_attention")
+    names = {name: answers_to(number).reference for number, name in (
+        ("16.2", "additive_step"), ("16.3", "translation_loss"), ("16.6", "step_before"))}
+    for cell in ("export-imports", "export-encoder", "export-additive", "step-after", "export-decoder", "attention-decoder",
+                 "export-seq2seq", "export-loss", "export-greedy"):
+        exec(cells[cell], names)
+    return names
+
+
+def by_the_notebook(taught: dict, package: Seq2Seq) -> nn.Module:
+    """The notebook's translator with a package's weights; the decoder's GRU is a cell there."""
+    config = package.config
+    decoder = taught["OneVectorDecoder" if config.score == "none" else "AttentionDecoder"]
+    model = taught["Seq2Seq"](taught["RecurrentEncoder"](config.source_vocab_size, config.d_model, config.d_hidden),
+                              decoder(config.target_vocab_size, config.d_model, config.d_hidden))
+    model = model.to(next(package.parameters()).dtype).eval()
+    model.load_state_dict({                                                # strict: the same names, and no others
+        name.replace("decoder.rnn", "decoder.cell").replace("_l0", "") if name.startswith("decoder") else name: numbers
+        for name, numbers in package.state_dict().items()})
+    return model
+
+
+@pytest.mark.parametrize("score", ["none", "additive"])
+def test_the_notebooks_translator_is_the_packages(taught, score):
+    package = translator(score)
+    notebook = by_the_notebook(taught, package)
+    expected = package(SOURCE, SOURCE != PAD, TARGET[:, :-1], need_weights=True)
+    found = notebook(SOURCE, SOURCE != PAD, TARGET[:, :-1])
+    assert torch.allclose(found.logits, expected.logits, atol=1e-12, rtol=0)
+    if score == "none":
+        assert found.weights is expected.weights is None
+    else:
+        assert torch.allclose(found.weights, expected.weights, atol=1e-12, rtol=0)
+    batch = PairBatch(SOURCE, SOURCE != PAD, TARGET, [0, 1, 2])
+    (ours, count), (theirs, total) = taught["teacher_forcing_loss"](notebook, batch), teacher_forcing_loss(package, batch)
+    assert count == total and torch.isclose(ours, theirs.double(), atol=1e-6)
+
+
+def test_the_notebooks_step_after_is_the_packages(taught):
+    package = translator("additive", "after")
+    decoder, state = package.decoder, package.start(package.encode(SOURCE, SOURCE != PAD))
+    cell = nn.GRUCell(5, 6).double()
+    cell.load_state_dict({name.removesuffix("_l0"): numbers for name, numbers in decoder.rnn.state_dict().items()})
+
+    def attend(query):
+        context, weights = decoder.attention(query[:, None], state.memory.states, state.memory.mask, state.keys)
+        return context[:, 0], weights[:, 0]
+
+    logits, hidden, weights = taught["step_after"](
+        decoder.embedding(TARGET[:, 0]), state.hidden, attend, cell,
+        lambda both: decoder.readout(both).tanh() @ decoder.embedding.weight.T)
+    expected, after = package.step(TARGET[:, 0], state)
+    for one, other in ((logits, expected), (hidden, after.hidden), (weights, after.weights)):
+        assert torch.allclose(one, other, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["one_vector", "additive"])
+def test_the_notebooks_translator_reads_the_trained_weights_and_says_the_same(taught, name):
+    package, pairs = kept_translator(name), translation_corpus().pairs["test"]
+    notebook = by_the_notebook(taught, package)
+    batch = next(iter(PairBatches(EncodedPairs(pairs.source[:20], pairs.target[:20]), 20).batches(None)))
+    inputs = batch.source_ids, batch.source_mask, batch.target_ids[:, :-1]
+    with torch.no_grad():
+        assert torch.allclose(notebook(*inputs).logits, package(*inputs).logits, atol=1e-4)
+    assert taught["greedy"](notebook, *inputs[:2]) == greedy(package, *inputs[:2]).ids

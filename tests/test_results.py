@@ -11,6 +11,7 @@ from course_tools.studies import command, runner
 from course_tools.studies.runner import remove_runs, set_order
 from course_tools.studies.sets import imdb_facts
 from course_utils import results
+from course_utils.copies.notebooks import extras
 from course_utils.data import load_reviews
 from course_utils.results import (
     add_run,
@@ -81,14 +82,20 @@ def outputs_of(notebook: dict) -> str:
 
 # numbers of an example that the text makes up or works out by hand, that a reference gives, or that other seeds gave
 BY_HAND = {"05_multi_head_attention": {"0.24", "0.70", "0.74", "0.79", "0.9"},
-           "06_positional_encoding": {"2.1", "3.5", "6.28", "12.6"},
+           "06_positional_encoding": {"0.77", "0.85", "0.88", "0.90", "0.92", "0.95", "0.96", "0.98", "2.1", "3.5",
+                                     "6.28", "12.6"},
            "07_transformer_blocks": {"0.00001", "0.001", "0.006", "0.01", "0.02", "0.75", "0.79", "0.84", "3.1", "3.3"},
            "09_real_reviews": {"1.96", "95.4", "95.6"},
-           "11_attention_as_explanation": {"0.05", "0.22", "1.6", "5.2", "8.2"},
+           "11_attention_as_explanation": {"0.05", "0.22", "0.47", "0.52", "0.53", "0.88", "1.6", "5.2", "8.2"},
            "12_comparing_models": {"0.84", "3.3"},
            "13_language_model": {"0.003", "1.9", "2.0", "2.44", "2.6", "3.66", "7.8", "12.8"},  # 1.9 to 2.6: 13b
            "13b_induction_heads": {"8.3", "10.7", "10.9"},  # the two last are exercises of 10
-           "17_encoder_decoder": {"1.15", "2.31"}, "results_part_3": {"7.8"}}
+           "14_pretraining": {"1.7", "1.9", "3.1", "3.3", "3.74", "4.3", "4.5", "4.9", "5.8", "6.7", "6.70",
+                              "8.8", "80.4", "87.2", "92.2"},
+           # 2.5, 5.1 and 18.7 are those of tests/training/test_saved_numbers.py
+           "15_distillation": {"0.002", "0.018", "0.07", "0.117", "0.247", "0.302", "0.333", "0.670", "0.93", "0.980",
+                               "1.492", "1.822", "2.5", "2.72", "3.984", "5.1", "18.7", "20.09", "98.6"},
+           "17_encoder_decoder": {"0.1", "0.27", "0.713", "1.7", "2.3"}, "results_part_3": {"7.8"}}
 
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))
@@ -101,6 +108,17 @@ def test_a_notebook_that_reads_result_files_quotes_only_what_its_outputs_show(ro
         digits, value = len(number.partition(".")[2]), float(number.replace(",", ""))
         agrees = any(round(figure * scale, digits) == value for figure in shown for scale in (1, 100))
         assert agrees or number in BY_HAND[name], f"cell {cell} of {name} says {number}, and no output does"
+
+
+@pytest.mark.parametrize("path", extras(), ids=lambda path: path.stem)
+def test_what_an_extra_answers_first_is_what_its_outputs_show(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    shown = {float(n.replace(",", "")) for n in re.findall(r"(?<![\d.,])\d+(?:,\d{3})*\.\d+", outputs_of(notebook))}
+    first = "".join(notebook["cells"][0]["source"]).split("\n\n")[1]
+    for _, number in numbers_of_the_prose({"cells": [{"id": "first", "cell_type": "markdown", "source": [first]}]}):
+        digits, value = len(number.partition(".")[2]), float(number.replace(",", ""))
+        agrees = any(round(figure * scale, digits) == value for figure in shown for scale in (1, 100))
+        assert agrees, f"{path.stem} begins with {number}, and no output has it"
 
 
 def test_an_interval_adds_the_chance_of_reviews_and_of_seeds():

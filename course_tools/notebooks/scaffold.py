@@ -110,8 +110,6 @@ def add_exercise(path: Path) -> str:
     write_notebook(notebook, path)
 
     record = ROOT / "notebooks" / "exercises" / f"n{number}.py"
-    older = record.with_suffix("") / "ask.py"            # a notebook whose exercises have the older form gets this one there
-    record = older if older.exists() else record
     before, quiz, after = _with_imports(_read(record, HEAD, number)).partition(f"\n{QUIZ}")
     write_text(record, f"{before.rstrip()}\n\n{RECORD.format(id=new, tail=tail)}{quiz}{after}")
     return new

@@ -30,7 +30,7 @@ def bahdanau_and_alignment() -> Sheet:
     error = alignment_error_rate([links], [GOLD])
     lowest = alignment_error_rate([GOLD - {(3, 2)}], [GOLD])
     return Sheet(
-        title="A Bahdanau step, and an alignment error", notebook="16", section="4. Look back", need=CALCULATOR,
+        title="A Bahdanau step, and an alignment error", notebook="16", section="2. Look back", need=CALCULATOR,
         intro="A decoder has written 'la' and is about to write 'voiture'. Its query and the keys are already projected, "
         "and each state is its key. Below that, the weights of another sentence, a row for each French word that's written. "
         "Gold links la–the (1st), fin–end, du–of, du–the (2nd) and film–film.",

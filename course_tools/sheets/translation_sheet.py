@@ -37,7 +37,7 @@ def bleu_and_chrf() -> Sheet:
         precision, recall = (sum(hit / (own, theirs)[of] for hit, own, theirs in counts) / 2 for of in (0, 1))
         scores[name] = bleu, precision, recall, 100 * 5 * precision * recall / (4 * precision + recall)
     return Sheet(
-        title="BLEU and chrF", notebook="17", section="7. BLEU", need=CALCULATOR,
+        title="BLEU and chrF", notebook="17", section="6. BLEU", need=CALCULATOR,
         intro="BLEU compares words, chrF characters without spaces (Popović 2015). Here both stop at 2-grams (usually at 4 "
         "words, 6 characters). An n-gram is shared at most as often as the reference has it.",
         given=[Table("Given", ["", "text"], [["reference", reference], *map(list, translations.items())])],

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from course_tools.studies.kept_encoder import make_encoder
 from course_tools.studies.program_models import make_import_model
 from course_tools.studies.sets.induction import make_induction_model, make_model_without_help
 from course_utils.files.paths import CHECKPOINTS
@@ -38,4 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name, make in LANGUAGE_MODELS.items():
         for seed in range(5):
             print(bring_along(name, seed, make).name, flush=True)
+    if not holds_model(CHECKPOINTS / "encoder"):
+        from course_tools.studies.sets import pretrained  # it looks for MiniLM
+
+        make_encoder(*pretrained.base())
+    print("encoder", flush=True)
     return 0

@@ -59,8 +59,8 @@ enough:
 (One in ten of the test sentences of data/written has a near relative among those for training.) Earlier students had been
 scored on the first two sets of ordinary sentences and on the hand-written reviews before. We wrote these tests and a part
 of what it learned from, and another writer the third set, so expect less on sentences of your own. Its file also has a
-temperature for its confidence, and the threshold below which it says "don't know": both fitted to the first 300, so that
-one in ten of the answers to these is wrong. On others, expect more.
+temperature for its confidence, which `predict` applies, and the threshold below which it says "don't know": both fitted to
+the first 300, so that one in ten of the answers to these is wrong. On others, expect more.
 
 ## What it was trained on
 

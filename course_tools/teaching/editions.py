@@ -26,7 +26,7 @@ from course_utils.files.paths import output_folder
 HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt",
               "tests/helpers"]                          # what conftest.py compares saved outputs with; no test
-FOR_INSTRUCTORS = ["answers.py", "for_instructors.md", "classroom*", "slides"]
+FOR_INSTRUCTORS = ["for_instructors.md", "classroom*", "slides", "talks"]
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
 CHECK = re.compile(r"exercise\(\s*[\"'](R?\d+[a-z]?\.\d+)[\"']\s*\)\s*\.check\(")

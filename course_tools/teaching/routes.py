@@ -40,7 +40,7 @@ ROUTES = (
         "08": Stop(ALL, ("8.2",)),
         "02b": Stop([2, 3, 4], ()),
         "13": Stop([1, 2, 3, 4, 5], ("13.7",)),
-        "14": Stop([1, 3, 5, 6, 7], ()),
+        "14": Stop([1, 4, 7], ()),
     }),
     Route("Everything", "you want to know why each part is as it is, and what was measured", {}),
     Route("What's inside", "you use Hugging Face, and want to write, load and open up what it runs", {
@@ -49,7 +49,7 @@ ROUTES = (
         "06": Stop([1, 2, 5, 6], ()),
         "07": Stop(ALL, ("7.6", "7.2")),
         "08": Stop([1, 2, 3, 5, 6], ()),
-        "14": Stop([1, 2, 3, 5, 6, 7, 8], ()),
+        "14": Stop([1, 2, 3, 5, 6, 7], ("14.8",)),
         "02b": Stop([2, 3, 4, 5, 6], ("2.9",)),
         "13": Stop([1, 2, 3, 4, 5, 6, 8], ("13.7",)),
     }),
@@ -57,7 +57,7 @@ ROUTES = (
         "04": Stop(ALL, ("4.1", "4.2")),
         "13": Stop([1, 2, 3, 4], ()),
         "16": Stop(ALL, ()),
-        "17": Stop([1, 2, 3, 4, 6, 8], ()),
+        "17": Stop([1, 2, 3, 4, 5, 7], ("17.7",)),
     }),
 )
 

@@ -50,12 +50,12 @@ MAP = {
     "R1": ((10, 0), ["09"]),
     "10": ((8, 1), ["08"]), "11": ((9, 1), ["10"]), "12": ((10, 1), ["09"]), "R2": ((11, 1), ["12"]),
     "02b": ((2, 2), ["02"]), "16": ((4, 2), ["04"]), "17": ((5, 2), ["16", "07"]), "13": ((7, 2), ["07", "02b"]),
-    "13b": ((8, 3), ["13"]), "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]),
+    "13b": ((8, 3), ["13"]), "14": ((8, 2), ["13"]), "15": ((9, 2), ["14"]), "R3": ((10, 2), ["15", "17"]),
 }
 BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
                 "11": "Explaining", "12": "Comparing", "13": "Language", "13b": "Induction", "17": "Translation",
-                "16": "Recurrent", "R1": "Review", "R2": "Review"}
+                "16": "Recurrent", "R1": "Review", "R2": "Review", "R3": "Review"}
 STYLE = """<style>
 .course-map .wide{overflow-x:auto}
 .course-map .board{position:relative;min-width:640px;max-width:1080px;margin:4px 0 10px}
@@ -129,7 +129,8 @@ def _drawn(rows: dict[str, tuple[str, str]]) -> str:
     paths, (w, h), (dx, dy) = {number_of(path): path for path in find([])}, BOX, STEP
     shown = {number: place for number, place in MAP.items() if number in paths}
     shown |= {number: ((10, 2), []) for number in paths if number not in MAP}     # one that has just been added
-    wide, high = 10 * dx + w + 6, max(row for (_, row), _ in shown.values()) * dy + h + 26
+    wide, high = (max(place[i] for place, _ in shown.values()) * step + size for i, step, size in (
+        (0, dx, w + 6), (1, dy, h + 26)))
     parts = [f'<path d="{_arrow(shown[one][0], place)}" marker-end="url(#map-tip)"/>'
              for place, needs in shown.values() for one in needs if one in shown]
     parts += [f'<text x="{column * dx + w / 2}" y="{row * dy + h / 2 + 4}">{part}</text>'

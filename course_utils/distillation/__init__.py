@@ -5,8 +5,6 @@ Does: `soften`, `distillation_loss` and `DistillationLoss` for `course_utils.tra
 may decline, `CautiousClassifier` (`abstaining`). Does not: train or choose a teacher.
 
     loss_of = DistillationLoss(teacher_logits, temperature=2.0, alpha=1.0)     # logits (texts, classes), for `fit`
-
-Exported from notebooks/15_distillation.ipynb: edit it there.
 """
 
 from course_utils.distillation.abstaining import CautiousClassifier, RiskCoverage, risk_coverage, threshold_for

@@ -1,6 +1,4 @@
 """When not to answer: risk against coverage, a threshold with a promise, and a classifier that says "don't know".
-
-Exported from notebooks/15_distillation.ipynb: edit it there.
 """
 
 from collections.abc import Iterable
@@ -12,7 +10,7 @@ from torch import Tensor
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.options import between, check_options
-from course_utils.training.saved_numbers import read_numbers, write_numbers
+from course_utils.training.saved_numbers import CAUTION, read_numbers, write_numbers
 
 __all__ = ["RiskCoverage", "risk_coverage", "threshold_for", "CautiousClassifier"]
 
@@ -60,9 +58,13 @@ def threshold_for(confidence: Tensor, right: Tensor, risk: float) -> float:
 
 
 class CautiousClassifier(NamedTuple):
-    """A `ReviewClassifier` that says "don't know" below `threshold`, its confidence taken at `temperature`.
+    """A `ReviewClassifier` that says "don't know" below `threshold`.
 
-    Taught in 15_distillation, '7. "Don't know"'.
+    Its confidence is the classifier's, softened once more by `temperature`: what `fit_temperature` finds for the logarithms
+    of the probabilities that the classifier gives. A classifier that was loaded has its own temperature already, so there
+    it's 1.
+
+    Taught in 15_distillation, '8. A reader that comes with the course'.
     """
 
     classifier: ReviewClassifier
@@ -72,20 +74,26 @@ class CautiousClassifier(NamedTuple):
     def predict(self, texts: Iterable[str]) -> tuple[list[str], Tensor]:
         """A label or "don't know" for each text, and the confidence (texts,) in the label that it would have given."""
         labels, probabilities = self.classifier.predict(texts)
-        confidence = (probabilities.log() / self.temperature).softmax(dim=-1).amax(dim=-1)
+        if self.temperature != 1:
+            probabilities = (probabilities.log() / self.temperature).softmax(dim=-1)
+        confidence = probabilities.amax(dim=-1)
         sure = (confidence >= self.threshold).tolist()
         return [label if known else "don't know" for label, known in zip(labels, sure)], confidence
 
     def save(self, name: str | Path) -> None:
-        """Save the classifier with its two numbers. Raises what `ReviewClassifier.save` and `write_numbers` raise."""
+        """Save the classifier with its threshold, and both temperatures as one.
+
+        Raises what `ReviewClassifier.save` and `write_numbers` raise."""
         self.classifier.save(name)
-        write_numbers(name, "caution", {"temperature": self.temperature, "threshold": self.threshold})
+        temperature = self.classifier.temperature * self.temperature
+        write_numbers(name, CAUTION, {"temperature": temperature, "threshold": self.threshold})
 
     @classmethod
     def load(cls, name: str | Path) -> "CautiousClassifier":
         """What `save` wrote; by a name alone such as "student", one that comes with the course.
 
-        Raises what `ReviewClassifier.load` raises, and FileNotFoundError for a classifier without the two numbers.
+        The temperature in the file is the classifier's then. Raises what `ReviewClassifier.load` raises, and
+        FileNotFoundError for a classifier without a threshold.
         """
-        numbers = read_numbers(name, "caution", ("temperature", "threshold"))
-        return cls(ReviewClassifier.load(name), **numbers)
+        numbers = read_numbers(name, CAUTION, ("threshold",))
+        return cls(ReviewClassifier.load(name), 1.0, numbers["threshold"])

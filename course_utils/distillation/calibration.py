@@ -1,6 +1,4 @@
-"""Whether confidence can be believed: predictions in bins, their calibration error, and a temperature that mends it.
-
-Exported from notebooks/15_distillation.ipynb: edit it there.
+"""Whether confidence can be believed: predictions in bins, their calibration error, and a temperature that may lower it.
 """
 
 from typing import NamedTuple
@@ -59,7 +57,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     logits (examples, classes), labels (examples,): of the validation split. The slope with respect to 1/T says which half to
     keep. 0.01 or 100 means that the best is beyond, as where every answer is right. Raises ValueError for other shapes.
 
-    Taught in 15_distillation, '6. One number mends it, on the text it was fitted to'.
+    Taught in 15_distillation, '6. One number, and how far it carries'.
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or not len(labels):
         raise ValueError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)}; give (examples, classes) and "

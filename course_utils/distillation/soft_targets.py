@@ -1,6 +1,4 @@
 """Learn from a teacher's logits: softened probabilities, and a loss that mixes them with labels where there are any.
-
-Exported from notebooks/15_distillation.ipynb: edit it there.
 """
 
 import dataclasses

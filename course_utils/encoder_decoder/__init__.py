@@ -3,12 +3,12 @@
 Does: `DecoderBlock` and `Decoder` from the parts of 04 to 07 (`blocks`), `Transformer` with step-by-step decoding over a
 cache (`model`), `SmoothedLoss` for `course_utils.training.fit` (`smoothing`), `beam_search` for any model that has `encode`,
 `start` and `step` (`decoding`), `bleu` (`scoring`), and a `Translator` for plain text, saved in a file
-(`translator`). Does not: make batches (`course_utils.training.pair_batches`), or learn a vocabulary of word pieces.
+(`translator`). Notebook 17 writes block, model and search in their shortest form, without checks, dropout and batches;
+tests/test_encoder_decoder.py holds them equal. Does not: make batches (`course_utils.training.pair_batches`), or learn a
+vocabulary of word pieces.
 
     translator = Translator.load("outputs/mine")
     print(translator.translate(["The film was too long."])[0])
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
 """
 
 from course_utils.encoder_decoder.blocks import CrossAttention, Decoder, DecoderBlock, DecoderBlockResult, DecoderResult

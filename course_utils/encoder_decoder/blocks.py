@@ -1,7 +1,4 @@
-"""Cross-attention, the decoder block and the stack of them: equal to `nn.TransformerDecoderLayer` and its stack.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""Cross-attention, the decoder block and the stack of them: equal to `nn.TransformerDecoderLayer` and its stack."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""Writing a translation with several candidates at a time, by any model that has `encode`, `start` and `step`.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""Writing a translation with several candidates at a time, by any model that has `encode`, `start` and `step`."""
 
 import math
 from typing import NamedTuple
@@ -18,7 +15,7 @@ __all__ = ["next_log_probabilities", "default_lengths", "Candidate", "length_pen
 def next_log_probabilities(model, last_ids: Tensor, state) -> tuple[Tensor, object]:
     """One step: ln p (rows, vocab) of what follows last_ids (rows,), <pad> and <bos> excluded; and the new state.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
     logits, state = model.step(last_ids, state)
     logits = logits.float().clone()
@@ -30,7 +27,7 @@ def default_lengths(source_mask: Tensor, model=None) -> list[int]:
     """How long each translation may get if nobody says so, <eos> included: twice its own source's tokens and ten, whatever
     else is in the batch; at most what the model can write (`config.max_len`, if it has one).
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
     most = getattr(getattr(model, "config", None), "max_len", math.inf)
     return [min(2 * words + 10, most) for words in source_mask.sum(dim=1).tolist()]
@@ -39,7 +36,7 @@ def default_lengths(source_mask: Tensor, model=None) -> list[int]:
 class Candidate(NamedTuple):
     """A translation: its `ids` without <bos> and <eos>, its `log_probability`, its `score`, and whether it `ended` by <eos>.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
 
     ids: list[int]
@@ -51,7 +48,7 @@ class Candidate(NamedTuple):
 def length_penalty(length: int, alpha: float) -> float:
     """What a log-probability of `length` words is divided by: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14).
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
     return ((5 + length) / 6) ** alpha
 
@@ -59,7 +56,7 @@ def length_penalty(length: int, alpha: float) -> float:
 class CutOff(UserWarning):
     """Some translation hadn't ended when it reached its maximum length, so there is only its beginning.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
 
 
@@ -67,7 +64,7 @@ class Beam:
     """One sentence's search: `kept`, (log-probability, ids, row it came from) of the unfinished candidates, and `finished`.
     It's `done` when no unfinished one can win any more, and `over` when it's done or as long as it may get.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
 
     def __init__(self, beam: int, alpha: float, max_len: int):
@@ -112,7 +109,7 @@ def beam_search(
     are taken as they are, with `ended` False. What's found for a sentence doesn't depend on the others. Raises ValueError
     for a setting outside its range, and for a `max_len` beyond the model's own.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '5. Searching with a beam'.
     """
     limits = default_lengths(source_mask, model) if max_len is None else [max_len] * len(source_ids)
     check_options({"beam": beam, "alpha": alpha, "max_len": max(limits)}, BEAM_RULES)

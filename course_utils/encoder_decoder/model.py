@@ -1,7 +1,4 @@
-"""The Transformer that translates, and its state while it writes one word after another.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""The Transformer that translates, and its state while it writes one word after another."""
 
 import copy
 import dataclasses
@@ -30,7 +27,7 @@ class TransformerConfig:
     that looks target words up also scores them (Press and Wolf 2017). Neither side may be longer than `max_len` tokens.
     Raises ValueError that names the option for a value outside its range.
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     vocab_size: int
@@ -57,7 +54,7 @@ class Attentions(NamedTuple):
     """Weights with a tensor for each layer: `encoder` (batch, heads, source, source), `decoder` (batch, heads, target,
     target), `cross` (batch, heads, target, source).
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     encoder: list[Tensor]
@@ -69,7 +66,7 @@ class Memory(NamedTuple):
     """What the encoder hands over: `x` (batch, source, d_model), every source word in its context; `mask` (batch, source),
     True for words; `attentions`, one (batch, heads, source, source) for each layer, or None.
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     x: Tensor
@@ -80,7 +77,7 @@ class Memory(NamedTuple):
 class TransformerResult(NamedTuple):
     """`logits` (batch, target, vocab): position i scores the candidates for word i + 1; `weights`, `Attentions` or None.
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     logits: Tensor
@@ -91,7 +88,7 @@ class DecodingState(NamedTuple):
     """What a `Transformer` keeps while it writes: for each decoder layer the memory's keys and values, and a cache of its
     own words'; `memory_mask` (batch, 1, 1, source).
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     remembered: list[tuple[Tensor, Tensor]]
@@ -116,7 +113,7 @@ class Transformer(nn.Module):
     To write, call `encode` and `start` once, then `step` word by word, as 16's models do.
     Raises ValueError for a side that is empty or longer than `config.max_len`.
 
-    Taught in 17_encoder_decoder, '3. The whole Transformer'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     def __init__(self, config: TransformerConfig):

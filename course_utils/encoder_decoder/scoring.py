@@ -1,7 +1,4 @@
-"""BLEU: how many n-grams of a translation are in its reference.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""BLEU: how many n-grams of a translation are in its reference."""
 
 import math
 from collections import Counter
@@ -14,7 +11,7 @@ __all__ = ["ngrams", "Bleu", "bleu"]
 def ngrams(tokens: Sequence[str], n: int) -> Counter:
     """How often each run of n tokens occurs.
 
-    Taught in 17_encoder_decoder, '7. BLEU'.
+    Taught in 17_encoder_decoder, '6. BLEU'.
     """
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
@@ -22,7 +19,7 @@ def ngrams(tokens: Sequence[str], n: int) -> Counter:
 class Bleu(NamedTuple):
     """`score` from 0 to 100; `precisions` for n = 1 to 4, `brevity_penalty`, and how many tokens both sides have.
 
-    Taught in 17_encoder_decoder, '7. BLEU'.
+    Taught in 17_encoder_decoder, '6. BLEU'.
     """
 
     score: float
@@ -38,7 +35,7 @@ def bleu(translations: Sequence[Sequence[str]], references: Sequence[Sequence[st
     Lists of tokens. Counts are added up over all sentences before anything is divided. 0 where some n has no match. Raises
     ValueError for lists of different lengths, for none, and TypeError for texts that haven't been split.
 
-    Taught in 17_encoder_decoder, '7. BLEU'.
+    Taught in 17_encoder_decoder, '6. BLEU'.
     """
     if len(translations) != len(references) or not len(references):
         raise ValueError(f"{len(translations)} translations and {len(references)} references; give one of each, at least")

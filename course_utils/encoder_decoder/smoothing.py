@@ -1,7 +1,4 @@
-"""Cross-entropy with softened targets, for training.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""Cross-entropy with softened targets, for training."""
 
 import dataclasses
 
@@ -20,7 +17,7 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0
     et al. 2016, section 7). Targets that are `pad_id` don't count. Raises ValueError for a smoothing that isn't a
     proportion, and if no target counts.
 
-    Taught in 17_encoder_decoder, '5. Label smoothing'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
     check_options({"smoothing": smoothing}, {"smoothing": fraction()})
     log_p = logits.float().log_softmax(dim=-1)                             # (..., vocab)
@@ -36,7 +33,7 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0
 class SmoothedLoss:
     """A `loss_of` for `course_utils.training.fit`: (model, PairBatch) -> mean smoothed loss, and over how many words.
 
-    Taught in 17_encoder_decoder, '5. Label smoothing'.
+    Taught in 17_encoder_decoder, '3. The whole Transformer, and how it learns'.
     """
 
     smoothing: float = 0.1

@@ -1,7 +1,4 @@
-"""A model with its two word lists: English text in, French text out; saved in a folder.
-
-Exported from notebooks/17_encoder_decoder.ipynb: edit it there.
-"""
+"""A model with its two word lists: English text in, French text out; saved in a folder."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,7 +20,7 @@ __all__ = ["warn_of_cuts", "Translator"]
 def warn_of_cuts(best: Sequence[Candidate], sources: Sequence[str]) -> None:
     """Warn (`CutOff`) of the translations that didn't end, by their sources: three of them at most.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '4. It translates your captions'.
     """
     cut = [source for one, source in zip(best, sources) if not one.ended]
     if cut:
@@ -36,7 +33,7 @@ def warn_of_cuts(best: Sequence[Candidate], sources: Sequence[str]) -> None:
 class Translator(NamedTuple):
     """A trained `Transformer`, with the word lists of both sides.
 
-    Taught in 17_encoder_decoder, '6. Writing: greedy, or with a beam'.
+    Taught in 17_encoder_decoder, '4. It translates your captions'.
     """
 
     model: Transformer

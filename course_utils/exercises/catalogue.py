@@ -1,8 +1,7 @@
 """All exercises by number. Does: find an exercise, its answers and its quiz. Does not: define them.
 
 Those of notebook 04 are in notebooks/exercises/n04.py: its records (see `records`), whose numbers they name themselves, and
-`QUIZ`. Title, minutes and words come from the notebook's cell of that number. A notebook whose exercises have the older form
-has a folder instead, n14 with `ask` and `answers`; they are made into records here.
+`QUIZ`. Title, minutes and words come from the notebook's cell of that number.
 """
 
 import difflib
@@ -13,7 +12,7 @@ import textwrap
 from functools import lru_cache
 
 from course_utils.exercises.definitions import Answers, Exercise, Record, right_order
-from course_utils.exercises.folder import is_sealed, lessons_of, list_lessons, part_of, read
+from course_utils.exercises.folder import is_sealed, lessons_of, list_lessons, part_of
 from course_utils.exercises.sealed import Key, read_key
 from course_utils.files.paths import EXERCISES, NOTEBOOKS, named_as
 
@@ -78,28 +77,12 @@ def source_of_solution(number: str) -> str:
 @lru_cache
 def _records_of(lesson: str) -> dict[str, Record]:
     """The records of a lesson by their numbers, with what the notebook says of each."""
-    module, records = part_of(lesson), []
-    if hasattr(module, "__path__"):
-        module, records = part_of(lesson, "ask"), _in_older_form(lesson)
-    records += [one for one in vars(module).values() if isinstance(one, Record)]
     told, found = _told(lesson[1:]), {}
-    for exercise, answers in records:
+    for exercise, answers in (one for one in vars(part_of(lesson)).values() if isinstance(one, Record)):
         if exercise.id in found:
             raise ValueError(f"two records of notebook {lesson[1:]} have the number {exercise.id}")
         found[exercise.id] = Record(exercise._replace(notebook=lesson[1:], **told.get(exercise.id, {})), answers)
     return found
-
-
-def _in_older_form(lesson: str) -> list[Record]:
-    """The records of a folder: EXERCISES in `ask` are numbered as they stand, and ANSWERS in `answers` stand likewise."""
-    asked = part_of(lesson, "ask").EXERCISES
-    there = read(f"{lesson}/answers.py") is not None
-    answers = part_of(lesson, "answers").ANSWERS if there else [None] * len(asked)
-    if len(answers) != len(asked):
-        raise ValueError(f"{lesson}/ask.py has {len(asked)} EXERCISES, and answers.py {len(answers)} ANSWERS: write one for "
-                         "each, in the same order")
-    return [Record(one._replace(id=f"{int(lesson[1:3])}.{i}"), found)
-            for i, (one, found) in enumerate(zip(asked, answers), start=1)]
 
 
 def _told(notebook: str) -> dict[str, dict]:

@@ -28,7 +28,7 @@ ENDING = ".sealed"
 def list_lessons() -> list[str]:
     """The lessons with records, such as n04; n02b is that of notebook 02b, nR1 that of Part I's review, nhour the hour's."""
     names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(rf"n(?:{NUMBER}|{HOUR})(?![^./])", path.name))}
-    return sorted(name for name in names if read(f"{name}.py") is not None or read(f"{name}/ask.py") is not None)
+    return sorted(name for name in names if read(f"{name}.py") is not None)
 
 
 def lessons_of(number: str) -> list[str]:
@@ -43,7 +43,7 @@ def is_sealed() -> bool:
 
 
 def read(name: str) -> str | None:
-    """What a file of the folder holds, such as "n04.py" or "n14/quiz.yaml", sealed or not; None if there is no such file."""
+    """What a file of the folder holds, such as "n04.py", sealed or not; None if there is no such file."""
     path = EXERCISES / name
     if path.is_file():
         return path.read_text(encoding="utf-8")
@@ -52,17 +52,14 @@ def read(name: str) -> str | None:
 
 def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
     """The quiz of a lesson, or its WARM_UP, as YAML; None if it has none."""
-    record = read(f"{lesson}.py")
-    if record is None:
-        return read(f"{lesson}/{part.lower()}.yaml")
-    found = [node.value.value for node in ast.parse(record).body
+    found = [node.value.value for node in ast.parse(read(f"{lesson}.py") or "").body
              if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == part]
     return found[0] if found else None
 
 
-def part_of(lesson: str, part: str = ""):
-    """A lesson's module, or a part of it: part_of("n14", "ask"). Raises ModuleNotFoundError where there is none."""
-    return importlib.import_module(f"{NAME}.{lesson}.{part}".rstrip("."))
+def part_of(lesson: str):
+    """A lesson's module, such as that of "n14". Raises ModuleNotFoundError where there is none."""
+    return importlib.import_module(f"{NAME}.{lesson}")
 
 
 @lru_cache

@@ -8,7 +8,8 @@ NOTEBOOKS = ROOT / "notebooks"
 EXERCISES = NOTEBOOKS / "exercises"                      # their records, and the quizzes
 EXTRAS = "extras"                                         # in that folder: notebooks beside the numbered ones
 FRONT = ("START", "attention_in_an_hour")                 # notebooks without a number, before the numbered ones
-REVIEWS = {"R1": ("part_1_review", "09"), "R2": ("part_2_review", "12")}   # by number: name, what it comes after
+REVIEWS = {"R1": ("part_1_review", "09"), "R2": ("part_2_review", "12"),
+           "R3": ("part_3_review", "17")}                 # by number: name, what it comes after
 NUMBER = r"(?:\d\d[a-z]?|R\d)"                           # of a notebook, in a pattern: 02, 02b, R1
 HOUR = "hour"                                             # what stands for a number where the hour's quiz is kept
 DATA = ROOT / "data"

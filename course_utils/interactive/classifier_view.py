@@ -76,6 +76,8 @@ def _rounded(classifier: ReviewClassifier, words: list[str]) -> np.ndarray:
         raise ValueError(f"the model has other weights than a SelfAttentionClassifier: {sorted(set(names) ^ set(state))}")
     rows = [classifier.tokenizer.ids[word] for word in words]
     parts = [state[name][rows] if name == "embedding.weight" else state[name] for name in names]
+    if classifier.temperature != 1:                     # the script knows none, so the output layer is divided by it
+        parts = [part / classifier.temperature if name.startswith("output.") else part for name, part in zip(names, parts)]
     every = np.concatenate([part.detach().cpu().float().numpy().ravel() for part in parts])
     if not np.all(np.abs(every) < 65504):                                  # NaN isn't either
         raise ValueError("a weight of the model is NaN or above 65,504, where 16-bit floats end; train it again")

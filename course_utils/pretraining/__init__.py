@@ -7,8 +7,6 @@ with `course_utils.training.fit` (`bert`); `BertClassifier`, `freeze`, `layer_ra
 
     encoder, tokenizer = load_bert("bert-base-uncased")
     x = encoder(torch.tensor([tokenizer.encode("Not dull.")])).x           # (1, seq_len, d_model)
-
-Exported from notebooks/14_pretraining.ipynb: edit it there.
 """
 
 from course_utils.pretraining.bert import (

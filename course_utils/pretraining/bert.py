@@ -1,7 +1,4 @@
-"""BERT: its encoder, the head and the loss that it's pretrained with, and its weights from Hugging Face's files.
-
-Exported from notebooks/14_pretraining.ipynb: edit it there.
-"""
+"""BERT: its encoder, the head and the loss that it's pretrained with, and its weights from Hugging Face's files."""
 
 import dataclasses
 from pathlib import Path
@@ -17,6 +14,8 @@ from course_utils.positional_encoding import LearnedPositions
 from course_utils.pretraining.masking import mask_tokens
 from course_utils.pretraining.word_pieces import WordPieceTokenizer
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
+from course_utils.training.model_kinds import ENCODER, kind_in
+from course_utils.training.saved_models import find_model, read_model
 from course_utils.training.word_piece_files import read_word_pieces
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
@@ -29,8 +28,6 @@ class BertConfig:
     """Everything that fixes a `BertEncoder` but its weights; the defaults are BERT-base's (Devlin et al. 2019, section 3).
 
     Raises ValueError that names the option for a value outside its range.
-
-    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     vocab_size: int
@@ -54,8 +51,6 @@ class BertConfig:
 class BertResult(NamedTuple):
     """`x` (batch, seq_len, d_model), after the last layer; `pooled` (batch, d_model), or None without a pooler;
     `hidden_states`, num_layers + 1 tensors like x, the embeddings first; `attentions`, one for each layer, or None.
-
-    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     x: Tensor
@@ -131,7 +126,7 @@ class MaskedLanguageModel(nn.Module):
     (token_ids, attention_mask, token_types, chosen) -> logits (batch, seq_len, vocab); with `chosen` (batch, seq_len) bool
     only for those positions, (chosen, vocab), which costs less.
 
-    Taught in 14_pretraining, '4. The loss on hidden words'.
+    Taught in 14_pretraining, '3. Your encoder, with six changes'.
     """
 
     def __init__(self, config: BertConfig):
@@ -159,7 +154,7 @@ class MaskedTokenLoss:
     A batch is token_ids (batch, seq_len). Padding and the ids in `never` ([CLS], [SEP] …) are never chosen. In training each
     call hides other tokens; in evaluation mode the same ones every time, so that losses can be compared.
 
-    Taught in 14_pretraining, '4. The loss on hidden words'.
+    Taught in 14_pretraining, '1. Hide a word, and ask only there'.
     """
 
     mask_id: int
@@ -198,8 +193,6 @@ def bert_config(config: dict) -> BertConfig:
     """The configuration of a Hugging Face BERT, their config.json as a dict, as ours.
 
     Raises ValueError that names the setting for one that `BertEncoder` doesn't compute.
-
-    Taught in 14_pretraining, "5. Somebody else's weights".
     """
     check_settings(config, needed=["vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
                                    "intermediate_size", "max_position_embeddings"],
@@ -219,8 +212,6 @@ def bert_config(config: dict) -> BertConfig:
 
 def bert_weights(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a Hugging Face BERT under the names of `MaskedLanguageModel`; heads for other tasks are left out.
-
-    Taught in 14_pretraining, "5. Somebody else's weights".
     """
     ours = {}
     for name, tensor in theirs.items():
@@ -243,12 +234,15 @@ def load_bert(
 ) -> tuple[BertEncoder | MaskedLanguageModel, WordPieceTokenizer | None]:
     """A Hugging Face BERT as a `BertEncoder`, with its tokenizer: load_bert("bert-base-uncased"), or a folder.
 
+    load_bert("encoder") is the small one that comes with the course.
     With `masked`, a `MaskedLanguageModel`; the file must have that head. `changes` replace settings of the configuration
     that no weight depends on, such as dropout=0.0. The tokenizer is None where the folder has none of word pieces. Raises
     ModelNotAvailable where there is no such model to be had, ValueError for a damaged file or one of another kind.
 
-    Taught in 14_pretraining, "5. Somebody else's weights".
+    Taught in 14_pretraining, '5. Real weights in your class'.
     """
+    if kind_in(own := find_model(folder_or_name)) is ENCODER:
+        return _kept_encoder(own, masked, changes)
     checkpoint = read_checkpoint(folder_or_name, "bert")
     weights = bert_weights(checkpoint.weights)
     has_pooler = any(name.startswith("encoder.pooler.") for name in weights)
@@ -269,3 +263,13 @@ def load_bert(
     fill(model, weights, checkpoint.folder)
     found = read_word_pieces(checkpoint.folder)
     return model.eval(), None if found is None else WordPieceTokenizer(**found)
+
+
+def _kept_encoder(path: Path, masked: bool, changes: dict) -> tuple[BertEncoder, WordPieceTokenizer]:
+    """An encoder in the course's own format, with `changes` to its configuration."""
+    if masked:
+        raise ValueError(f"{path} has no head for hidden words; leave out masked=True")
+    saved = read_model(path, BertEncoder, BertConfig)
+    model = BertEncoder(dataclasses.replace(saved.model.config, **changes))
+    model.load_state_dict(saved.model.state_dict())
+    return model.eval(), WordPieceTokenizer(saved.tokenizer.vocabulary)

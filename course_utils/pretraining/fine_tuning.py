@@ -1,7 +1,4 @@
-"""A classifier on a pretrained encoder, and what of it is trained: some layers, all at their own rates, or adapters.
-
-Exported from notebooks/14_pretraining.ipynb: edit it there.
-"""
+"""A classifier on a pretrained encoder, and what of it is trained: some layers, all at their own rates, or adapters."""
 
 import copy
 from collections.abc import Iterable
@@ -23,8 +20,6 @@ BERT_POOLINGS = ("mean", "first", "pooler")
 
 class BertClassifierResult(NamedTuple):
     """`logits` (batch, num_classes); `attentions`, one (batch, heads, query, key) for each layer, or None.
-
-    Taught in 14_pretraining, '7. A classifier on top'.
     """
 
     logits: Tensor
@@ -37,7 +32,7 @@ class BertClassifier(nn.Module):
     (token_ids (batch, seq_len), attention_mask, need_weights) -> BertClassifierResult. `pooling`: the 'mean' of all tokens,
     the 'first' token's vector, or the encoder's 'pooler' (Devlin et al. 2019). Padding never changes a logit.
 
-    Taught in 14_pretraining, '7. A classifier on top'.
+    Taught in 14_pretraining, '6. What learns, and how fast'.
     """
 
     def __init__(self, encoder: BertEncoder, num_classes: int = 2, pooling: str = "mean", dropout: float = 0.1):
@@ -63,8 +58,6 @@ class BertClassifier(nn.Module):
 
 def layers_of(model: BertClassifier) -> list[list[nn.Parameter]]:
     """The parameters from the input to the output: embeddings, each block, and what is above the blocks.
-
-    Taught in 14_pretraining, '7. A classifier on top'.
     """
     blocks = [list(block.parameters()) for block in _blocks(model)]
     above = [*model.output.parameters(), *([] if model.encoder.pooler is None else model.encoder.pooler.parameters())]
@@ -83,7 +76,7 @@ def _blocks(model: nn.Module) -> nn.ModuleList:
 def freeze(model: BertClassifier, num_layers: int | None = None) -> BertClassifier:
     """Train neither the embeddings nor the first `num_layers` blocks; None: only what is above the blocks is trained.
 
-    Taught in 14_pretraining, '7. A classifier on top'.
+    Taught in 14_pretraining, '6. What learns, and how fast'.
     """
     depth = model.config.num_layers
     check_options({"num_layers": depth if num_layers is None else num_layers}, {"num_layers": whole(0, depth)})
@@ -95,8 +88,6 @@ def freeze(model: BertClassifier, num_layers: int | None = None) -> BertClassifi
 
 def layer_rates(model: BertClassifier, decay: float = 0.9) -> list[dict]:
     """Parameter groups for `fit` (its `groups`), each layer's learning rate `decay` times that of the layer above it.
-
-    Taught in 14_pretraining, '7. A classifier on top'.
     """
     check_options({"decay": decay}, {"decay": positive(1)})
     layers = layers_of(model)
@@ -109,7 +100,7 @@ class LowRankAdapter(nn.Module):
     LoRA (Hu et al. 2021, section 4.1): (..., in) -> (..., out). U starts at zero, so at first nothing changes.
     A state dict has D and U, not alpha: load it into an adapter of the same rank and alpha.
 
-    Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
+    Taught in 14_pretraining, '6. What learns, and how fast'.
     """
 
     def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
@@ -141,7 +132,7 @@ def add_adapters(
     `names`: of layers in the attention or the feed-forward network; ADAPTABLE has them all. Raises ValueError for a name
     that isn't a linear layer there or is given twice, and for a model that has adapters.
 
-    Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
+    Taught in 14_pretraining, '6. What learns, and how fast'.
     """
     if isinstance(names, str):
         raise ValueError(f"got names={names!r}, a text; expected several names: use names=({names!r},)")
@@ -168,8 +159,6 @@ def merge_adapters(model: BertClassifier) -> BertClassifier:
     """Put every adapter into its matrix: the model has the layers it began with, computes the same, and costs no more.
 
     The merged layers stay frozen, as the rest of the encoder is; to train them, model.encoder.requires_grad_(True).
-
-    Taught in 14_pretraining, '8. Ten lines that train 0.3 %'.
     """
     for part in _adaptable(model):
         for name, layer in list(part.named_children()):

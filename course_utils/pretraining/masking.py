@@ -1,7 +1,4 @@
-"""Hide some tokens of a text, so that a model can be asked for them.
-
-Exported from notebooks/14_pretraining.ipynb: edit it there.
-"""
+"""Hide some tokens of a text, so that a model can be asked for them."""
 
 from typing import NamedTuple
 
@@ -15,8 +12,6 @@ __all__ = ["MaskedTokens", "mask_tokens"]
 
 class MaskedTokens(NamedTuple):
     """`inputs` (batch, seq_len): what the model reads; `chosen` (batch, seq_len) bool: the positions that it's asked for.
-
-    Taught in 14_pretraining, '1. Hide a word'.
     """
 
     inputs: Tensor
@@ -33,7 +28,7 @@ def mask_tokens(
     hidden is chosen with probability `rate`. Of the chosen, 80 % become `mask_id`, 10 % a random id below `vocab_size`, and
     10 % stay. Raises ValueError for a rate that isn't a fraction, or shapes that differ.
 
-    Taught in 14_pretraining, '1. Hide a word'.
+    Taught in 14_pretraining, '1. Hide a word, and ask only there'.
     """
     check_options({"rate": rate}, {"rate": fraction()})
     if token_ids.shape != can_hide.shape:

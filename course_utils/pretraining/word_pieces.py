@@ -1,7 +1,4 @@
-"""BERT's tokenizer: a text is cleaned, cut into words, and each word into pieces of a vocabulary.
-
-Exported from notebooks/14_pretraining.ipynb: edit it there.
-"""
+"""BERT's tokenizer: a text is cleaned, cut into words, and each word into pieces of a vocabulary."""
 
 import dataclasses
 import re
@@ -41,8 +38,6 @@ class TextCleaning:
 
     Control characters go; punctuation and Chinese characters become words of their own; `lower_case` and `strip_accents`
     do what their names say. `strip_accents=None` follows `lower_case`.
-
-    Taught in 14_pretraining, '2. Pieces of words'.
     """
 
     lower_case: bool = True
@@ -73,8 +68,6 @@ class TextCleaning:
 
 def cut_at_spaces(letters: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
     """The words of a cleaned text; each punctuation mark is one of its own.
-
-    Taught in 14_pretraining, '2. Pieces of words'.
     """
     words, joins = [], False                                               # joins: the next letter continues the last word
     for letter, i in letters:
@@ -91,8 +84,6 @@ def split_at(tokens: dict[str, str], letters: list[tuple[str, int]]) -> Iterator
     """Cut out what `tokens` names, the longest first: (the token, its letters), and (None, letters) for what's in between.
 
     Letters come with their places in the text. `tokens` has the token for each text that's looked for.
-
-    Taught in 14_pretraining, '2. Pieces of words'.
     """
     text, done = "".join(letter for letter, _ in letters), 0
     pattern = "|".join(re.escape(one) for one in sorted(tokens, key=len, reverse=True)) or "(?!)"      # (?!): never there
@@ -129,8 +120,6 @@ class WordPieceTokenizer:
     the order of their ids, the special ones ([PAD], [UNK], [CLS], [SEP], [MASK]) among them. A special token in a text is
     itself, and so is one of `added`: {token: True if it's looked for in the cleaned text, False for the text as it's
     written}. An added token that isn't in the vocabulary gets the next id. `cleaning` are the options of `TextCleaning`.
-
-    Taught in 14_pretraining, '2. Pieces of words'.
     """
 
     def __init__(self, vocabulary: Iterable[str], added: dict[str, bool] | None = None, **cleaning):

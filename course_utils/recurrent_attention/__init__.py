@@ -13,7 +13,9 @@ Models read sentences as ids with a mask, True for a real word, and padding come
     logits, state = model.step(last_ids, state)          # last_ids (batch,), BEGIN at first -> logits (batch, vocab)
     state = state.select(indices)                        # other rows, in another order: for a beam
 
-Exported from notebooks/16_recurrent_attention.ipynb: edit it there.
+Notebook 16 writes the additive half of it without options and checks, in the same names, and each learner a step of the
+decoder; tests/test_recurrent_attention.py holds the two equal. What is here has more scores, cells and an order of the
+step, for experiments (the set `recurrent_attention`) and for extras/luong_variants.
 """
 
 from course_utils.recurrent_attention.decoder import (

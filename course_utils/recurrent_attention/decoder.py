@@ -1,7 +1,4 @@
-"""A recurrent decoder with or without attention, and the whole translator.
-
-Exported from notebooks/16_recurrent_attention.ipynb: edit it there.
-"""
+"""A recurrent decoder with or without attention, and the whole translator."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,7 +20,7 @@ class DecoderState(NamedTuple):
     (batch, d_hidden), for an LSTM the `cell` as well, and the `weights` of what it read last: (batch, source) after
     `step`, (batch, words, source) after `advance`.
 
-    Taught in 16_recurrent_attention, '6. Before or after the update'.
+    Taught in 16_recurrent_attention, '3. One step of the decoder'.
     """
 
     memory: Memory
@@ -49,7 +46,7 @@ class RecurrentDecoder(nn.Module):
     2015); "after", the updated one (Luong et al. 2015), so that all words can be asked for at once. Logits are read from
     state and context, and scored against the rows of the embedding.
 
-    Taught in 16_recurrent_attention, '6. Before or after the update'.
+    Taught in 16_recurrent_attention, '3. One step of the decoder'.
     """
 
     def __init__(self, vocab_size: int, d_model: int, d_hidden: int, attention: nn.Module | None = None,
@@ -114,7 +111,7 @@ class Seq2SeqConfig:
     Raises ValueError that names the option for a value outside its range, and for an odd d_hidden: half of it goes to each
     direction of the encoder.
 
-    Taught in 16_recurrent_attention, '6. Before or after the update'.
+    Taught in 16_recurrent_attention, '3. One step of the decoder'.
     """
 
     source_vocab_size: int
@@ -137,7 +134,7 @@ class Seq2SeqResult(NamedTuple):
     """`logits` (batch, target, vocab): position i scores the candidates for the word after target_ids[:, i]; with
     `need_weights` and attention also `weights` (batch, target, source), otherwise None.
 
-    Taught in 16_recurrent_attention, '6. Before or after the update'.
+    Taught in 16_recurrent_attention, '3. One step of the decoder'.
     """
 
     logits: Tensor
@@ -150,7 +147,7 @@ class Seq2Seq(nn.Module):
     target_ids are what the decoder reads: `BEGIN` and the words, without the last token. `encode`, `start` and `step` give
     the same logits one word at a time. Words that aren't in the word list have an id of their own, so logits stay finite.
 
-    Taught in 16_recurrent_attention, '6. Before or after the update'.
+    Taught in 16_recurrent_attention, '3. One step of the decoder'.
     """
 
     def __init__(self, config: Seq2SeqConfig):

@@ -1,7 +1,4 @@
-"""A recurrent encoder, and what it hands to the decoder.
-
-Exported from notebooks/16_recurrent_attention.ipynb: edit it there.
-"""
+"""A recurrent encoder, and what it hands to the decoder."""
 
 from typing import NamedTuple
 
@@ -23,7 +20,7 @@ class Memory(NamedTuple):
     """What an encoder knows of a batch: `states` (batch, source, d_hidden), one for each word, their `mask` (batch, source),
     and `summary` (batch, d_hidden), the one vector of a whole sentence.
 
-    Taught in 16_recurrent_attention, '3. The encoder'.
+    Taught in 16_recurrent_attention, '1. Four words, one vector'.
     """
 
     states: Tensor
@@ -38,7 +35,7 @@ class RecurrentEncoder(nn.Module):
     state of each after its last word. Padding changes nothing. Raises ValueError for a sentence without a word, and for
     padding that doesn't come after the words.
 
-    Taught in 16_recurrent_attention, '3. The encoder'.
+    Taught in 16_recurrent_attention, '1. Four words, one vector'.
     """
 
     def __init__(self, vocab_size: int, d_model: int, d_hidden: int, cell: str = "GRU", dropout: float = 0.0):
@@ -62,7 +59,7 @@ class RecurrentEncoder(nn.Module):
 def check_source(source_ids: Tensor, source_mask: Tensor) -> None:
     """Refuse what isn't a batch of sentences with padding after their words. Raises ValueError.
 
-    Taught in 16_recurrent_attention, '3. The encoder'.
+    Taught in 16_recurrent_attention, '1. Four words, one vector'.
     """
     if source_ids.dim() != 2:
         raise ValueError(f"source_ids have shape {tuple(source_ids.shape)}; they must be (batch, source). For a single "

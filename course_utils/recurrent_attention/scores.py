@@ -1,7 +1,4 @@
-"""The scores of Bahdanau and Luong, and what becomes of them: weights, and a weighted mean.
-
-Exported from notebooks/16_recurrent_attention.ipynb: edit it there.
-"""
+"""The scores of Bahdanau and Luong, and what becomes of them: weights, and a weighted mean."""
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +14,7 @@ def weighted_states(scores: Tensor, states: Tensor, mask: Tensor) -> AttentionRe
 
     A sentence without a real word gives zeros. Returns context (batch, query, d_states) and the weights.
 
-    Taught in 16_recurrent_attention, '4. Look back'.
+    Taught in 16_recurrent_attention, '2. Look back'.
     """
     mask = mask[:, None]                                                   # (batch, 1, source)
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1) * mask
@@ -30,7 +27,7 @@ class AdditiveAttention(nn.Module):
     (query (batch, query, d_query), states (batch, source, d_states), mask (batch, source), keys) -> AttentionResult.
     `keys(states)` doesn't depend on the query: a decoder that asks word by word computes it once and hands it over.
 
-    Taught in 16_recurrent_attention, '4. Look back'.
+    Taught in 16_recurrent_attention, '2. Look back'.
     """
 
     def __init__(self, d_query: int, d_states: int, d_attention: int):
@@ -64,7 +61,7 @@ class LuongAttention(nn.Module):
     "dot" q · h, "general" q · W h, "concat" v · tanh(W [q; h]). Used as `AdditiveAttention` is. Raises ValueError for
     another score, and for "dot" with a query of another width than the states.
 
-    Taught in 16_recurrent_attention, '5. Simpler scores'.
+    Taught in 16_recurrent_attention, '2. Look back'.
     """
 
     def __init__(self, score: str, d_query: int, d_states: int):

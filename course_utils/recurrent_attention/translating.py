@@ -1,7 +1,4 @@
-"""What is done with a translator: its loss, greedy decoding, and an alignment from its weights.
-
-Exported from notebooks/16_recurrent_attention.ipynb: edit it there.
-"""
+"""What is done with a translator: its loss, greedy decoding, and an alignment from its weights."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +19,7 @@ def teacher_forcing_loss(model: nn.Module, batch: PairBatch) -> tuple[Tensor, in
     The model reads the target's own words, whatever it would have written itself (Williams and Zipser 1989). Raises
     ValueError for targets with fewer than two tokens.
 
-    Taught in 16_recurrent_attention, '7. Teacher forcing'.
+    Taught in 16_recurrent_attention, '4. Train it, and let it write'.
     """
     target_ids = batch.target_ids
     if target_ids.dim() != 2 or target_ids.shape[1] < 2:
@@ -38,7 +35,7 @@ class Translations(NamedTuple):
     """`ids`: the words of each sentence, without `END`. `weights`: (target, source) of each, or None if the model has none.
     `ended`: whether each wrote `END`; if not, it was cut off at the maximum length.
 
-    Taught in 16_recurrent_attention, '8. Reading its own words'.
+    Taught in 16_recurrent_attention, '4. Train it, and let it write'.
     """
 
     ids: list[list[int]]
@@ -53,7 +50,7 @@ def greedy(model: nn.Module, source_ids: Tensor, source_mask: Tensor, max_len: i
     `model` has `encode`, `start` and `step`, as a `Seq2Seq` or 17's `Transformer`, which writes no more than its
     `config.max_len`. Put it into evaluation mode first.
 
-    Taught in 16_recurrent_attention, '8. Reading its own words'.
+    Taught in 16_recurrent_attention, '4. Train it, and let it write'.
     """
     check_options({"max_len": max_len}, {"max_len": whole(1, 100_000)})
     max_len = min(max_len, getattr(getattr(model, "config", None), "max_len", max_len))
@@ -79,7 +76,7 @@ def greedy(model: nn.Module, source_ids: Tensor, source_mask: Tensor, max_len: i
 def links_of(weights: Tensor) -> set[tuple[int, int]]:
     """Each target word with the source word that it attends to most: weights (target, source) -> {(source, target), …}.
 
-    Taught in 16_recurrent_attention, '10. Do the weights align words?'.
+    Taught in 16_recurrent_attention, '6. Do the weights align words?'.
     """
     return {(source, target) for target, source in enumerate(weights.argmax(dim=-1).tolist())}
 
@@ -91,7 +88,7 @@ def alignment_error_rate(predicted: Sequence[set[tuple[int, int]]], gold: Sequen
     predicted, gold: a set of links (source, target) for each sentence. Raises ValueError for lists of different lengths,
     and if there isn't a single link.
 
-    Taught in 16_recurrent_attention, '10. Do the weights align words?'.
+    Taught in 16_recurrent_attention, '6. Do the weights align words?'.
     """
     if len(predicted) != len(gold) or isinstance(predicted, set) or isinstance(gold, set):
         raise ValueError(f"got links for {len(predicted)} sentences and gold links for {len(gold)}; give lists with one set "

@@ -43,7 +43,8 @@ SMALL = Kind("a language model with whole words", "read_model(name, LanguageMode
              "course_utils.training.saved_models")
 RECURRENT = Kind("a recurrent translator of notebook 16", "kept_translator('additive')",
                  "course_utils.translation.translators")
-COURSE_KINDS = (CLASSIFIER, WORDS, PIECES, CODE, SMALL, RECURRENT)
+ENCODER = Kind("a pretrained encoder", "load_bert(name)", "course_utils.pretraining")
+COURSE_KINDS = (CLASSIFIER, WORDS, PIECES, CODE, SMALL, RECURRENT, ENCODER)
 THEIRS = {                                              # by model_type in Hugging Face's format
     "bert": Kind("a BERT in Hugging Face's format", "load_bert(name)", "course_utils.pretraining"),
     "bert classifier": Kind("a BERT that classifies, in Hugging Face's format", "load_bert_classifier(name)",
@@ -59,7 +60,7 @@ def kind_of(about: dict) -> Kind | None:
     tokenizer = vocabulary.get("type") if isinstance(vocabulary, dict) else None
     return {
         "SelfAttentionClassifier": CLASSIFIER, "Transformer": WORDS if "source_words" in about else PIECES,
-        "LanguageModel": SMALL if tokenizer == "words" else CODE, "Seq2Seq": RECURRENT,
+        "LanguageModel": SMALL if tokenizer == "words" else CODE, "Seq2Seq": RECURRENT, "BertEncoder": ENCODER,
     }.get(str(about.get("model")))
 
 

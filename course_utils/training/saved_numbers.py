@@ -3,7 +3,8 @@
     write_numbers("outputs/mine", "caution", {"temperature": 2.0})
     read_numbers("outputs/mine", "caution", ["temperature"])               # {"temperature": 2.0}
 
-Does: write them for these weights, and read them. Does not: choose them, or save the model.
+Does: write them for these weights, and read them; `stored_temperature`, for a classifier that is loaded. Does not: choose
+them, or save the model.
 """
 
 import math
@@ -34,6 +35,25 @@ def read_numbers(name: str | Path, title: str, wanted: Iterable[str]) -> dict[st
         raise FileNotFoundError(f"the model in {str(path)[:200]} has no numbers called {title!r}; fit them, and save them"
                                 f"{f'; {kind.advice(path)}' if kind else ''}")
     return {key: _finite(key, found.get(key), f"so {path} says: fit it again, and save it") for key in wanted}
+
+
+CAUTION = "caution"  # the title of a classifier's "temperature", and of the "threshold" below which it's silent
+
+
+def stored_temperature(name: str | Path) -> float:
+    """The temperature in a saved classifier's file, which divides its logits; 1 if there's none.
+
+    Raises ValueError, with the file's name, for one that isn't a finite number above 0.
+    """
+    found = read_note(name, CAUTION)
+    if not isinstance(found, dict):
+        return 1.0
+    path = find_model(name)
+    temperature = _finite("temperature", found.get("temperature"), f"so {path} says: fit it again, and save it")
+    if temperature <= 0:
+        raise ValueError(f"temperature is {temperature!r}, and so {path} says: fit it again, and save it; expected a number "
+                         "above 0")
+    return temperature
 
 
 def _finite(key: str, value, then: str) -> float:

@@ -52,6 +52,20 @@ def row_probes(generator: torch.Generator) -> list[tuple]:
             (_number(600, 900, generator), 2, 6)]
 
 
+def observe_rows(function, offset, count, d_model):
+    """The rows; none at all where the learner's range ends before it begins, which arange takes for an error."""
+    try:
+        return function(offset, count, d_model)
+    except RuntimeError as error:
+        if "bound" not in str(error):
+            raise
+        return torch.zeros(0, d_model)
+
+
+def _ends_at_count(offset, count, d_model):
+    return sinusoidal_rows(offset, max(count - offset, 0), d_model)
+
+
 def _entry(case: Case, row: int = 1, column: int = 2) -> str:
     """One entry, by the position it stands for."""
     got, right = case.answer[row, column], case.expected[row, column]
@@ -108,6 +122,7 @@ def _first_hand_off(case: Case) -> str:
 ROWS = ask(
     "6.1", sinusoidal_rows,
     probes=row_probes,
+    observe=observe_rows,
     forbidden=("course_utils.positional_encoding.sinusoidal_table", "course_utils.positional_encoding.SinusoidalPositions"),
     signature="sinusoidal_rows(offset, count, d_model) -> (count, d_model)",
     mistakes={
@@ -155,6 +170,12 @@ ROWS = ask(
             _rows(start=lambda offset: 0),
             lambda case: f"with offset = {case.inputs[0]}, {_entry(case, 0, 0)}",
             "Your rows always begin at position 0. The first row must stand for the position `offset`."),
+        "ends-at-count": M(
+            _ends_at_count,
+            lambda case: f"from position {case.inputs[0]} on, you return {len(case.got[''])} rows, expected "
+            f"{case.inputs[1]}.",
+            "Your positions end at `count`, as in arange(offset, count). The second number of a range is where it stops: "
+            "offset + count."),
         "other-base": M(
             _rows(base=1000.0),
             _entry,
@@ -355,6 +376,7 @@ def observe_module(answer, table, x, offset):
         "saved": _holds(module.state_dict().values(), table),
         "moved": _holds([*module.parameters(), *module.buffers()], table),
         "trained": sum(p.numel() for p in module.parameters() if p.requires_grad),
+        "frozen": sum(p.numel() for p in module.parameters() if not p.requires_grad),
         **reached(module, shifted, (x, offset), {0: "x"}),
     }
 
@@ -390,9 +412,8 @@ TABLE = ask(
     mistakes={
         "as-given": M(
             _positions(kind="attribute", rows=_ends_at_length),
-            _offset_gap,
-            "That's one of two mistakes; both are still there. Which of the three kinds of tensor of section 4 should "
-            "the table be? And where must a slice that begins at offset end?"),
+            "both mistakes are still in it.",
+            ""),
         "plain-attribute": M(
             _positions(kind="attribute"),
             _saved,
@@ -420,6 +441,11 @@ TABLE = ask(
             _trained,
             "The rows are right, but the table is a parameter: the optimiser would change it. This table is given, not "
             "learned; a buffer is saved and moved as well."),
+        "frozen-parameter": M(
+            _positions(kind="frozen"),
+            "saved, moved and not trained, but the table is a parameter that's been frozen.",
+            "It works until somebody thaws all parameters, and it's counted among what the model has learned. For a tensor "
+            "that nobody should train there's register_buffer.", convention=True),
         "not-persistent": M(
             _positions(kind="not persistent"),
             lambda case: f"{_saved(case)} It does move with the model.",
@@ -435,6 +461,9 @@ TABLE = ask(
         R(lambda case: case.trained > 0,
           _trained,
           "The table is given and must not change."),
+        R(lambda case: case.frozen > 0,
+          "frozen parameters of this module: {frozen:.0f} numbers, expected 0.",
+          "The table should be a buffer."),
         R(lambda case: case.saved == 0,
           _saved,
           "Saved and loaded, the model would be without it (section 4)."),

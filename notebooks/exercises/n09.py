@@ -182,6 +182,10 @@ TFIDF = ask(
         "but": M(lambda: _entry("but"),
             lambda case: f"{_one(case)} is the entry for 'but'.",
             "The exercise asks for 'dull'."),
+        "tf-as-proportion": M(lambda: _entry(count={name: count / 4 for name, count in COUNT.items()},
+                                            divide=lambda *row: 1.0),
+            lambda case: f"{_one(case)}: the tf was taken as a proportion, 2 of 4 words.",
+            "Here tf is the count itself, 2. (Divide by the row's length, and the proportion would drop out.)"),
         "logarithm-of-tf": M(lambda: _entry(count={name: 1 + math.log(count) for name, count in COUNT.items()}),
             lambda case: f"{_one(case)}: the tf was taken as 1 + ln 2.",
             "That's a common variant (sublinear tf). Here tf is the count itself, 2."),
@@ -251,6 +255,13 @@ def _width(case: Case) -> str:
     return f"half the interval is {100 * case.answer[1]:.3f} points, expected {100 * case.expected[1]:.3f}"
 
 
+def _width_where_they_differ(case: Case) -> str:
+    """The same, of models that differ on some review: where they don't, the interval is 0 and shows little."""
+    if not _differ(case):
+        raise LookupError("these two are right on the same reviews")
+    return _width(case)
+
+
 def _differ(case: Case) -> float:
     """The fraction of the reviews on which the two models differ."""
     return (case.inputs[0] != case.inputs[1]).double().mean().item()
@@ -273,7 +284,7 @@ PAIRED = ask(
     signature="compare(first_right (review,), second_right (review,), both boolean) -> difference, half of the interval",
     mistakes={
         "unpaired": M(_compare(width=_two_intervals),
-            lambda case: f"{_width(case)}.",
+            lambda case: f"{_width_where_they_differ(case)}.",
             "This is the interval for models scored on *different* "
                 "reviews. Here both models judge most reviews the same, and those say nothing about the difference."),
         "turned-round": M(_compare(gap=lambda d: -d.mean()),
@@ -310,8 +321,11 @@ PAIRED = ask(
                 "within 1.96."),
         "no-root-of-n": M(_compare(width=lambda d, a, b: 1.96 * d.std(correction=0)),
             lambda case: f"{_width(case)}.",
-            "This is how much single reviews vary. The mean of n "
+            "This is how much single reviews vary: √n is missing. The mean of n "
                 "varies less, by the root of n."),
+        "no-root-of-n-unbiased": M(_compare(width=lambda d, a, b: 1.96 * d.std()),
+            lambda case: f"{_width(case)}.",
+            "This is how much single reviews vary: √n is missing. The mean of n varies less, by the root of n."),
         "not-centred": M(_compare(width=lambda d, a, b: 1.96 * d.square().mean().sqrt() / math.sqrt(len(d))),
             lambda case: f"{_width(case)}.",
             "This uses the mean square alone. For the variance, "
@@ -475,9 +489,8 @@ SHUFFLE = ask(
     "(batch, seq_len)",
     mistakes={
         "columns": M(lambda ids, mask: ids[:, torch.randperm(ids.shape[1])],
-            _padding_inside,
-            "All positions were shuffled, padding included. Then the mask no longer says "
-                "which tokens are words."),
+            "it still shuffles something else than the words of each review.",
+            ""),
         "rows": M(lambda ids, mask: ids[torch.randperm(ids.shape[0])],
             lambda case: f"only {100 * case.got['rows with their own words']:.0f} of 100 rows still have their "
                 "own words.",
@@ -553,12 +566,14 @@ def sort_by_cause(words, right, known):
 
 
 def _texts_of(lengths: list[int], unknown: list[int], generator: torch.Generator) -> list[list[str]]:
-    """Texts of so many words, of which so many are unknown; one word comes twice wherever there is room."""
+    """Texts of so many words, of which so many are unknown; a word of either kind comes twice wherever there is room."""
     texts = []
     for length, new in zip(lengths, unknown):
         words = [f"new{i}" for i in range(new)] + [f"old{i}" for i in range(length - new)]
         if length - new > 2:
             words[-1] = words[-2]
+        if new > 1:
+            words[1] = words[0]
         texts.append([words[i] for i in torch.randperm(length, generator=generator).tolist()])
     return texts
 
@@ -566,7 +581,7 @@ def _texts_of(lengths: list[int], unknown: list[int], generator: torch.Generator
 def _cause_probes(generator: torch.Generator) -> list[tuple]:
     """Texts around both limits, in random order; a set without a short text; one without an unknown word."""
     lengths = [3, 4, 5, 5, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 8, 8, 7, 20, 5, 6]
-    unknown = [1, 0, 4, 0, 2, 1, 3, 2, 5, 4, 6, 0, 5, 12, 8, 1, 0, 9, 1, 3]
+    unknown = [1, 0, 4, 0, 2, 1, 3, 2, 5, 4, 6, 0, 5, 12, 8, 3, 0, 9, 1, 3]
     known = {f"old{i}" for i in range(30)}
     order = torch.randperm(len(lengths), generator=generator).tolist()
     texts = _texts_of([lengths[i] for i in order], [unknown[i] for i in order], generator)
@@ -645,6 +660,8 @@ CAUSES = ask(
                             "1 if 3 * unknown >= len(text) else 0 if len(text) <= 5 else 2"},
             lambda case: f"{_counts(case)}.", "A text of at most five words belongs to the first group, whether its words "
             "are known or not."),
+        "each-unknown-word-once": M({"sum(word not in known for word in text)": "len({word for word in text} - known)"},
+            lambda case: f"{_counts(case)}.", "An unknown word that comes twice is two unknown words of the text."),
         "each-word-once": M(lambda words, right, known: sort_by_cause([[*{*text}] for text in words], right, known),
             lambda case: f"{_counts(case)}.", "A word that comes twice is two words of the text."),
     },
@@ -705,7 +722,13 @@ CONFUSION = ask(
         "turned-round": M(lambda labels, said, num_classes: confusion(said, labels, num_classes), _cell,
             "Rows and columns have changed places: a row is what a text is, a column what was said."),
         "proportions": M(lambda labels, said, num_classes: _by_rows(confusion(labels, said, num_classes)), _cell,
-            "Each of your rows was divided by its sum. Here the cells are counts."),
+            "Each of your rows was divided by its sum. The exercise asks for counts, not proportions."),
+        "proportions-of-nothing": M(lambda labels, said, num_classes: confusion(labels, said, num_classes)
+                                    / confusion(labels, said, num_classes).sum(dim=1, keepdim=True),
+            lambda case: f"your row 0 sums to {case.answer[0].sum():.3g}, and it should count "
+            f"{case.expected[0].sum():.0f} texts.",
+            "Each of your rows was divided by its sum (0 / 0 for a class that doesn't occur). The exercise asks for counts, "
+            "not proportions."),
         "of-all-texts": M(lambda labels, said, num_classes: confusion(labels, said, num_classes) / len(labels), _cell,
             "You divided by the number of texts. Here the cells are counts."),
         "only-right": M(lambda labels, said, num_classes: torch.diag(confusion(labels, said, num_classes).diagonal()), _cell,
@@ -756,6 +779,10 @@ def _bias_last(w, b, x, y, rate, penalty):
     return w, b - rate * (torch.sigmoid(x @ w + b) - y).mean()
 
 
+def _added_gradient(w, b, x, y, rate, penalty):
+    return logistic_step(w, b, x, y, -rate, penalty)
+
+
 def _only_the_change(w, b, x, y, rate, penalty):
     new_w, new_b = logistic_step(w, b, x, y, rate, penalty)
     return new_w - w, new_b - b
@@ -798,7 +825,9 @@ LOGISTIC = ask(
     "weights (feature,) and the new bias ()",
     mistakes={
         "climbs": M(_logistic(sign=-1.0), _weights,
-            "It's prediction minus truth. Turned round, each step makes the loss larger."),
+            "The error is prediction minus truth. Turned round, each step makes the loss larger."),
+        "added": M(_added_gradient, _weights,
+            "You added the gradient. Subtract it: the gradient points to where the loss grows."),
         "no-sigmoid": M(_logistic(squash=lambda z: z), _weights,
             "The prediction is a probability: send the sum through the sigmoid before you subtract the label."),
         "rounded": M(_logistic(squash=lambda z: (z > 0).float()), _weights,

@@ -510,6 +510,11 @@ COMPREHENSIVENESS = ask(
             _comp(_without, count=lambda share, n: max(1, round(share * n))),
             _mean_fall,
             "The number was rounded to the nearest whole number. Here share times number of tokens is rounded up."),
+        "rounded-to-none": M(
+            _comp(_without, count=lambda share, n: round(share * n)),
+            _mean_fall,
+            "round(…) goes to the nearest whole number, and a small share of a short text is then no token at all. Round "
+            "up: math.ceil(…)."),
         "one-token": M(
             _comp(_without, count=lambda share, n: 1),
             _mean_fall,
@@ -1428,7 +1433,8 @@ QUIZ = """- name: random-order-of-thirty
   options:
     - text: How many tokens say by themselves what the review says.
       right: true
-      remark: Where nearly all of them do, it doesn't matter which are read. On five seeds that explains who is moved.
+      remark: Where nearly all of them do, it hardly matters which are read. On our five seeds that divides those that stay
+        from those that move; on two more it goes part of the way.
     - text: Which of the two models has the higher accuracy.
       remark: They can be equally good. It's about how they work.
     - text: Whether the weights of the first model are closer to uniform.

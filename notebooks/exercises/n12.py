@@ -321,8 +321,9 @@ DIFFERENCE = ask(
         "seeds-paired": M(
             _of(_paired_seeds),
             _half,
-            "The seeds were subtracted in pairs. Seed 0 of one model has nothing in common with "
-                "seed 0 of the other; reviews are paired, seeds are not. Take two variances, one for each model."),
+            "The seeds were subtracted in pairs. Seed 0 of one model and seed 0 of the other may even "
+                "begin alike, and it doesn't show after training; reviews are paired, seeds are not. Take two "
+                "variances, one for each model."),
         "one-seed": M(
             _one_seed,
             lambda case: f"{_gap(case)[:-1]}, and {_half(case)}",
@@ -431,11 +432,11 @@ def _steps(bar, sort=sorted, stop=True, put_back=True):
     return answer
 
 
-def _from_above(bar):
-    """The largest p-value that passes its bar, and everything below it."""
+def _from_above(bar, at_bar=False):
+    """The largest p-value that passes its bar, and everything below it; `at_bar`: one that's exactly there passes."""
     def answer(p_values, level):
         ranked, m = sorted(p_values), len(p_values)
-        passing = [p for step, p in enumerate(ranked) if p < bar(level, step, m)]
+        passing = [p for step, p in enumerate(ranked) if p < bar(level, step, m) or (at_bar and p == bar(level, step, m))]
         return [p <= max(passing, default=-1) for p in p_values]
     return answer
 
@@ -529,6 +530,12 @@ HOLM = ask(
             _from_above(lambda level, step, m: level * (step + 1) / m),
             _verdict_on,
             "The bar of rank r was level · r / m. That is Benjamini and Hochberg's "
+                "method: it bounds the expected proportion of false ones among the survivors, and lets more through than "
+                "Holm."),
+        "benjamini-hochberg-at-the-bar": M(
+            _from_above(lambda level, step, m: level * (step + 1) / m, at_bar=True),
+            _verdict_on,
+            "The bar of rank r was level · r / m, and a p-value at its bar passed. That is Benjamini and Hochberg's "
                 "method: it bounds the expected proportion of false ones among the survivors, and lets more through than "
                 "Holm."),
         "rising-with-stop": M(
@@ -802,6 +809,16 @@ def _unpaired(first, second):
     return mean, stats.t.ppf(0.975, freedom) * error, 2 * stats.t.sf(abs(mean) / error, freedom)
 
 
+def _apart(degrees):
+    """Each model's own spread, the two added, with so many degrees of freedom."""
+    def answer(first, second):
+        n = len(first)
+        error = math.sqrt(sum(statistics.variance(side) for side in (first, second)) / n)
+        mean = statistics.fmean(first) - statistics.fmean(second)
+        return mean, stats.t.ppf(0.975, degrees(n)) * error, 2 * stats.t.sf(abs(mean) / error, degrees(n))
+    return answer
+
+
 def _end(how):
     return lambda first, second: how(*paired(first, second))
 
@@ -843,6 +860,13 @@ NAPKIN = ask(
     mistakes={
         "unpaired": M(_unpaired, _half_said, "You took the spread of each list and added the two. What makes a part hard is "
                       "then counted twice, where it should cancel: first subtract, pair by pair, then take one variance."),
+        "unpaired-pooled": M(_apart(lambda n: 2 * n - 2), _half_said, "You took the spread of each list and added the two, "
+                             "with 2n − 2 degrees of freedom: that's for lists without pairs. What makes a part hard is "
+                             "counted twice there, where it should cancel: first subtract, pair by pair, then take one "
+                             "variance."),
+        "unpaired-plain": M(_apart(lambda n: n - 1), _half_said, "You took the spread of each list and added the two. What "
+                            "makes a part hard is then counted twice, where it should cancel: first subtract, pair by "
+                            "pair, then take one variance."),
         "spread-of-one": M({"math.sqrt(variance / n)": "math.sqrt(variance)"}, _half_said, "This is the standard deviation: "
                            "how far *one* difference strays. The mean of n strays less: divide the variance by n."),
         "root-twice": M({"math.sqrt(variance / n)": "math.sqrt(variance / n) / math.sqrt(n)"}, _half_said, "You divided by "
@@ -1117,16 +1141,18 @@ def tune(run, rates, widths, seeds):
 
 
 def tune_probes(generator: torch.Generator) -> list[tuple]:
-    """Validation accuracies (rate, width, seed) of two made-up grids, five rates and three widths, two seeds each.
+    """Validation accuracies (rate, width, seed) of made-up grids, five rates and three widths, two seeds each.
 
-    One lucky seed lifts many a poor pair above the best: its mean is low all the same.
+    One lucky seed lifts many a poor pair above the best: its mean is low all the same. In the last two grids it's the same
+    seed everywhere: whoever looks again at the best few sees them fall below those that had a single, lucky run.
     """
     probes = []
-    for best_rate, best_width in ((2, 1), (1, 2), (3, 0)):
+    for best_rate, best_width, always in ((2, 1, None), (1, 2, None), (3, 0, None), (4, 0, 0), (0, 0, 1)):
         rate, width = torch.arange(5.0)[:, None], torch.arange(3.0)
         hill = 0.85 - 0.02 * (rate - best_rate).abs() - 0.01 * (width - best_width).abs()
         noise = 0.05 * (torch.rand(5, 3, 2, generator=generator) - 0.5)
         lucky = torch.randint(2, (5, 3, 1), generator=generator) == torch.arange(2)    # one seed of each pair
+        lucky = lucky if always is None else (torch.arange(2) == always).expand(5, 3, 2)
         spread = torch.where(lucky, 0.08, -0.1) * (hill < hill.max() - 0.015)[..., None]  # of those that aren't the best
         probes.append(((hill[..., None] + noise + spread).double().numpy(),
                        [0.0015, 0.003, 0.006, 0.012, 0.024], [16, 32, 64]))
@@ -1203,6 +1229,14 @@ def _one_seed_of_two(run, rates, widths, seeds):
     return max((pair for pair in tried if len(tried[pair]) == 1), key=lambda pair: tried[pair][0])
 
 
+def _single_beats_mean(run, rates, widths, seeds):
+    """Nine pairs once, the best three again; the choice has the highest mean of all nine, single runs among them."""
+    tried = {(rate, width): [run(rate, width, seeds[0])] for rate in rates[:3] for width in widths}
+    for pair in sorted(tried, key=lambda pair: tried[pair][0], reverse=True)[:3]:
+        tried[pair].append(run(*pair, seeds[1]))
+    return max(tried, key=lambda pair: sum(tried[pair]) / len(tried[pair]))
+
+
 def _spent(case: Case) -> str:
     return f"you called run {BUDGET + case.over - case.left:.0f} times."
 
@@ -1234,6 +1268,9 @@ TUNE = ask(
                     "took the lowest. An accuracy isn't a loss: high is good."),
         "fewer-seeds": M(_one_seed_of_two, _too_few, "A single run may have been lucky. Choose among the pairs that you "
                          "tried with the most seeds."),
+        "single-beats-mean": M(_single_beats_mean, _too_few, "You took the highest mean of all pairs that you tried. But "
+                               "a mean of one run is just that run, perhaps a lucky one, while those that you looked at "
+                               "again have lost their luck. Choose among the pairs with the most seeds."),
         "last-tried": M(_every(lambda tried: [*tried][-1]), _beaten, "You returned the pair that you tried last."),
         "first-tried": M(_every(lambda tried: [*tried][0]), _beaten, "You returned the pair that you tried first."),
         "rates-alone": M(_every(pairs=lambda rates, widths: [(rate, widths[1]) for rate in rates]),
@@ -1337,8 +1374,7 @@ QUIZ = """
       remark: Perhaps, but nobody has to. The course's own two files differ by as much (section 2).
     - text: Your processors round differently, and sixteen epochs make a small difference large.
       right: true
-      remark: A seed fixes a run on one kind of processor. On another it's a different draw from the same fifteen, so
-        to say.
+      remark: A seed fixes a run on one kind of processor. On another it's another draw.
     - text: One of the seeds was not set.
       remark: Then two runs on one computer would differ as well. Try that first, and then look at the processors.
 - name: width-at-one-rate

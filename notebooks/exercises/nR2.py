@@ -632,7 +632,8 @@ QUIZ = """
     - text: The method is broken, since with another model its answer should change.
       remark: Only if the model no longer depends on these words. Take them away and look, in log-odds (11).
     - text: The method looks at the lower half of a model alone, and never sees the top.
-      remark: Integrated gradients and occlusion go through the whole model, and keep pointing there too.
+      remark: "Integrated gradients and occlusion go through the whole model, and keep pointing there too: on five
+        seeds their average precision is 0.40 to 0.79 and 0.56 to 0.73, where chance gives 0.24 to 0.34."
 - name: review2-gradient
   taught: "R2"
   question: "'Superb and moving': either word alone would have been enough for the verdict. What do gradient × input and

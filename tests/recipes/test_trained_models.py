@@ -184,7 +184,7 @@ def test_no_other_model_stands_among_those_that_come_with_the_course():
     named |= {f"{name}-seed-{seed}" for name in LANGUAGE_MODELS for seed in range(5)}
     named |= {f"code-seed-{seed}" for seed in (1, 2)}
     assert {path.name.removesuffix(".safetensors") for path in CHECKPOINTS.iterdir()} == named | {
-        "code", "imdb", "multi30k", "reader", "recurrent-additive", "recurrent-one_vector", "reviews",
+        "code", "encoder", "imdb", "multi30k", "reader", "recurrent-additive", "recurrent-one_vector", "reviews",
         "reviews-without-positions", "student", "translation"}
 
 

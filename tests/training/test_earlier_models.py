@@ -46,7 +46,7 @@ def test_numbers_beside_its_weights_are_read_unless_they_belong_to_others(tmp_pa
         caution = {"weights": belongs, "temperature": 2.0, "threshold": 0.7}
         (tmp_path / "mine" / "caution.json").write_text(json.dumps(caution))
         if belongs[0] != "0":
-            assert CautiousClassifier.load(tmp_path / "mine").temperature == 2.0
+            assert CautiousClassifier.load(tmp_path / "mine").classifier.temperature == 2.0
     with pytest.raises(FileNotFoundError, match="has no numbers called 'caution'"):
         CautiousClassifier.load(tmp_path / "mine")
 

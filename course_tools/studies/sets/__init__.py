@@ -6,12 +6,15 @@ from graphlib import TopologicalSorter
 from course_tools.studies.runner import ResultSet
 from course_tools.studies.sets import (
     ablations,
+    bottleneck,
     code_baselines,
     code_completion,
     code_elsewhere,
     completion_speed,
     context,
     facts,
+    fine_tuning,
+    heads,
     imdb_better,
     imdb_order,
     imdb_settings,
@@ -38,6 +41,7 @@ from course_tools.studies.sets import (
     static_vectors,
     student,
     summaries_by_copying,
+    t5,
     token_range,
     toy_parts,
     translation,
@@ -48,12 +52,12 @@ from course_tools.studies.sets import (
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, parts, toy_parts, facts, token_range, sentiment_axis, learning_curves,
-                   imdb_better, imdb_settings, imdb_order, language_model, code_baselines, code_completion, code_elsewhere,
-                   completion_speed, llama_changes, context, induction, other_heads, pretrained, pretrained_vectors,
-                   small_encoder, static_vectors, which_data, student, reader, reader_more, partial_inputs,
-                   reader_maps, reader_speed, reader_vectors, recurrent_attention, luong_variants, translation,
-                   summaries_by_copying, translation_speed, multi30k, tuning)
+    for module in (scoreboard, ablations, parts, toy_parts, facts, fine_tuning, heads, token_range, sentiment_axis,
+                   learning_curves, imdb_better, imdb_settings, imdb_order, language_model, code_baselines,
+                   code_completion, code_elsewhere, completion_speed, llama_changes, context, induction, other_heads,
+                   pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
+                   reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
+                   bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5)
 }
 
 

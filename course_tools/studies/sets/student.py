@@ -261,7 +261,9 @@ def cautious(classifier: ReviewClassifier, risk: float = RISK) -> CautiousClassi
     """With the temperature of the first 300 ordinary sentences, and the threshold at which `risk` of its answers are wrong.
 
     Both are rounded, the threshold downwards, so that another processor's confidence in the last sentence still reaches it.
+    A temperature that the classifier has already is left out: the one that's found here divides its logits as they are.
     """
+    classifier = ReviewClassifier(classifier.model, classifier.tokenizer, classifier.label_names)
     ordinary = load_reviews("ordinary")["test"]
     logits, labels = classifier.predict(ordinary["text"])[1].log(), torch.tensor(ordinary["label"])
     temperature = round(fit_temperature(logits, labels), 3)
@@ -310,9 +312,9 @@ how, and what it can't do. Where this folder is among the models that come with 
 Right in per cent, of texts that it has never seen: IMDb's test reviews (5,000 of them) {imdb:.1f}, the course's test reviews
 {reviews:.1f}, its test sentences {sentences:.1f}, the hand-written reviews {handwritten:.1f}, the first 300 ordinary
 sentences {ordinary:.1f}, 300 others, on which nothing was chosen, {ordinary_second:.1f}. It's far too sure of such
-sentences; its file has a temperature that mends this, and the threshold below which it says "don't know", both fitted
-to the first 300. Of the course's test reviews that have a twin with the same words in another order, it reads {order:.0f} %
-correctly.
+sentences by itself; the temperature in its file, which `predict` applies, mends this, and the file has the threshold below
+which it says "don't know", both fitted to the first 300. Of the course's test reviews that have a twin with the same words
+in another order, it reads {order:.0f} % correctly.
 
 ## What it was trained on
 

@@ -78,7 +78,7 @@ def test_her_kernel_has_the_shared_packages_and_her_own_course(anna, classroom):
 def test_no_solution_is_where_students_can_read(anna, classroom):
     for folder in (classroom.shared / "course", anna.home / "attention"):
         names = {path.name for path in folder.rglob("*") if ".venv" not in path.parts}
-        assert "catalogue.py" in names and not names & {"answers.py", "for_instructors.md", "classroom.md", "editions.py"}
+        assert "catalogue.py" in names and not names & {"for_instructors.md", "classroom.md", "editions.py"}
 
 
 def test_they_solve_exercises_and_read_verdicts(anna, ben):

@@ -80,16 +80,6 @@ def records_in(path) -> list:
     return [one for one in vars(module).values() if isinstance(one, Record)]
 
 
-def test_a_notebook_whose_exercises_have_the_older_form_gets_a_record_beside_them(course):
-    older = course / "notebooks" / "exercises" / "n00" / "ask.py"
-    older.parent.mkdir(parents=True)
-    older.write_text('"""Exercises."""\n\nimport math\n\nEXERCISES = (math.pi,)\n', encoding="utf-8")
-    scaffold.add_exercise(course / "notebooks" / "00_tensors.ipynb")
-    assert len(records_in(older)) == 1 and not older.with_name("n00.py").exists()
-    text = older.read_text(encoding="utf-8")
-    assert text.index("import M, R, ask") < text.index("math.pi") < text.index("ask(")
-
-
 def test_a_new_notebook_has_all_its_parts_and_says_what_is_to_be_written(course, capsys):
     before = files(course)
     assert scaffold.notebook_command(["01_language_model"]) == 0

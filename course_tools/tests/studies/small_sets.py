@@ -30,6 +30,7 @@ from course_tools.studies.standard_library import Module
 from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.data.meanings import load_pronouns, load_senses
+from course_utils.pretraining import load_bert
 from course_utils.recipes import copied_summaries
 from course_utils.training import FitResult
 from course_utils.training.pair_batches import EncodedPairs, PairBatches, encode_pairs
@@ -38,6 +39,7 @@ from course_utils.translation import transformers, translators
 ROWS = {                                                # that are made in small; where a set isn't named, all
     "ablations": ("the default", "no scaling", "250 training reviews", "frozen random embeddings", "bag, equal parameters",
                   "BiLSTM, equal parameters"),
+    "bottleneck": ("one vector", "attention", "French alone, two words before"),
     "context": ("LSTM", "5-gram"),
     "reader_maps": ("reviews", "imdb"),
     "recurrent_attention": ("one vector, LSTM", "additive, before, GRU", "IBM Model 1", "the diagonal"),
@@ -55,6 +57,7 @@ SHORT: dict[str, dict] = {
     "ablations": {"CHANGES": {
         row: change._replace(reviews=change.reviews and 20, options={**change.options, "epochs": 1})
         for row, change in ablations.CHANGES.items()}},
+    "bottleneck": {"STEPS": 2, "EACH": 8, "TESTED": 4},
     "code_baselines": {"PLACES": 20},
     "code_completion": {"WINDOWS": (8, 32)},
     "code_elsewhere": {"language_model.LENGTH": 32},
@@ -64,6 +67,8 @@ SHORT: dict[str, dict] = {
                 "programs.MODEL": NET | {"num_heads": 4}, "ROWS": {
                     row: {"d_model": 8, "d_hidden": 8, "num_layers": 1} for row in context.ROWS if "LSTM" in row}},
     "facts": {"STEPS": 2, "TESTED": 20},
+    "fine_tuning": {"recipe.PASSES": {100: 1, 1000: 1}},
+    "heads": {"EACH": 3},
     "imdb_better": {"RECIPE.fit": {"epochs": 1}, "NARROW": {"d_model": 8}},
     "imdb_order": {"CHANGES": {
         row: imdb_order.CHANGES[row] | {"epochs": 1} for row in (imdb_order.STARTED, imdb_order.BAG)}},
@@ -78,7 +83,7 @@ SHORT: dict[str, dict] = {
     "multi30k": {"VOCAB_SIZE": 280, "BATCH_SIZE": 16, "TRANSFORMER": NET, "PUBLISHED": NET,
                  "RECURRENT": {"d_model": 8, "d_hidden": 8}, "ROWS": {
                      row: {**change, "epochs": 1, "vocab_size": 290} for row, change in multi30k.ROWS.items()}},
-    "other_heads": {"REVIEWS": 80, "READ": 64, "TESTED": 20},
+    "other_heads": {"REVIEWS": 80, "READ": 64, "TESTED": 20, "ASKED": 6, "ASKED_TESTED": 3},
     "parts": {"RECIPE.fit": {"epochs": 1}},
     "reader": {"STEPS": 9, "TEACHERS": (0,), "READS": dict.fromkeys(
         ("imdb", "reviews", "sentences", "written", "unsupervised", "cuts"), 70), "TEACHER_READS": dict.fromkeys(
@@ -99,6 +104,7 @@ SHORT: dict[str, dict] = {
         ("imdb", "reviews", "sentences", "unsupervised", "cuts"), 70), "TEACHER_READS": dict.fromkeys(
         ("imdb", "reviews", "sentences"), 50)},
     "summaries_by_copying": {"FIT": {"epochs": 1}},
+    "t5": {"STEPS": 2, "LONGER": 1},
     "token_range": {"SCORED": {"validation": 60, "test": 100}, "RULES": {
         name: rule._replace(train=60, epochs=1) for name, rule in token_range.RULES.items()}},
     "toy_parts": {"STEPS": 2, "TESTED": 20},
@@ -200,12 +206,26 @@ def maps(patch, made) -> None:
     patch.setattr(made, "corpora", lambda: corpora)
 
 
+def whole_reviews(patch, made) -> None:
+    """The opinion words can't be found in a few reviews."""
+    patch.setattr(made, "load_reviews", load_reviews)
+
+
 def readers(patch, made) -> None:
     """A reader of seed 0, as it begins."""
     reader.keep("reader", 0, Trained(reader.begin((0, 1)), FitResult([], 0, 0.0), {}))
 
 
+def small_encoder_for_few(patch, made) -> None:
+    """The small BERT in place of the course's encoder, and some thirty texts of each split."""
+    loaded = functools.partial(load_bert, "minilm")
+    patch.setattr(made.recipe, "load_reviews", few_reviews)
+    for module in (made, made.recipe):
+        patch.setattr(module, "load_bert", lambda name, **changes: loaded(**changes))
+
+
 SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "completion_speed": code_models,
+           "fine_tuning": small_encoder_for_few, "heads": whole_reviews,
            "reader_maps": maps, "reader_more": readers, "reader_vectors": word_tables,
            "summaries_by_copying": summaries, "translation": translators_of_pairs, "recurrent_attention": recurrent,
            "luong_variants": recurrent}
