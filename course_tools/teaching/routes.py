@@ -40,7 +40,7 @@ ROUTES = (
         "08": Stop(ALL, ("8.2",)),
         "02b": Stop([2, 3, 4], ()),
         "13": Stop([1, 2, 3, 4, 5], ("13.7",)),
-        "14": Stop([1, 4, 7], ()),
+        "14": Stop([1, 7], ()),
     }),
     Route("Everything", "you want to know why each part is as it is, and what was measured", {}),
     Route("What's inside", "you use Hugging Face, and want to write, load and open up what it runs", {

@@ -17,8 +17,9 @@ from course_utils.classifier import POOLINGS, POSITIONS, ReviewClassifier, SelfA
 from course_utils.encoder_decoder import Translator
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.language_model import LanguageModel, LanguageModelConfig
-from course_utils.tokenization import WordTokenizer
-from course_utils.training.model_kinds import CLASSIFIER, CODE, PIECES, RECURRENT, SMALL, kind_in
+from course_utils.pretraining import load_bert
+from course_utils.tokenization import WordTokenizer, pad_batch
+from course_utils.training.model_kinds import CLASSIFIER, CODE, ENCODER, PIECES, RECURRENT, SMALL, kind_in
 from course_utils.training.model_kinds import WORDS as WORD_LISTS
 from course_utils.training.saved_models import holds_model, read_model, read_note, write_note
 from course_utils.translation.subwords import SubwordTranslator
@@ -204,6 +205,11 @@ def test_the_models_that_come_with_the_course_still_load(name):
         assert Translator.load(name).model(SOURCE, SOURCE > 0, SOURCE).logits.isfinite().all()
     elif kind == CLASSIFIER:
         assert ReviewClassifier.load(name).predict(["A dull film."])[1].isfinite().all()
+    elif kind == ENCODER:
+        model, tokenizer = load_bert(name)
+        ids, mask = pad_batch([tokenizer.encode("A dull film.")], 0)
+        hidden = model(ids, mask)
+        assert hidden[0].isfinite().all()
     else:
         assert kind in (CODE, SMALL)
         model = read_model(name, LanguageModel, LanguageModelConfig).model
