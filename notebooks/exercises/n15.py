@@ -1698,10 +1698,13 @@ def calibrate_probes(generator: torch.Generator) -> list[tuple]:
             other, second = split("new", sizes[1], classes, *there)
             says = _Says(first | second, ["negative", "positive", "mixed"][:classes], 2.0 if classes == 3 else 1.0)
             z, y = torch.stack(list(first.values())), torch.tensor(validation["label"])
-            confidence, said = (z / fit_temperature(z, y)).softmax(dim=-1).max(dim=-1)
-            answered = confidence >= threshold_for(confidence, said == y, risk)
-            _, _, share, wrong = calibrate(says, validation, other, risk)
-            if answered.sum() > 5 and not answered.all() and (there[0] < 0.1 or 0 < wrong and 0.1 < share < 0.9):
+            t = fit_temperature(z, y)
+            sure, said = (z / t).softmax(dim=-1).max(dim=-1)
+            bar = threshold_for(sure, said == y, risk)
+            there_sure, there_said = (torch.stack(list(second.values())) / t).softmax(dim=-1).max(dim=-1)
+            kept = there_sure >= bar
+            share, wrong = kept.double().mean(), (there_said[kept] != torch.tensor(other["label"])[kept]).sum()
+            if 5 < (sure >= bar).sum() < len(sure) and (there[0] < 0.1 or 0 < wrong and 0.1 < share < 0.9):
                 break
         probes.append((says, validation, other, risk))
     return probes
