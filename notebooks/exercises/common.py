@@ -377,3 +377,13 @@ def mistakes_of_a_step(step: Callable, old: str) -> dict[str, M]:
             "With such a tensor everything that backward needed stays in memory, for each batch of an epoch. Return "
             "loss.item()."),
     }
+
+
+def digit(place: int, of: int) -> Callable[[Case], str]:
+    """One digit of an answer of `of` digits, each of which says something of A, of B and so on."""
+    return lambda case: f"{case.answer.item():0{of}.0f}"[place]
+
+
+def says_of(place: int, of: int, what_it_is: str = "") -> Callable[[Case], str]:
+    """What a wrong digit says first: 'for A you say cause 4.' with what_it_is="cause "."""
+    return lambda case: f"for {'ABCDEF'[place]} you say {what_it_is}{digit(place, of)(case)}."

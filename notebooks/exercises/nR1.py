@@ -11,7 +11,7 @@ from course_utils.exercises.definitions import Answers, Case, Record
 from course_utils.exercises.records import M, R, ask
 
 from course_exercises import n04
-from course_exercises.common import drawn, gap, items_of, listed, no_module, one_tensor, pair_of, what
+from course_exercises.common import digit, drawn, gap, items_of, listed, no_module, one_tensor, pair_of, says_of, what
 
 # ---------------------------------------------------------------- R1.1 attention, from memory
 
@@ -249,12 +249,8 @@ def three_faults():
     return 527
 
 
-def _digit(place: int):
-    return lambda case: f"{case.answer.item():03.0f}"[place]
-
-
 def _says(place: int):
-    return lambda case: f"for {'ABC'[place]} you say cause {_digit(place)(case)}."
+    return says_of(place, 3, "cause ")
 
 
 FAULTS = ask(
@@ -276,11 +272,13 @@ FAULTS = ask(
     rules=(
         R(lambda case: not re.fullmatch("[1-7]{3}", f"{case.answer.item():.0f}"), lambda case: f"you say "
           f"{case.answer.item():g}.", "Write three digits from 1 to 7: the cause of A, then that of B, then that of C."),
-        R(lambda case: _digit(1)(case) != "2", _says(1), "Compare B's parameters before and after: how far did each part "
+        R(lambda case: digit(1, 3)(case) != "2", _says(1), "Compare B's parameters before and after: how far did each part "
           "move?"),
-        R(lambda case: _digit(0)(case) != "5", _says(0), "Put A's accuracy beside the number of tokens. Then change a word "
+        R(lambda case: digit(0, 3)(case) != "5", _says(0),
+          "Put A's accuracy beside the number of tokens. Then change a word "
           "near the end of a long text, and one near its beginning."),
-        R(lambda case: _digit(2)(case) != "7", _says(2), "Take a few of the texts on which C is right, and look for the "
+        R(lambda case: digit(2, 3)(case) != "7", _says(2),
+          "Take a few of the texts on which C is right, and look for the "
           "text in C's training that's most like each."),
     ),
     hints=(

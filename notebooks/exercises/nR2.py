@@ -9,7 +9,7 @@ from scipy import stats
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
-from course_exercises.common import drawn, gap, items_of, one_tensor, what
+from course_exercises.common import digit, drawn, gap, items_of, one_tensor, says_of, what
 
 # ---------------------------------------------------------------- R2.1 integrated gradients, from memory
 
@@ -359,12 +359,8 @@ def three_wrong():
     return 2843
 
 
-def _digit(place: int):
-    return lambda case: f"{case.answer.item():04.0f}"[place]
-
-
 def _says(place: int):
-    return lambda case: f"for {'ABCD'[place]} you say {_digit(place)(case)}."
+    return says_of(place, 4)
 
 
 WRONG = ask(
@@ -395,13 +391,13 @@ WRONG = ask(
         R(lambda case: f"{case.answer.item():.0f}".count("8") != 1, lambda case: f"you say that "
           f"{f'{case.answer.item():.0f}'.count('8')} of the four conclusions follow.", "Three don't follow from what "
           "was measured; exactly one does."),
-        R(lambda case: _digit(0)(case) != "2", _says(0), "What does a head get that ignores the text? It's the proportion "
+        R(lambda case: digit(0, 4)(case) != "2", _says(0), "What does a head get that ignores the text? It's the proportion "
           "of punctuation among the tokens."),
-        R(lambda case: _digit(3)(case) != "3", _says(3), "It was measured with zeros. Does the sentence speak of zeros "
+        R(lambda case: digit(3, 4)(case) != "3", _says(3), "It was measured with zeros. Does the sentence speak of zeros "
           "only?"),
-        R(lambda case: _digit(2)(case) != "4", _says(2), "Read the caption of table 1, and compute the mean of all five "
+        R(lambda case: digit(2, 4)(case) != "4", _says(2), "Read the caption of table 1, and compute the mean of all five "
           "runs in both rows."),
-        R(lambda case: _digit(1)(case) != "8", _says(1), "It says what was measured, on each of the five models, and no "
+        R(lambda case: digit(1, 4)(case) != "8", _says(1), "It says what was measured, on each of the five models, and no "
           "more than that."),
     ),
     hints=(

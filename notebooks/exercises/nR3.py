@@ -12,7 +12,7 @@ from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 from course_utils.positional_encoding import RotaryPositions
 
-from course_exercises.common import gap, items_of, listed, no_module, one_tensor, what
+from course_exercises.common import digit, gap, items_of, listed, no_module, one_tensor, says_of, what
 
 # ---------------------------------------------------------------- R3.1 a causal block with a cache, from memory
 
@@ -658,12 +658,8 @@ def three_reports():
     return 362
 
 
-def _digit(place: int):
-    return lambda case: f"{case.answer.item():03.0f}"[place]
-
-
 def _cause(place: int):
-    return lambda case: f"for {'ABC'[place]} you say cause {_digit(place)(case)}."
+    return says_of(place, 3, "cause ")
 
 
 REPORTS = ask(
@@ -686,10 +682,10 @@ REPORTS = ask(
     rules=(
         R(lambda case: not re.fullmatch("[1-7]{3}", f"{case.answer.item():.0f}"), lambda case: f"you say "
           f"{case.answer.item():g}.", "Write three digits from 1 to 7: the cause of A, then that of B, then that of C."),
-        R(lambda case: _digit(1)(case) != "6", _cause(1), "Turn both losses into bits for each byte of the same text."),
-        R(lambda case: _digit(0)(case) != "3", _cause(0), "Give A some ids, and see which token each row of its logits "
+        R(lambda case: digit(1, 3)(case) != "6", _cause(1), "Turn both losses into bits for each byte of the same text."),
+        R(lambda case: digit(0, 3)(case) != "3", _cause(0), "Give A some ids, and see which token each row of its logits "
           "finds most probable. Which token of the text is it?"),
-        R(lambda case: _digit(2)(case) != "2", _cause(2), "Look for C's test texts among C's lessons."),
+        R(lambda case: digit(2, 3)(case) != "2", _cause(2), "Look for C's test texts among C's lessons."),
     ),
     hints=(
         "For each cause on the list, ask what you'd see if it were true, and look. Most can be ruled out by one call.",
