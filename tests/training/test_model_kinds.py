@@ -11,8 +11,9 @@ from course_utils.completion import CodeCompleter
 from course_utils.distillation import CautiousClassifier
 from course_utils.encoder_decoder import Transformer, TransformerConfig, Translator
 from course_utils.files.paths import CHECKPOINTS
-from course_utils.hugging_face import load_bert_classifier, save_bert, save_transformer
+from course_utils.hugging_face import load_bert_classifier, save_bert
 from course_utils.language_model import load_gpt2
+from course_utils.library_translators import save_transformer
 from course_utils.llama import load_llama
 from course_utils.pretraining import BertClassifier, BertConfig, BertEncoder, load_bert
 from course_utils.training.model_kinds import COURSE_KINDS, THEIRS
