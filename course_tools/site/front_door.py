@@ -52,7 +52,7 @@ def doors(address: str | None) -> str:
             "every notebook opens here with its figures; begin with [START](notebooks/START.ipynb). The edition that reads "
             "best is the site: `make site` writes it")
     links = launch_links("START.ipynb", address)
-    places = [f"[the live classifier]({site}START.html)"] if site else []
+    places = [f"[the live classifier]({site})"] if site else []     # START is the site's home
     places += [f"[{name}]({link})" for name, link in links.items()]
     tried = ", ".join(places) if places else "in a codespace, from the green *Code* button on GitHub"
     return (f"- **Read it**: {read}.\n"

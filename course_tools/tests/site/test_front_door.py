@@ -2,6 +2,7 @@
 
 import re
 
+import nbformat
 import pytest
 from PIL import Image
 
@@ -21,7 +22,8 @@ def test_the_doors_are_those_of_the_address_in_pyproject(readme):
 
 def test_with_an_address_each_door_is_a_link():
     lines = doors("https://github.com/Owner/course").splitlines()
-    assert "(https://owner.github.io/course/)" in lines[0] and "https://owner.github.io/course/START.html" in lines[1]
+    home = "https://owner.github.io/course/"
+    assert f"({home})" in lines[0] and f"[the live classifier]({home})" in lines[1]
     assert "mybinder.org/v2/gh/Owner/course" in lines[1] and "colab.research.google.com/github/Owner/course" in lines[1]
     assert site_of("https://github.com/Owner/owner.github.io") == "https://owner.github.io/"
     assert site_of("https://gitlab.com/group/course") is None
@@ -43,6 +45,30 @@ def test_the_moving_picture_plays_once_for_ten_seconds_and_is_light(root):
 def test_the_sentence_below_the_picture_is_in_the_text_too(readme):
     assert re.search(r"!\[[^\]]+opposite labels[^\]]+\]\(notebooks/gallery/twins-read\.gif\)", readme)
     assert re.search(r"(?m)^\*The same words, opposite labels", readme)
+
+
+def test_numbers_of_the_picture_are_those_that_the_gallery_computes(readme, root):
+    shown = re.search(r"!\[([^\]]+)\]\(notebooks/gallery/twins-read\.gif\)", readme)[1]
+    gallery = (root / "notebooks" / "gallery.md").read_text(encoding="utf-8")
+    said = re.search(r"'boring' in one twin \(([\d.]+)\) and 'splendid' in the other \(([\d.]+)\)", gallery)
+    assert re.findall(r"0\.\d+", shown) == list(said.groups())
+
+
+def test_percentages_in_the_table_of_notebooks_are_in_their_notebooks(readme, root):
+    rows = re.findall(r"(?m)^\| \[[^\]]+\]\((notebooks/\w+\.ipynb)\) \|(.*)", readme)
+    assert len(rows) > 20
+    for notebook, row in rows:
+        text = prose_and_outputs(root / notebook)
+        for number in re.findall(r"(\d+) %", row):
+            assert re.search(rf"\b{number}(\.\d+)? ?%", text), f"{notebook} doesn't say {number} %"
+
+
+def prose_and_outputs(path) -> str:
+    """What a reader of a notebook sees, without code and figures."""
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        parts += [cell.source] if cell.cell_type == "markdown" else [str(out.get("text", "")) for out in cell.outputs]
+    return "\n".join(parts)
 
 
 def test_hours_are_those_of_the_routes_in_start(readme, root):
