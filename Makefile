@@ -16,7 +16,7 @@ TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restar
 
 lab: setup
 	@$(PY) -m course_utils copy
-	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ContentsManager.hide_globs=__pycache__ --ContentsManager.hide_globs=exercises --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
+	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --ContentsManager.hide_globs=__pycache__ --ContentsManager.hide_globs=exercises --LabApp.default_url=/lab/tree/notebooks/my_copies/START.ipynb
 
 test: setup
 	@paths=$$($(if $(NB),$(PY) -m course_utils paths $(NB),printf '%s ' $(TWO_AT_A_TIME))) || exit 1; \

@@ -5,6 +5,10 @@ import re
 import nbformat
 import pytest
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
+from jupyterlab.handlers.announcements import NeverCheckForUpdate
+from jupyterlab.labapp import LabApp
+from traitlets.config import Config
+from traitlets.config.loader import DeferredConfigString
 
 from course_utils.copies import start
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, number_of
@@ -84,3 +88,10 @@ def test_the_file_list_shows_the_notebooks_and_not_the_exercises_records(root, p
     listed = {entry["name"] for entry in files.get("notebooks")["content"]}
     assert {"04_attention.ipynb", "extras", "for_instructors.md"} <= listed and "exercises" not in listed
     assert "exercises" in {entry["name"] for entry in LargeFileManager(root_dir=str(root)).get("notebooks")["content"]}
+
+
+@pytest.mark.parametrize("page", ["Makefile", "README.md"])
+def test_jupyterlab_asks_nothing_about_news_or_updates(root, page):
+    found = re.findall(r"--LabApp\.(news_url|check_for_updates_class)=(\S+)", (root / page).read_text("utf-8"))
+    app = LabApp(config=Config({"LabApp": {name: DeferredConfigString(value) for name, value in found}}))
+    assert app.news_url is None and app.check_for_updates_class is NeverCheckForUpdate

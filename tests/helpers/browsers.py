@@ -23,7 +23,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 
 SIZES = {"phone": (360, 740), "tablet": (768, 1024), "projector": (1280, 720), "desktop": (1920, 1080)}
@@ -142,19 +141,22 @@ class Browser:
             raise RuntimeError(f"running all cells failed: {said}")
 
 
+def quiet() -> list[str]:
+    """The options by which `make lab` turns JupyterLab's news and its questions about updates off."""
+    return re.findall(r"--LabApp\.(?:news_url|check_for_updates_class)=\S+", (ROOT / "Makefile").read_text(encoding="utf-8"))
+
+
 @contextlib.contextmanager
 def jupyter_lab(root: Path, settings: Path) -> Iterator[str]:
     """Run a JupyterLab that serves `root` and give its address, token included. `settings` is a folder for its own files."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_CONFIG_DIR": str(settings / "config"),
                    "JUPYTERLAB_SETTINGS_DIR": str(settings / "lab"),
                    "JUPYTERLAB_WORKSPACES_DIR": str(settings / "workspaces")}
-    write_text(settings / "lab" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings",
-               '{"fetchNews": "false", "checkForUpdates": false}')
     log = settings / "lab.log"
     with log.open("w", encoding="utf-8") as out:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--port=0", "--allow-root",
-             "--LabApp.expose_app_in_browser=True"],
+             "--LabApp.expose_app_in_browser=True", *quiet()],
             cwd=root, env=environment, stdout=out, stderr=subprocess.STDOUT)
         try:
             end = time.monotonic() + 120
