@@ -38,9 +38,10 @@ def hidden_words_and_an_adapter() -> Sheet:
     merged = weight + up @ down
     beside = [x @ weight.T, (x @ down.T) @ up.T]
     return Sheet(
-        title="Hidden words, pieces, an adapter", notebook="14", section="1. Hide a word", need=CALCULATOR,
+        title="Hidden words, pieces, an adapter", notebook="14", section="1. Hide a word, and ask only there",
+        need=CALCULATOR,
         intro="A word is chosen where its first random number is below 0.15. Its second one decides: below 0.8 it becomes "
-        "[MASK], from 0.8 to below 0.9 the other word, and from 0.9 on it stays. Steps 3 and 4 are from sections 2 and 8.",
+        "[MASK], from 0.8 to below 0.9 the other word, and from 0.9 on it stays. Steps 3 and 4 are from sections 2 and 6.",
         given=[Table("Given", ["", *TEXT], [["first number", *map(exact, CHOICE)], ["second number", *map(exact, FATE)],
                                             ["other word", *OTHERS]])],
         formulas=["loss = mean of −ln <i>p</i> over the chosen words", "merged = <i>W</i> + <i>U D</i>",

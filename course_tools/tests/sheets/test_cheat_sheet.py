@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import nbformat
 import pytest
 import torch
 from torch import nn
@@ -76,9 +77,19 @@ def test_every_section_that_a_row_names_is_there():
     places = re.findall(r"<td>(\d\d) §(\d+)</td>", TEXT)
     assert len(places) == len(cells('td class="code"')) and {number for number, _ in places} == {
         f"{number:02}" for number in range(18)} - {"01"}                     # 01 has texts and counts, no shapes
-    for number, section in places:
-        (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
-        assert f'"## {section}. ' in path.read_text(encoding="utf-8"), (number, section)
+    for (number, section), code in zip(places, cells('td class="code"'), strict=True):
+        sections, name = sections_of(number), re.split(r"[.(]", code.partition("(")[0])[-1]
+        assert section in sections, f"{number} has no section {section}"
+        said = [one for one, text in sections.items() if re.search(rf"\b{name}\b", text)]
+        assert not said or section in said, f"{number} says {name} in its sections {said}, not in {section}"
+
+
+def sections_of(number: str) -> dict[str, str]:
+    """The numbered sections of a notebook, by number: all of their text and code."""
+    (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    found = re.split(r"(?m)^## (?:(\d+)\. )?", text)
+    return {one: part for one, part in zip(found[1::2], found[2::2]) if one}
 
 
 def test_its_counts_are_those_of_the_model_of_08():
