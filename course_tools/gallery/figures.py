@@ -41,6 +41,7 @@ from course_utils.heatmaps import plot_attention, plot_attention_heads, shared_c
 from course_utils.positional_encoding import sinusoidal_table
 from course_utils.recipes.trained_models import trained_model
 from course_utils.results import by_model, read_runs, summarise
+from course_utils.results.tables import read_scoreboard
 from course_utils.tokenization import Token
 
 KINDS = ["plain", "negation", "order", "distant"]
@@ -160,15 +161,17 @@ def marked(row: dict, tokens: list[Token]) -> list[bool]:
 
 
 def by_hand(course: Course) -> tuple[Figure, str]:
-    """Four words with three numbers each: every word looks for words like itself."""
+    """Four words that search, and are found, by one number, their opinion."""
     tokens = ["not", "dull", "but", "moving"]
     x = torch.tensor([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1], [1, 0, 0]])      # (token, feature): opinion, negates, contrasts
-    weights = scaled_dot_product_attention(x, x, x).weights                # (query, key)
-    claim("every word attends most to itself", bool((weights.argmax(dim=-1) == torch.arange(4)).all()))
-    claim("an opinion attends least to its opposite", bool(weights[1].argmin() == 3 and weights[3].argmin() == 1))
-    ax = plot_attention(weights, tokens, title="Four words, three numbers each")
-    return ax.figure, ("Each row sums to one: with raw vectors as queries and keys, a word attends most to itself, and "
-                       f"'dull' attends least to its opposite 'moving' ({weights[1, 3]:.2f}).")
+    weights = scaled_dot_product_attention(x[:, :1], x[:, :1], x).weights  # (query, key)
+    claim("an opinion attends most to itself", weights[1].argmax() == 1 and weights[3].argmax() == 3)
+    claim("and least to its opposite", weights[1].argmin() == 3 and weights[3].argmin() == 1)
+    claim("words without an opinion attend to all alike", bool((weights[[0, 2]] == 0.25).all()))
+    ax = plot_attention(weights, tokens, title="Four words look for each other's opinion")
+    return ax.figure, ("Each row sums to one: the words search, and are found, by their opinion alone, so 'dull' attends "
+                       f"most to itself ({weights[1, 1]:.2f}) and least to its opposite 'moving' ({weights[1, 3]:.2f}), and "
+                       "words without an opinion attend to all alike.")
 
 
 def positions(course: Course) -> tuple[Figure, str]:
@@ -309,7 +312,7 @@ def long_review(course: Course) -> tuple[Figure, str]:
 
 def scoreboard(course: Course) -> tuple[Figure, str]:
     """Test accuracy of eight models on four kinds of review, with intervals."""
-    runs = by_model(read_runs("scoreboard"))
+    runs = by_model(read_scoreboard())
     accuracy = {model: {kind: summarise(same, "test", "by_kind", kind) for kind in KINDS} for model, same in runs.items()}
 
     def mean(model: str, kind: str) -> float:

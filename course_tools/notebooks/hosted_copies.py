@@ -48,8 +48,9 @@ if course not in sys.path:
 
 from course_utils.copies.hosted import prepare
 prepare(address)'''
-NOTE = ("This copy runs on a machine that forgets everything when you leave. To keep your answers, save a copy of your own "
-        "(*File → Save a copy in Drive*), and run all cells when you come back.")
+NOTE = ("The cell above fetches the course into a folder `course` beside this notebook. Colab's machine forgets everything "
+        "when you leave: to keep your answers there, save a copy of your own (*File → Save a copy in Drive*), and run all "
+        "cells when you come back.")
 README = ("# Copies for Colab\n\nThe publishing workflow writes these notebooks from those in `notebooks/` of the main "
           "branch, and overwrites them each time. To change one, change the original.\n")
 HREF = re.compile(r'href="(?![\w+.-]+:|#|/)([^"]+)"')

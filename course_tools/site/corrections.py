@@ -6,9 +6,13 @@ not: change how a page looks.
 
 from __future__ import annotations
 
+import html
 import re
 
+COLUMNS = 88                                              # that a box of code has at 1280 pixels
+NARROW = 40                                               # on a phone
 SOURCE = re.compile(r"<pre>.*?</pre>", re.S)
+BOX = re.compile(r'(<div class="output (?:stream|text_plain)[^"]*">\s*<div class="highlight">)?(<pre>.*?</pre>)', re.S)
 ATTRIBUTES = re.compile(r'\s(?:[vh]align|autocorrect)="\w*"')
 STYLED = re.compile(r'(<div class="output text_html">)\s*(<style>(?:(?!</style>).)*</style>)\s*', re.S)
 LIST_IN_LIST = re.compile(r"</li>\n(<ul>(?:(?!</?ul\b).)*</ul>)", re.S)
@@ -21,6 +25,7 @@ ICONS = re.compile(r'<script defer src="[^"]*/scripts/fontawesome\.js[^"]*"></sc
 def corrected(page: str) -> str:
     """The text of a finished page as correct HTML."""
     page = SOURCE.sub(_without_blocks, page)                           # viewcode: blocks in highlighted source
+    page = BOX.sub(lambda found: (found[1] or "") + long_lines(found[2], output=bool(found[1])), page)
     page = TAG.sub(lambda found: ATTRIBUTES.sub("", found[0]), page)   # pandas: how cells are aligned; the search field
     page = PARAMETERS.sub(_parameters, page)                           # autodoc: a list of values without names
     page = LIST_IN_LIST.sub(r"\n\1</li>\n", page)                      # viewcode: its list of all modules
@@ -32,6 +37,27 @@ def corrected(page: str) -> str:
 
 def _without_blocks(found: re.Match) -> str:
     return re.sub(r"<(/?)div\b", r"<\1span", found[0])
+
+
+def long_lines(pre: str, output: bool = False) -> str:
+    """A box of code in which lines that are too long for it may wrap, with the rest indented (see site.css).
+
+    Too long are lines of more than COLUMNS. In an `output`, a sentence may wrap on a phone too; columns may not.
+    """
+    start, body, end = re.fullmatch(r"(<pre>(?:<span></span>)?)(.*)(</pre>)", pre, re.S).groups()
+    lines = re.split(r"(?<=\n)", body)                    # splitlines would also split at what an untrained model prints
+    return start + "".join(_may_wrap(line, output) for line in lines) + end
+
+
+def _may_wrap(line: str, output: bool) -> str:
+    text = html.unescape(re.sub(r"<[^>]*>", "", line)).rstrip()
+    inside = text.strip()
+    sentence = output and "  " not in inside.removeprefix("✓ ").removeprefix("✗ ")
+    whole = line.count("<span") == line.count("</span") and line.count("<a ") == line.count("</a>")
+    if not whole or len(text) <= (NARROW if sentence else COLUMNS):
+        return line
+    indent = len(text) - len(text.lstrip()) + 4
+    return f'<span class="long" style="padding-left: {indent}ch; text-indent: -{indent}ch">{line}</span>'
 
 
 def _parameters(found: re.Match) -> str:

@@ -26,6 +26,7 @@ FOLDED = re.compile(r'<details class="[^"]*\babove-input">\s*<summary aria-label
 def settings(source: Path, version: str, address: str = "") -> dict:
     """Sphinx's settings for a site made from the folder `source`; `address`: the repository's, '' if unknown."""
     static = resources.files(__package__) / "static"
+    scorer = str(resources.files(__package__) / "search.js")
     return {
         "project": TITLE, "html_title": TITLE, "version": version, "release": version, "language": "en", "copyright": "",
         "html_show_copyright": False, "html_show_sphinx": False, "html_show_sourcelink": False, "html_copy_source": False,
@@ -33,7 +34,8 @@ def settings(source: Path, version: str, address: str = "") -> dict:
         "root_doc": pages.HOME, "exclude_patterns": [BESIDE, ".made"], "html_theme": "sphinx_book_theme",
         "html_static_path": [str(static)], "html_extra_path": [str(source / BESIDE)],
         "html_favicon": str(static / "favicon.svg"), "html_css_files": ["mathematics.css", "site.css", "reference.css"],
-        "html_js_files": ["site.js"], "html_math_renderer": "mathml", "html_last_updated_fmt": None,
+        "html_js_files": ["site.js"], "html_math_renderer": "mathml", "html_search_scorer": scorer,
+        "html_last_updated_fmt": None,
         "html_show_search_summary": False,                # from a disk a browser fetches no other page
         "html_theme_options": {
             "use_download_button": False, "use_fullscreen_button": False, "show_navbar_depth": 1, "max_navbar_depth": 2,

@@ -28,6 +28,13 @@ def png_size(data: bytes) -> tuple[int, int]:
     return struct.unpack(">II", data[16:24])
 
 
+def gif_size(data: bytes) -> tuple[int, int]:
+    """Width and height of a GIF in pixels. Raises ValueError for anything else."""
+    if data[:6] not in (b"GIF87a", b"GIF89a"):
+        raise ValueError(f"the picture begins with {data[:6]!r}; expected a GIF")
+    return struct.unpack("<HH", data[6:10])
+
+
 def svg_size(text: str) -> tuple[int, int]:
     """Width and height of an SVG in CSS pixels, from its attributes or its viewBox. Raises ValueError if it has neither."""
     opening = re.search(r"<svg[^>]*>", text)
@@ -41,8 +48,10 @@ def svg_size(text: str) -> tuple[int, int]:
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """Width and height of a picture's file, PNG or SVG, in CSS pixels."""
-    return png_size(path.read_bytes()) if path.suffix == ".png" else svg_size(path.read_text(encoding="utf-8"))
+    """Width and height of a picture's file, PNG, GIF or SVG, in CSS pixels."""
+    if path.suffix == ".svg":
+        return svg_size(path.read_text(encoding="utf-8"))
+    return gif_size(path.read_bytes()) if path.suffix == ".gif" else png_size(path.read_bytes())
 
 
 def image(address: str, alt: str, size: tuple[int, int], more: str = "") -> str:

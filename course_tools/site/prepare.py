@@ -16,6 +16,8 @@ import nbformat
 from course_tools.sheets.cheat_sheet import PAGE
 from course_tools.site import facts, pages, reference
 from course_tools.site.cells import page_cells, page_text, text_cell
+from course_tools.site.downloads import write_downloads
+from course_tools.site.home import on_the_site
 from course_tools.site.links import Links
 from course_tools.site.pages import GROUPS, HOME, Page
 from course_utils.files import write_text
@@ -23,8 +25,6 @@ from course_utils.files.paths import NOTEBOOKS
 
 BESIDE = "beside"                                         # in the folder of sources: what is copied to the site as it is
 COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
-NUMBERED = re.compile(r"^## (\d+)\.", re.M)
-PROGRESS = re.compile(r"^## \d+\. Your progress$", re.M)
 
 
 def prepare(folder: Path, address: str = "", slides: Path | None = None) -> list[Page]:
@@ -48,6 +48,7 @@ def prepare(folder: Path, address: str = "", slides: Path | None = None) -> list
             write_text(target, notebook_page(links, folder / BESIDE, beside, contents))
         else:
             write_text(target, facts.under_title(text_page(links), beside) + contents)
+    write_downloads(folder / BESIDE, [page.source for page in every if page.source.suffix == ".ipynb"], address)
     shutil.copyfile(PAGE, folder / BESIDE / facts.SHEET)
     shutil.copytree(NOTEBOOKS / "gallery", folder / BESIDE / "gallery")
     return every
@@ -63,7 +64,7 @@ def notebook_page(links: Links, folder: Path, beside: list[str], contents: str) 
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     if page.name == HOME:
-        cells = without_progress(cells)
+        cells = on_the_site(cells)
     made = reference.linked(page.name, page_cells(cells, links, folder))
     made[0]["source"] = facts.under_title(made[0]["source"], beside)
     if contents:
@@ -74,16 +75,6 @@ def notebook_page(links: Links, folder: Path, beside: list[str], contents: str) 
     notebook = {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     nbformat.validate(notebook)
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
-
-
-def without_progress(cells: list[dict]) -> list[dict]:
-    """The home page's cells without the section on the learner's progress; the sections after it are numbered anew."""
-    about = next((i for i, cell in enumerate(cells) if PROGRESS.search(cell["source"])), None)
-    if about is None:
-        return cells
-    after = [{**cell, "source": NUMBERED.sub(lambda found: f"## {int(found[1]) - 1}.", cell["source"])}
-             if cell["cell_type"] == "markdown" else cell for cell in cells[about + 1:]]
-    return [*cells[:about], *after]
 
 
 def text_page(links: Links) -> str:

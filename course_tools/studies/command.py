@@ -21,7 +21,7 @@ from course_tools.studies.sets import find_set, in_order
 from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 from course_utils.results import FOLDER, by_model, read_runs, summarise
-from course_utils.results.tables import scoreboard_rows
+from course_utils.results.tables import read_scoreboard, scoreboard_rows
 
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = {"scoreboard": "", "ablations": "default", "token_range": ""}
@@ -29,7 +29,7 @@ BEGIN, END = "<!-- scoreboard: begin -->", "<!-- scoreboard: end -->"      # in 
 QUOTED = """\
 Test accuracy on the course corpus, {reviews:,} synthetic reviews. Accuracy is in per cent, with a 95 % interval that \
 covers the choice of reviews and of random seeds. Where three seeds differ a lot, it should be about twice as wide: \
-notebook 12's comparisons allow for that.
+notebook 12's comparisons allow for that. The full model has fifteen seeds: the first three had been lucky (notebook 12).
 
 {table}
 
@@ -39,7 +39,7 @@ order of magnitude, not a benchmark. Real reviews, one change at a time, and spe
 
 def readme_section() -> str:
     """What the README quotes: the scoreboard as Markdown, and the way to the other tables."""
-    runs = read_runs("scoreboard")
+    runs = read_scoreboard()
     rows = scoreboard_rows(runs)
     lines = [f"| {' | '.join(map(str, cells))} |" for cells in (rows[0], *(row.values() for row in rows))]
     table = "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])

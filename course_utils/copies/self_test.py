@@ -1,15 +1,21 @@
 """Where to begin: six questions, in two minutes, before the first notebook.
 
-Does: ask, and say with which notebook to begin. Does not: save the answers, or teach what they ask for.
+Does: ask, and say of each wrong answer with which notebook it makes one begin. Does not: save the answers, or teach what
+they ask for.
 """
 
 from course_utils.copies.start import Page
-from course_utils.exercises.quizzes import LETTERS, Option, Question, question_as_html, question_as_text
+from course_utils.exercises.quizzes import Option, Question, question_as_html, question_as_text
+
+BEGIN = {"00": "00", "02": "01", "03": "01"}              # by the notebook that teaches an answer, where to begin without it
 
 
 def _question(taught: str, text: str, *options: tuple[str, str]) -> Question:
-    """A question; the remark on the right option begins with Yes."""
-    return Question("", taught, text, tuple(Option(words, said.startswith("Yes"), said) for words, said in options))
+    """A question; the remark on the right option begins with Yes; the others say where to begin."""
+    alone = "" if taught == BEGIN[taught] else f" Only this one missed? {taught} will do. More than one?"
+    begin = f"{alone} Begin with {BEGIN[taught]}."
+    return Question("", taught, text, tuple(
+        Option(words, said.startswith("Yes"), said if said.startswith("Yes") else said + begin) for words, said in options))
 
 
 QUESTIONS = (
@@ -34,41 +40,15 @@ QUESTIONS = (
               ("(8, 16)", "No: that's after the mean over the 20 tokens. 03."),
               ("(8, 20, 1000)", "No: that would be one-hot; the lookup gives 16 numbers a token. 03.")),
     _question("03", "A model takes the mean of a review's word vectors, then a linear layer. What can't it tell apart?",
-              ("a long review and a short one that says the same", "It may well: their means differ a little. 03."),
+              ("a long review and a short one by another writer", "It can: other words, so another mean. 03."),
               ("two reviews with the same words in another order", "Yes. That is why there is attention, with positions."),
               ("a review with 'dull' and one with 'moving'", "It can: the two words have different vectors. 03.")),
 )
 
 
 class SelfTest(Page):
-    """The six questions, whose options open; `where_to_begin("a-b-c-")` says with which notebook to begin."""
+    """The six questions, whose options open: each says whether it's right, and a wrong one where to begin."""
 
     def __init__(self):
         asked = list(enumerate(QUESTIONS, start=1))
         super().__init__(*("\n".join(said(*one) for one in asked) for said in (question_as_html, question_as_text)))
-
-    def where_to_begin(self, answers: str | None = None) -> None:
-        """Print the number of the notebook to begin with, 00, 01 or 04, and which answers weren't right.
-
-        `answers` are six letters, one for each question; '-' means 'don't know', anything else is ignored.
-        """
-        if answers is None:
-            print("○ not answered yet: write six letters in place of None, such as \"------\", and run the cell again.")
-            return
-        given = [letter for letter in str(answers).lower() if letter in f"{LETTERS}-"]
-        if len(given) != len(QUESTIONS):
-            print(f"○ {answers!r} has {len(given)} answers; expected six letters, one for each question, '-' where you "
-                  "don't know.")
-            return
-        for i, (letter, asked) in enumerate(zip(given, QUESTIONS), start=1):
-            if letter != "-" and letter not in LETTERS[: len(asked.options)]:
-                print(f"○ question {i} has no option {letter}; it has {', '.join(LETTERS[: len(asked.options)])}.")
-                return
-        wrong = [i for i, (letter, asked) in enumerate(zip(given, QUESTIONS), start=1)
-                 if letter == "-" or not asked.options[LETTERS.index(letter)].right]
-        begin = "04" if not wrong else "00" if any(QUESTIONS[i - 1].taught == "00" for i in wrong) else "01"
-        said = f"not right: {', '.join(map(str, wrong))}" if wrong else "all six right"
-        why = {"00": "it teaches the PyTorch that everything later is written in",
-               "01": "text, tokens and vectors come before attention",
-               "04": "what comes before, you know; 01 to 03 are there for looking things up"}[begin]
-        print(f"{said}. Begin with {begin}: {why}.")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 
 from course_utils.copies.hosted import hosted_link
-from course_utils.copies.notebooks import extras, find, follows, number_of
+from course_utils.copies.notebooks import everything, extras, find, follows, number_of
 from course_utils.exercises import progress_by_notebook
 from course_utils.files.paths import FRONT, HOUR, NUMBER, ROOT
 
@@ -55,7 +55,7 @@ MAP = {
 BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
                 "11": "Explaining", "12": "Comparing", "13": "Language", "13b": "Induction", "17": "Translation",
-                "16": "Recurrent", "R1": "Review", "R2": "Review", "R3": "Review"}
+                "16": "Recurrent", "R1": "Review", "R2": "Review", "R3": "Review", HOUR: "in short"}
 STYLE = """<style>
 .course-map .wide{overflow-x:auto}
 .course-map .board{position:relative;min-width:640px;max-width:1080px;margin:4px 0 10px}
@@ -122,13 +122,17 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def _drawn(rows: dict[str, tuple[str, str]]) -> str:
-    """The map: a box for each notebook, and an arrow from each to those that need it. A link lies over each box.
+    """The map: a box for each notebook and for the hour, and an arrow from each to those that need it.
 
-    They aren't in the SVG: JupyterLab sets the address of every link that it shows, and fails at one inside an SVG.
+    A link lies over each box. They aren't in the SVG: JupyterLab sets the address of every link that it shows, and fails at
+    one inside an SVG.
     """
     paths, (w, h), (dx, dy) = {number_of(path): path for path in find([])}, BOX, STEP
+    hour = [path for path in everything() if path.stem == FRONT[1]]
+    paths |= {HOUR: hour[0]} if hour else {}
     shown = {number: place for number, place in MAP.items() if number in paths}
     shown |= {number: ((10, 2), []) for number in paths if number not in MAP}     # one that has just been added
+    shown |= {HOUR: ((1, 1), [])} if hour else {}         # it needs nothing, and nothing needs it
     wide, high = (max(place[i] for place, _ in shown.values()) * step + size for i, step, size in (
         (0, dx, w + 6), (1, dy, h + 26)))
     parts = [f'<path d="{_arrow(shown[one][0], place)}" marker-end="url(#map-tip)"/>'
@@ -137,10 +141,10 @@ def _drawn(rows: dict[str, tuple[str, str]]) -> str:
               for part, (column, row) in (("Part I", (0, 0.7)), ("Part II", (6, 1)), ("Part III", (0, 2)))]
     links = []
     for number, ((column, row), needs) in shown.items():
-        title, name = rows.get(number, (paths[number].stem.replace("_", " "), ""))[0], paths[number].name
+        title, name = rows.get(number, (paths[number].stem.replace("_", " ").capitalize(), ""))[0], paths[number].name
         words, x, y = html.escape(_short_title(number, title)), column * dx, row * dy
         parts.append(f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7"/>'
-                     f'<text class="number" x="{x + w / 2}" y="{y + 19}">{number}</text>'
+                     f'<text class="number" x="{x + w / 2}" y="{y + 19}">{"1 hour" if number == HOUR else number}</text>'
                      f'<text x="{x + w / 2}" y="{y + 37}">{words}</text>')
         spoken = html.escape(title) + (f'; needs {", ".join(needs)}' if needs else "")
         over = "".join(f"{side}:{100 * part / whole:.2f}%;" for side, part, whole in (
@@ -193,4 +197,5 @@ def my_progress() -> Page:
     total = f"{solved} of {exercises} exercises solved, {right} of {questions} quiz questions right."
     table = ('<table class="course-progress"><thead><tr><th>notebook</th><th>exercises</th><th>questions</th></tr></thead>'
              f'<tbody>{"".join(lines)}</tbody></table>')
+    table = f"<details><summary>Notebook by notebook</summary>{table}</details>"
     return Page(f"{STYLE}<p><b>{total}</b></p>{table}", "\n".join([total, *words]))

@@ -16,7 +16,11 @@ from course_utils.exercises.judge import strict
 
 WHAT = "The model"
 SMALL = {"vocab_size": 11, "d_model": 6}                 # 6: its root, itself and 1 are easy to tell apart
-ROOTS = {"root": math.sqrt, "none": lambda width: 1, "width": float, "fixed": lambda width: math.sqrt(32)}
+ROOTS = {                                                # by what the scores are divided, of (width, tokens)
+    "root": lambda width, tokens: math.sqrt(width), "none": lambda width, tokens: 1,
+    "width": lambda width, tokens: width, "fixed": lambda width, tokens: math.sqrt(32),
+    "pairs": lambda width, tokens: math.sqrt(width // 2), "section 3": lambda width, tokens: math.sqrt(512),
+    "tokens": lambda width, tokens: math.sqrt(tokens)}
 PADDED = torch.tensor([[3, 7, 2, 9, 5], [8, 4, 6, 0, 0]])
 
 
@@ -46,9 +50,14 @@ class OneHeadReader(nn.Module):
 
     def attend(self, x: Tensor, mask: Tensor, turn: str = "query key", divisor: str = "root", dim: int = -1) -> Tensor:
         """The weights of the head; anything but the defaults is a mistake that somebody makes."""
-        query, key = (turned(part(x), self.speeds) if name in turn else part(x)
+        speeds = torch.ones(1) if turn == "section 4: query key" else self.speeds
+        query, key = (turned(part(x), speeds) if name in turn else part(x)
                       for name, part in (("query", self.W_q), ("key", self.W_k)))
-        scores = query @ key.transpose(-2, -1) / ROOTS[divisor](x.shape[-1])
+        if turn == "swapped: query key":
+            query, key = key, query
+        if turn == "twice: query key":
+            key = query
+        scores = query @ key.transpose(-2, -1) / ROOTS[divisor](x.shape[-1], x.shape[-2])
         return scores.masked_fill(~mask[:, None, :], -math.inf).softmax(dim=dim)
 
     def read(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,11 +77,23 @@ TURN = {"query key": "",
                  "query and key alike.",
         "key": "the queries aren't turned (1). A score then depends on the key's own position, not on the distance: turn "
                "query and key alike.",
-        "": "neither queries nor keys are turned (1), so the model reads a bag: swap two words, and it doesn't notice."}
+        "": "neither queries nor keys are turned (1), so the model reads a bag: swap two words, and it doesn't notice.",
+        "section 4: query key": "every pair is turned by one radian a position (1): `speeds` is left over from section 4. "
+                                "The model's own are self.speeds.",
+        "swapped: query key": "query and key have changed places (1). Row i should say what word i looks for: query, key = "
+                              "the turned query, the turned key.",
+        "twice: query key": "the query is turned twice, and the key never (1): turn(query, …) stands in both places, so "
+                            "each word looks for what resembles it. The second is turn(key, self.speeds)."}
 DIVISOR = {"root": "",
-           "none": "the scores aren't divided by the root of d_k (2), so a few large scores take all the weight.",
+           "none": "the scores aren't divided by the root of d_k (2). Wide vectors have large scores, and a few of them can "
+                   "then take all the weight.",
            "width": "the scores are divided by d_k itself (2); divide by its root, math.sqrt(query.shape[-1]).",
-           "fixed": "the scores are divided by √32 for any width (2); the width is query.shape[-1]."}
+           "fixed": "the scores are divided by √32 for any width (2); the width is query.shape[-1].",
+           "pairs": "the scores are divided by the root of the number of pairs (2). A dot product adds up d_k products, two "
+                    "for each pair: the width is query.shape[-1].",
+           "section 3": "the scores are divided by √512 (2): `d_k` is left over from section 3. Here it's query.shape[-1].",
+           "tokens": "the scores are divided by the root of the number of tokens (2). Large scores come from wide vectors: "
+                     "the width is query.shape[-1]."}
 DIM = {-1: "",
        1: "softmax runs over the wrong axis (3): each column sums to one, and each query's row should. The keys are the "
           "last dimension, dim=-1.",
@@ -115,8 +136,7 @@ def _verdict(yours: type) -> str:
     except Exception as error:
         if "ellipsis" in str(error):
             return f"○ {WHAT}: there are still blanks (...) in forward."
-        return (f"✗ {WHAT}: your forward stops with {_short(error)}. All of x, query, key and value are (batch, token, "
-                "d_model); key.transpose(-2, -1) swaps the last two dimensions of a stack, which .T can't.")
+        return f"✗ {WHAT}: your forward stops with {_short(error)}.{_advice(error)}"
     expected = dict(zip(("logits", "weights", "pooling"), ours(PADDED, mask), strict=True))
     if not isinstance(results, tuple) or len(results) != 3 or not all(isinstance(one, Tensor) for one in results):
         return f"✗ {WHAT}: forward should return logits, weights, pooling, as its last line did."
@@ -136,12 +156,17 @@ def _wrong_weights(ours: OneHeadReader, mask: Tensor, weights: Tensor) -> str:
     for turn, divisor, dim in itertools.product(TURN, DIVISOR, DIM):
         if _same(weights, ours.attend(x, mask, turn, divisor, dim)):
             return " Also, ".join(filter(None, (TURN[turn], DIVISOR[divisor], DIM[dim])))
+    weighed = ours.attend(x, torch.ones_like(mask)).masked_fill(~mask[:, None, :], -math.inf).softmax(dim=-1)
+    if _same(weights, weighed):
+        return ("what you call scores are weights already (2), so softmax runs twice. A function of attention returns "
+                "context and weights; here the scores are wanted: query times key, divided by the root.")
     rows = weights.sum(dim=-1)
     if not _same(rows, torch.ones_like(rows)):
         return (f"the rows of your weights sum to {rows.min():.2f} to {rows.max():.2f}; each should sum to one. Take the "
                 "softmax of the scores, over the keys (3).")
     if (padding := weights.masked_select(~mask[:, None, :]).max()) > 0:
-        return f"padding gets a weight of {padding:.2f}. Leave the line with masked_fill as it was, between (2) and (3)."
+        return (f"padding gets a weight of {padding:.2f}. (3) must use `scores`, as the line with masked_fill leaves them: "
+                "scores made afresh, here or in another function, know no mask.")
     right = ours.attend(x, mask)[0, 0, 0]
     return (f"your first attention weight is {weights[0, 0, 0]:.3f}, expected {right:.3f}. Compare (1) to (3) with "
             "the formula of section 3: turned query times turned key, divided by the root, softmax over keys.")
@@ -155,19 +180,49 @@ def _wrong_vectors(ours: OneHeadReader, mask: Tensor, logits: Tensor) -> str:
         "the context never reaches the words (4): add weights @ value to x.": x,
         "the values are turned as well. Only queries and keys meet in a score; what is handed over keeps its "
         "direction.": x + weights @ turned(value, ours.speeds),
+        "the context is added to the values (4), and should be added to each word's own vector, x.": value + weights @ value,
         "what is mixed are the word vectors, not the values (4): weights @ value.": x + weights @ x,
         "the weights are transposed (4): row i says what word i takes, so it's weights @ value.":
             x + weights.transpose(-2, -1) @ value,
     }
+    unmasked = ours.read(x + ours.attend(x, torch.ones_like(mask)) @ value, mask)[0]
+    if _same(logits, unmasked):
+        right = ours.read(x + weights @ value, mask)[0]
+        return (f"the context takes something from padding (4). The review without any is right; of the padded one the "
+                f"first logit is {logits[1, 0]:.3f}, expected {right[1, 0]:.3f}. Attention made afresh knows no mask: use "
+                "the weights that you have, weights @ value.")
     for said, vectors in mistakes.items():
         if _same(logits, ours.read(vectors, mask)[0]):
             return said
-    return (f"the attention weights are right, but the first logit is {logits[0, 0]:.3f}, expected "
-            f"{ours.read(x + weights @ value, mask)[0][0, 0]:.3f}. Look at (4): own vector plus weights @ value.")
+    right = ours.read(x + weights @ value, mask)[0]
+    row = int((logits - right).abs().amax(dim=1).argmax())
+    return (f"the attention weights are right, but the first logit of review {row + 1} is {logits[row, 0]:.3f}, expected "
+            f"{right[row, 0]:.3f}. Look at (4): own vector plus weights @ value.")
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, atol=1e-4, equal_nan=True)
+
+
+def _advice(error: Exception) -> str:
+    """What to do about an error, as far as its text and the place where forward stopped say it."""
+    said, made = str(error), {}
+    place = error.__traceback__
+    while place is not None:
+        made = place.tb_frame.f_locals if place.tb_frame.f_code.co_name == "forward" else made
+        place = place.tb_next
+    if isinstance(error, NameError) and "d_k" in said:
+        return " In forward, d_k is query.shape[-1]."
+    if "tuple" in said:
+        return (" A function of attention returns two things, context and weights; and yours knows no mask. (3) is made "
+                "from `scores`.")
+    if isinstance(error, RuntimeError) and "weights" in made:
+        return (" x and value are (batch, token, d_model), weights (batch, query, key): the context, weights @ value, has "
+                "the shape of x and can be added to it (4).")
+    if isinstance(error, RuntimeError):
+        return (" All of x, query, key and value are (batch, token, d_model); key.transpose(-2, -1) swaps the last two "
+                "dimensions of a stack, which .T can't.")
+    return ""
 
 
 def _short(error: Exception) -> str:

@@ -123,6 +123,8 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
     hint = ""
     if re.search(r"\.T\b", error.line or "") and any(isinstance(one, torch.Tensor) and one.dim() > 2 for one in inputs):
         hint = " .T reverses all dimensions of a stack; .transpose(-2, -1) swaps only the last two."
+    if "must match the size" in message and re.search(r"/[^/]*\bsum\((?!.*keepdim)", error.line or ""):
+        hint = " A sum that you divide by has to keep its dimension: .sum(dim=-1, keepdim=True)."
     return f"{error.type}{where}: {message}. {shapes_of(exercise, inputs)}".rstrip() + hint
 
 

@@ -1,14 +1,15 @@
 // The trained classifier, live: type, swap, switch heads off, and see what it answers and where it looks.
 function build(root, data, host) {
-  var model = classifierModel(data.model), labels = data.model.labels, config = model.config;
+  var model = classifierModel(data.model), labels = data.model.labels, config = model.config, turned = config.positions;
   var shows = function (part) { return data.parts.includes(part); };
-  var state = { text: data.text, gates: allOpen(), layer: data.head[0], head: data.head[1], how: data.how, picked: null, looked: null,
-    range: null, occlusion: [], changed: [], end: 0, count: -1 };
+  var state = { text: data.text, gates: allOpen(), placed: true, layer: data.head[0], head: data.head[1], how: data.how, picked: null,
+    looked: null, range: null, occlusion: [], changed: [], end: 0, count: -1, example: exampleOf(data.text) };
   var history = [], last = { kind: "", time: 0 }, job = 0, speech = 0;
 
   function allOpen() {
     return Array.from({ length: config.num_layers }, function () { return Array(config.num_heads).fill(1); });
   }
+  function exampleOf(text) { return data.examples.find(function (one) { return one.text === text; }) || null; }
 
   // What is seen
   var colour = makeColours(host), said = h("p", { class: "said", "aria-live": "polite" });
@@ -22,7 +23,7 @@ function build(root, data, host) {
   });
   var look = h("p", { class: "look" });
   var rows = ["pooling", "occlusion"].filter(function (row) { return shows(row === "pooling" ? "strip" : row); });
-  var words = rows.length ? makeWords(labels, rows, poolingColour, onWord) : null;
+  var words = rows.length || shows("words") ? makeWords(labels, rows, poolingColour, onWord) : null;
   var ends = h("span"), poolingLegend = h("div", { class: "legend soft" }, makeRamp(colour, host), ends);
   var removal = h("select", { "aria-label": "How a word is taken away", onchange: function () { state.how = removal.value; compute(); } },
     h("option", { value: "delete" }, "left out"), h("option", { value: "unk" }, "replaced by <unk>"));
@@ -30,7 +31,10 @@ function build(root, data, host) {
   var occlusionLegend = h("div", { class: "legend soft" }, h("i", { class: "diverging" }), h("span", null,
     "Occlusion, −1 to 1: what the probability of ‘" + labels[1] + "’ loses when the word is "), removal);
   var bar = makePickbar(), switches = shows("heads") ? makeSwitches(config, toggle) : null, gatesSaid = h("p", { class: "gates" });
+  var placing = shows("positions") ? h("button", { type: "button", role: "switch", class: "switch", onclick: place }) : null;
   var map = shows("map") ? makeMap(config, colour, host, onMap) : null;
+  var cover = h("div", { class: "cover" }, h("p", null, "The map of this sentence waits until you’ve made your guess."),
+    h("button", { type: "button", onclick: function () { state.example.covered = false; draw(); } }, "Show the map"));
 
   root.append(h("div", { class: "live" },
     rungs.length ? h("div", { class: "ladder", role: "group", "aria-label": "Prepared sentences" }, rungs) : null,
@@ -39,35 +43,47 @@ function build(root, data, host) {
     answer.element, notes,
     words ? h("section", { "aria-label": "Words" }, shows("strip") ? poolingLegend : null,
       shows("occlusion") ? occlusionLegend : null, words.element, bar.element) : null,
-    h("div", { class: "lower" }, map ? map.element : null,
-      switches ? h("section", { class: "gating" }, h("h4", null, "Switch heads off"), switches.element, gatesSaid) : null), said));
+    h("div", { class: "lower" }, map ? map.element : null, map ? cover : null,
+      switches || placing ? h("section", { class: "gating" }, h("h4", null, switches ? "Switch heads off" : "Switch off"), switches ? switches.element : null,
+        placing ? h("div", { class: "layer" }, placing) : null, gatesSaid) : null), said));
 
   // What changes the text or the gates
   function change(kind, act) {
     var now = Date.now(), same = kind === last.kind && (kind === "typing" || kind === "edit") && now - last.time < 1000;
-    if (!same) history.push({ text: state.text, gates: state.gates, probability: state.result.probability });
+    if (!same) history.push({ text: state.text, gates: state.gates, placed: state.placed, probability: state.result.probability });
     if (history.length > 300) history.shift();
     last = { kind: kind, time: now };
     state.changed = [];
+    if (kind === "typing") state.example = null;
     act();
     compute();
   }
   function undo() { if (history.length) back(history.pop()); }
   function reset() {
-    if (state.text !== data.text || closed()) change("reset", function () { state.text = data.text; state.gates = allOpen(); unpick(); });
+    if (state.text !== data.text || closed()) change("reset", function () { begin(data.text); });
   }
   function back(to) {
     last = { kind: "undo", time: 0 };
     state.changed = [];
     state.text = to.text;
     state.gates = to.gates;
+    state.placed = to.placed;
+    state.example = exampleOf(to.text) || state.example;
     unpick();
     compute();
+  }
+  // begin: with a prepared sentence, everything switched on
+  function begin(text) {
+    state.text = text;
+    state.example = exampleOf(text);
+    state.gates = allOpen();
+    state.placed = true;
+    unpick();
   }
   function climb(i) {
     var before = state.read.tokens;
     if (data.examples[i].text === state.text && !closed()) return;
-    change("example", function () { state.text = data.examples[i].text; state.gates = allOpen(); unpick(); });
+    change("example", function () { begin(data.examples[i].text); });
     state.changed = newWords(before, state.read.tokens);
     draw();
   }
@@ -77,6 +93,7 @@ function build(root, data, host) {
       state.gates[layer][head] = 1 - state.gates[layer][head];
     });
   }
+  function place() { change("gate", function () { state.placed = !state.placed; }); }
   // poolingColour: colours end at one half for up to 12 words, and else where they did for as many words, so that what a swap
   // or a switch changes shows by colour
   function poolingColour(share) { return colour(share * scaleEnd(state.result.pooling) / state.end); }
@@ -85,7 +102,7 @@ function build(root, data, host) {
     state.end = Math.max(count <= 12 ? 0.5 : 0, count === state.count ? state.end : 0, scaleEnd(state.result.pooling));
     state.count = count;
   }
-  function closed() { return state.gates.flat().includes(0); }
+  function closed() { return !state.placed || state.gates.flat().includes(0); }
 
   // Words: the first pick opens the bar below them, the second one swaps
   function unpick() { state.picked = state.range = null; }
@@ -179,9 +196,11 @@ function build(root, data, host) {
   // What the model says
   function compute() {
     state.read = model.read(state.text);
+    config.positions = turned;                            // the model's own config: what is set here, its next run does
+    if (closed()) state.open = model.run(state.read.ids).probability;
+    if (!state.placed) config.positions = "none";
     state.result = model.run(state.read.ids, { gates: state.gates, weights: shows("map") });
     keepEnd();
-    state.open = closed() ? model.run(state.read.ids).probability : state.result.probability;
     if (state.range) {
       var inside = state.read.tokens.findIndex(function (t) { return t.start >= state.range.start && t.end <= state.range.end; });
       state.picked = inside < 0 ? null : inside;
@@ -216,23 +235,29 @@ function build(root, data, host) {
     undoButton.disabled = !history.length;
     resetButton.disabled = state.text === data.text && !closed();
     var before = history[history.length - 1], p = state.result.probability;
-    answer.draw(p, before && last.kind !== "undo"
-      ? "before this change " + three(before.probability) + " (" + signed(p - before.probability, 3) + ")" : "");
+    answer.draw(p, compared() ? "before this change " + three(before.probability) + " (" + signed(p - before.probability, 3) + ")" : "");
     notes.replaceChildren.apply(notes, remarks().map(function (text) { return h("p", null, text); }));
     rungs.forEach(function (rung, i) { rung.setAttribute("aria-pressed", data.examples[i].text === state.text ? "true" : "false"); });
-    var example = data.examples.find(function (one) { return one.text === state.text; });
-    look.textContent = !example ? "Your own words."
-      : example.look + (state.changed.includes(true) ? " (Underlined: the words that changed.)" : "");
+    look.textContent = !state.example ? "Your own words. A button brings back its sentence and its question."
+      : state.example.look + (state.changed.includes(true) ? " (Underlined: the words that changed.)"
+        : state.example.text !== state.text ? " (You’ve changed the sentence.)" : "");
     look.hidden = !look.textContent;
-    ends.textContent = "Pooling weight: the share of this position in the last mean. All sum to 1; colours from 0 to " +
+    ends.textContent = "Pooling weight: how much a word counts in the mean that the answer is read from. All sum to 1; colours from 0 to " +
       state.end + ".";
     if (switches) switches.draw(state);
-    gatesSaid.textContent = closed() ? "With all heads on " + three(state.open) + ", now " + three(p) + " (" + signed(p - state.open, 3) + ")."
+    if (placing) {
+      placing.setAttribute("aria-checked", state.placed ? "true" : "false");
+      placing.replaceChildren("Positions of words ", h("span", { class: "onoff" }, state.placed ? "on" : "off"));
+    }
+    gatesSaid.textContent = closed() ? "With all heads " + (placing ? "and positions " : "") + "on " + three(state.open) + ", now " + three(p) + " (" + signed(p - state.open, 3) + ")."
       : "All heads are on. A head that’s off adds nothing to its layer.";
     bar.draw();
     drawLook();
   }
   function drawLook() {
+    var covered = Boolean(state.example && state.example.covered);           // until it’s asked for, once
+    if (map) map.element.hidden = covered;
+    cover.hidden = !covered;
     if (words) words.draw(state);
     if (map) map.draw(state);
   }
@@ -255,10 +280,12 @@ function build(root, data, host) {
     }
     return result;
   }
+  // compared: whether the number before is of a change to this sentence; another prepared one is no change of it
+  function compared() { return history.length && !["undo", "example", "reset"].includes(last.kind); }
   function spoken() {
     var p = state.result.probability, before = history[history.length - 1];
     return labels[p > 0.5 ? 1 : 0] + ", probability of " + labels[1] + " " + three(p) +
-      (before && last.kind !== "undo" ? ", before " + three(before.probability) : "") + ". " + remarks().join(" ");
+      (compared() ? ", before " + three(before.probability) : "") + ". " + remarks().join(" ");
   }
 
   compute();

@@ -101,14 +101,15 @@ def _check(classifier: ReviewClassifier) -> None:
         raise ValueError("the feed-forward layers don't use gelu; in the browser they must")
 
 
-PARTS = ("strip", "occlusion", "map", "heads")
+STANDARD = ("strip", "occlusion", "map", "heads")
+PARTS = (*STANDARD, "positions", "words")
 REMOVALS = ("delete", "unk")
 SCRIPTS = ("classifier_model", "classifier_parts")
 
 
 def classifier_view(
     classifier: ReviewClassifier, text: str | None = None, *, examples: Sequence[Sequence[str]] = (),
-    parts: Sequence[str] = PARTS, head: tuple[int, int] = (0, 0), how: str = "delete",
+    parts: Sequence[str] = STANDARD, head: tuple[int, int] = (0, 0), how: str = "delete", covered: Sequence[str] = (),
 ) -> Piece:
     """A box to write a review in, and what the model makes of it at every keystroke, in the browser itself.
 
@@ -117,12 +118,19 @@ def classifier_view(
         "strip" the words with their pooling weights, unknown words hatched; click a word to change it, two to swap them;
         "occlusion" what each word adds to the probability of the second label: `explain.occlusion` with target 1, where
         how="delete" leaves the word out and how="unk" puts `<unk>` in its place;
-        "map" the weights of one head, first those of `head`, (layer, head); "heads" a switch for each head, as `HeadGates`.
+        "map" the weights of one head, first those of `head`, (layer, head); "heads" a switch for each head, as `HeadGates`;
+        "positions" a switch without which queries and keys aren't turned, for a model with rotary positions;
+        "words" the words to click, where neither "strip" nor "occlusion" puts numbers under them.
+    covered: the names of examples whose map waits until it's asked for, however they are changed, so that it can be guessed.
     The weights are 16-bit floats: for the course's models probabilities are within 0.001 of Python's. The piece takes about
     350 kB, nearly all of it word vectors. Raises TypeError or ValueError for other parts, and for a model that the script
     can't run: it runs two classes, pre-norm, rotary or no positions, attention or mean pooling, and `WordTokenizer`.
     """
     prepared = [_example(example) for example in examples]
+    if isinstance(covered, str) or not set(covered) <= {example["name"] for example in prepared}:
+        raise ValueError(f"covered={covered!r}; expected a list of names of examples")
+    for example in prepared:
+        example.update({"covered": True} if example["name"] in covered else {})
     text = text if text is not None else prepared[0]["text"] if prepared else ""
     if not isinstance(text, str):
         raise TypeError(f"text is a {type(text).__name__}; expected one review, a string")
@@ -132,10 +140,14 @@ def classifier_view(
     if how not in REMOVALS:
         raise ValueError(f"how={how!r}; use 'delete' or 'unk'")
     model = model_data(classifier)
+    if "positions" in parts and model["config"]["positions"] != "rotary":
+        raise ValueError(f"parts={parts!r}; the model has positions={model['config']['positions']!r}, so there are none to "
+                         "switch off")
     data = {"model": model, "text": text, "examples": prepared, "parts": [part for part in PARTS if part in parts],
             "head": checked_head(head, model), "how": how}
     seen = classifier.explain(text)
-    still, alt = strip_picture(seen, classifier), described(seen, classifier)
+    weights = "strip" in parts or "words" not in parts
+    still, alt = strip_picture(seen, classifier, weights=weights), described(seen, classifier, weights)
     return Piece("classifier_view", data, still=still, alt=alt, scripts=SCRIPTS)
 
 
@@ -147,7 +159,7 @@ def checked_head(head: Sequence[int], model: dict) -> list[int]:
     return [int(number) for number in head]
 
 
-def _example(example: Sequence[str]) -> dict[str, str]:
+def _example(example: Sequence[str]) -> dict:
     """(name, text) or (name, text, what to look at) as the script wants it."""
     fine = not isinstance(example, str) and len(example) in (2, 3) and all(isinstance(part, str) for part in example)
     if not fine:
@@ -155,8 +167,8 @@ def _example(example: Sequence[str]) -> dict[str, str]:
     return {"name": example[0], "text": example[1], "look": example[2] if len(example) == 3 else ""}
 
 
-def described(seen: Explanation, classifier: ReviewClassifier) -> str:
-    """A text and the model's answer in words, for those who don't see the piece."""
+def described(seen: Explanation, classifier: ReviewClassifier, weights: bool = True) -> str:
+    """A text and the model's answer in words, for those who don't see the piece; with `weights`, the largest one too."""
     name, likely = classifier.label_names[1], seen.probabilities[classifier.label_names[1]]
     words = [token.text for token in seen.tokens]
     if not words:
@@ -165,14 +177,14 @@ def described(seen: Explanation, classifier: ReviewClassifier) -> str:
     most = int(seen.weights.argmax())
     return shown(
         f"A classifier to write for, here with {len(words)} tokens: {cut(' '.join(words), 300)} It says {seen.label}, "
-        f"probability of '{name}' {likely:.3f}. Largest pooling weight: '{cut(words[most], 40)}' "
-        f"{float(seen.weights[most]):.3f}. "
+        f"probability of '{name}' {likely:.3f}. "
+        + (f"Largest pooling weight: '{cut(words[most], 40)}' {float(seen.weights[most]):.3f}. " if weights else "")
         + (f"{len(unknown)} unknown: {cut(', '.join(unknown), 100)}." if unknown else "No unknown words.")
     )
 
 
-def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 760) -> str:
-    """The answer and the words coloured by pooling weight, as an SVG picture; of a long text the first 40 tokens."""
+def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 760, weights: bool = True) -> str:
+    """The answer and the words, with `weights` coloured by pooling weight, as an SVG; of a long text the first 40 tokens."""
     names, likely = classifier.label_names, seen.probabilities[classifier.label_names[1]]
     boxes, x, y = [], 8, 56
     top = max([float(weight) for weight in seen.weights] + [0.1])
@@ -181,14 +193,15 @@ def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 
         wide = 16 + 9 * max(len(word), 4)
         if x + wide > width - 8:
             x, y = 8, y + 52
-        known, fill = token.text in classifier.tokenizer.ids, to_hex(WEIGHT_MAP(weight / top))
+        known, fill = token.text in classifier.tokenizer.ids, to_hex(WEIGHT_MAP(weight / top)) if weights else "#ffffff"
         middle = {"text_anchor": "middle", "fill": ink_on(fill)}
         boxes += [bar(x, y, wide - 4, 44, fill, rx=4, stroke=LINE, stroke_dasharray=None if known else "4 3"),
-                  label(x + wide / 2 - 2, y + 18, word, 16, **middle),
-                  label(x + wide / 2 - 2, y + 37, f"{weight:.2f}", 13, **middle)]
+                  label(x + wide / 2 - 2, y + (18 if weights else 28), word, 16, **middle)]
+        boxes += [label(x + wide / 2 - 2, y + 37, f"{weight:.2f}", 13, **middle)] if weights else []
         x += wide
     more = f" (the first 40 of {len(seen.tokens)} tokens)" if len(seen.tokens) > 40 else ""
-    words = f"{seen.label}, probability of ‘{names[1]}’ {likely:.3f}. Words and their pooling weights{more}"
+    below = "Words and their pooling weights" if weights else "Its words"
+    words = f"{seen.label}, probability of ‘{names[1]}’ {likely:.3f}. {below}{more}"
     said = POSITIVE if seen.label == names[1] else NEGATIVE
     return picture(width, y + 52, bar(8, 12, 6, 28, said), label(22, 32, words, 16), *boxes)
 

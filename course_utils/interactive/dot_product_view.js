@@ -5,6 +5,10 @@ function build(root, data, host) {
     return { name: shown(token), at: data.keys[k].slice(), value: data.values ? data.values[k] : null };
   }));
   var query = vectors[0], keys = vectors.slice(1);
+  // what to reach, each with its sign; once reached it stays so until everything starts again
+  var goals = (data.goals || []).map(function (goal) {
+    return { words: goal.words, key: data.tokens.indexOf(goal.key), over: goal.over, done: false, line: h("li", {}) };
+  });
 
   function x(number) { return SIZE / 2 * (1 + number / limit); }
   function y(number) { return SIZE / 2 * (1 - number / limit); }
@@ -84,12 +88,14 @@ function build(root, data, host) {
     h("table", {}, h("thead", {}, h("tr", {}, [].concat("", data.features, "dot product", "weight").map(function (name) {
       return name ? h("th", { scope: "col" }, name) : h("td");
     }))), h("tbody", {}, vectors.map(function (v) { return v.row; }))),
-    message, h("button", { type: "button", onclick: reset }, "Start again"))), said);
+    message, goals.length ? h("ol", { class: "goals" }, goals.map(function (goal) { return goal.line; })) : null,
+    h("button", { type: "button", onclick: reset }, "Start again"))), said);
 
   function reset() {
     query.at = data.query.slice();
     keys.forEach(function (key, k) { key.at = data.keys[k].slice(); });
     selected = null;
+    goals.forEach(function (goal) { goal.done = false; });
     update(true);
   }
 
@@ -161,7 +167,14 @@ function build(root, data, host) {
     message.replaceChildren("'" + query.name + "' · '" + key.name + "' = " + bracketed(query.at[0]) + bracketed(key.at[0]) + " + "
       + bracketed(query.at[1]) + bracketed(key.at[1]) + " = ", h("b", {}, fixed(scores[k], 2)), ", weight ", h("b", {}, fixed(weights[k], 3)),
       ". The weighted mean of the values: ", h("b", {}, pair(mean)), ".");
-    if (done) say(said, message.textContent);
+    var reached = goals.filter(function (goal) {
+      var others = weights.filter(function (_, i) { return i !== goal.key; });
+      var least = goal.over === null ? Math.max.apply(null, others) + 1e-9 : goal.over;
+      if (goal.done || weights[goal.key] <= least) return false;
+      return goal.done = true;
+    });
+    goals.forEach(function (goal) { goal.line.textContent = (goal.done ? "✓ done: " : "○ ") + goal.words; });
+    if (done || reached.length) say(said, reached.map(function (goal) { return "Done: " + goal.words + " "; }).join("") + message.textContent);
     host.numbers = { scores: scores, weights: weights, answer: mean };
   }
   function bracketed(number) { return "(" + fixed(number, 2) + ")"; }

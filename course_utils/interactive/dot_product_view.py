@@ -37,13 +37,17 @@ def soft_lookup(query: Vector, keys: Sequence[Vector], values: Sequence[Vector])
 
 def dot_product_view(query: Vector = (-0.8, 0.1), keys: Mapping[str, Vector] | None = None, *,
                      values: Mapping[str, Vector] | None = None, name: str = "drab",
-                     features: Sequence[str] = ("opinion", "negates")) -> Piece:
+                     features: Sequence[str] = ("opinion", "negates"),
+                     goals: Sequence[tuple[str, str, float | None]] = ()) -> Piece:
     """A query and its keys as arrows that can be dragged, with scores, weights and the weighted mean of the values.
 
     query (2,); keys, each name with its vector (2,); `values` likewise, with the same names in the same order. Without
     them each key is its own value and moves with it. `name` is that of the query, `features` are those of the two axes.
+    goals: what to reach, each (words, key, weight): a sign says when that key's weight is above this number or, with None,
+    above all others.
     The standard keys are the words of notebook 04, of which the plane shows 'opinion' and 'negates'. Raises ValueError
-    for vectors that don't have two finite numbers from −9 to 9, and for fewer than 2 or more than 6 keys.
+    for vectors that don't have two finite numbers from −9 to 9, for fewer than 2 or more than 6 keys, and for a goal whose
+    key isn't one of them.
     """
     keys = {"not": (0, 1), "dull": (-1, 0), "but": (0, 0), "moving": (1, 0)} if keys is None else keys
     if not 2 <= len(keys) <= MOST_KEYS:
@@ -56,6 +60,11 @@ def dot_product_view(query: Vector = (-0.8, 0.1), keys: Mapping[str, Vector] | N
             "keys": [_vector(f"key {token!r}", key) for token, key in keys.items()],
             "values": values and [_vector(f"value {token!r}", value) for token, value in values.items()],
             "features": [str(feature) for feature in features]}
+    missing = [key for _, key, _ in goals if key not in keys]
+    if missing:
+        raise ValueError(f"a goal is about {missing[0]!r}; expected one of {', '.join(keys)}")
+    if goals:
+        data["goals"] = [{"words": words, "key": str(key), "over": over} for words, key, over in goals]
     numbers = [abs(number) for v in (data["query"], *data["keys"], *(data["values"] or [])) for number in v]
     data["limit"] = max(2.5, math.ceil(2.4 * max(numbers)) / 2)            # the plane goes further than the arrows
     found = soft_lookup(data["query"], data["keys"], data["values"] or data["keys"])

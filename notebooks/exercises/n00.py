@@ -1,6 +1,8 @@
 """Exercises and quiz of notebook 00, tensors."""
 
+import dis
 import math
+import traceback
 
 import torch
 from torch import nn
@@ -66,9 +68,15 @@ MEAN = ask(
         "every-with-every": M({ADDED: KEPT}, "{get} {count} numbers, in the shape {shape}.", "One of the two that you "
                               "divide is a column, the other a row, so every total is divided by every count. Print both "
                               "shapes and make them equal."),
+        "both-kept": M({ADDED: KEPT, COUNTED: "is_token.sum(dim=1, keepdim=True)"}, "{get} the right means, in the shape "
+                       "{shape}.", "Both keep the summed dimension, so every total meets its own count. The result should "
+                       "be (review,): now leave both keepdim=True out."),
         "averaged-again": M({ADDED: KEPT, "total / count": "(total / count).mean(dim=1)"}, "{review}", "You have one number "
                             "for each review, but it averages this total's quotients with the counts of *all* reviews. "
                             "Don't patch the (review, review) table: prevent it, by making the two shapes equal."),
+        "first-column": M({ADDED: KEPT, "total / count": "(total / count)[:, 0]"}, "{review}", "In the first column of the "
+                          "(review, review) table every total is divided by the first review's count. Don't patch the "
+                          "table: prevent it, by making the two shapes equal."),
         "padding-counted": M({COUNTED: "is_token.shape[1]"}, "{review}", "You divide by the number of positions. Padding "
                              "isn't part of the review: divide by the number of its tokens."),
         "padding-added": M({"opinions * is_token": "opinions"}, "{review}", "The numbers in the padding went into the "
@@ -135,14 +143,27 @@ class _Notes(TorchFunctionMode):
 
 
 def observe_softmax(function, scores):
-    """The probabilities. Raises TypeError if the function calls one that does the exercise."""
-    with _Notes() as notes:
-        output = function(scores)
+    """The probabilities. Raises TypeError if the function calls one that does the exercise, or Python's max for a table."""
+    try:
+        with _Notes() as notes:
+            output = function(scores)
+    except RuntimeError as error:
+        if "Boolean value of Tensor" in str(error) and _calls_python_max(error):
+            raise TypeError("expected the maximum of each row, but Python's max compares whole rows. Take "
+                            "scores.max(dim=-1, keepdim=True).values") from None
+        raise
     if notes.called & WRITTEN_OUT:
         name = sorted(notes.called & WRITTEN_OUT)[0].lstrip("_")
         raise TypeError(f"expected the steps written out, and your function calls {name}, which does the exercise for you. "
                         "Write it with max, exp and sum")
     return output
+
+
+def _calls_python_max(error: Exception) -> bool:
+    """Whether a function on the way to an error uses Python's own max."""
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(one.opname in ("LOAD_GLOBAL", "LOAD_NAME") and one.argval == "max"
+               for code in codes for one in dis.get_instructions(code))
 
 
 def _not_numbers(case: Case) -> str:
@@ -255,17 +276,20 @@ LOSS = ask(
         "inf": "A probability too small for float32 is rounded to 0, and ln 0 is minus infinity; or e to the power of a "
         "score overflows. Don't take the logarithm of a probability: ln p is the score minus the logarithm of the sum of "
         "the powers of e, each score with the maximum of its row subtracted.",
-        "-inf": "ln p is minus infinity where p was rounded to 0, and the loss is minus ln p. Don't take the logarithm of a "
-        "probability: ln p is the score minus the logarithm of the sum of the powers of e.",
-        "NaN": "e to the power of a score above 88.7 overflows, and infinity divided by infinity is NaN. Subtract the "
-        "maximum of each row from the scores first."},
+        "-inf": "That's the logarithm of 0: a probability, or the sum of a row's powers of e, was rounded to 0. Subtract "
+        "from each row its own maximum first, and compute ln p as the score minus the logarithm of that sum.",
+        "NaN": "That's infinity divided by infinity, or 0 / 0 in a row whose powers are all rounded to 0. Subtract from "
+        "each row its own maximum first."},
     numbers=dict(tokens=lambda case: _one(len(case.inputs[0]), "token"), classes=lambda case: case.inputs[0].shape[1],
                  gap=_gap_to_true),
     mistakes={
         "log-of-zero": M({PICKED: "scores.softmax(dim=-1)[range(len(scores)), true_class].log()"}, "your loss is "
                          "{answer:.3f} where a wrong class scores {gap:.0f} higher than the true one.", "Its probability "
-                         "was rounded to 0 before you took the logarithm. Compute ln p in one go, as section 4 does: the "
-                         "score minus the logarithm of the sum of the powers."),
+                         "was rounded to 0 before you took the logarithm. Compute ln p in one go, as section 4 does: with "
+                         "the row's maximum subtracted, the score minus the logarithm of the sum of the powers."),
+        "one-maximum": M({"scores.max(dim=-1, keepdim=True).values": "scores.max()"}, "your loss is {answer:.3f} where rows "
+                         "are at very different levels.", "You subtract one maximum, taken over the whole table. In a row "
+                         "far below it all powers are rounded to 0, and so is their sum. Each row needs its own maximum."),
         "columns-picked": M({PICKED: "log_p[:, true_class]"}, LOSS_IS, "table[:, true_class] picks the columns of *all* "
                             "true classes for *every* token, which makes (token, token). You need one number from each row: "
                             "table[range(n), true_class]."),
@@ -334,6 +358,15 @@ def step_probes(generator: torch.Generator) -> list[tuple]:
 
 def _loss_of(W: torch.Tensor, case: Case) -> float:
     return F.cross_entropy(case.inputs[1].double() @ W.double(), case.inputs[2]).item()
+
+
+def _lowered(case: Case) -> float:
+    """The loss after the right step. LookupError if the step is a large one, or doesn't lower the loss: such a case would
+    speak against the right answer."""
+    before, after = _loss_of(case.inputs[0], case), _loss_of(case.expected, case)
+    if case.inputs[3] > 2 or after >= before:
+        raise LookupError("the right step is too large here: speak of another case")
+    return after
 
 
 def _first(case: Case) -> str:
@@ -406,7 +439,7 @@ STEP = ask(
     signature="gradient_step(W (feature, class), x (token, feature), true_class (token,), learning_rate) -> new W (feature, "
     "class)",
     numbers=dict(before=lambda case: _loss_of(case.inputs[0], case), after=lambda case: _loss_of(case.answer, case),
-                 right_after=lambda case: _loss_of(case.expected, case)),
+                 right_after=_lowered),
     mistakes={
         "uphill": M({NEW: "W + learning_rate * G"}, LOSSES, "You add the gradient, or have y − p for p − y. The gradient "
                     "points where the loss grows; go the other way."),
@@ -414,13 +447,13 @@ STEP = ask(
                            "it from W."),
         "step-only": M({NEW: "-learning_rate * G"}, _first, "That is the step, minus learning rate times gradient. It must "
                        "still be added to W."),
-        "no-learning-rate": M({NEW: "W - G"}, LOSSES, "The learning rate has no effect: you subtract the whole gradient."),
-        "sum": M({GRADIENT: "x.T @ (p - y)"}, LOSSES, "The gradients of the tokens were summed. The loss is a mean over the "
+        "no-learning-rate": M({NEW: "W - G"}, _first, "The learning rate has no effect: you subtract the whole gradient."),
+        "sum": M({GRADIENT: "x.T @ (p - y)"}, _first, "The gradients of the tokens were summed. The loss is a mean over the "
                  "tokens, and so is its gradient: divide by their number."),
         "mean-over-classes": M({GRADIENT: f"{GRADIENT} / W.shape[1]"}, LOSSES, "The gradient was divided by the number of "
                                "classes as well, as .mean() over the whole table does. The loss is a mean over the tokens "
                                "alone."),
-        "divided-by-features": M({"len(x)": "x.shape[1]"}, LOSSES, "You divide by x.shape[1], the number of features. The "
+        "divided-by-features": M({"len(x)": "x.shape[1]"}, _first, "You divide by x.shape[1], the number of features. The "
                                  "loss is a mean over the tokens, x.shape[0]."),
         "no-truth": M({"p - y": "p"}, LOSSES, "You use p where p − y belongs, so the true classes have no effect on "
                       "the step."),
@@ -434,7 +467,7 @@ STEP = ask(
                        "from the W you are given, for the probabilities and for the step."),
         "softmax-twice": M(_twice, LOSSES, "The softmax was applied twice: F.cross_entropy takes scores and applies its "
                            "own. The gradient that is left is far too small."),
-        "not-cleared": M({NEW: "W - 2 * learning_rate * G"}, LOSSES, "Your step is twice as long as it should be: as if "
+        "not-cleared": M({NEW: "W - 2 * learning_rate * G"}, _first, "Your step is twice as long as it should be: as if "
                          "backward() had been called twice without clearing .grad."),
     },
     rules=(
@@ -554,7 +587,12 @@ def observe_classifier(answer, num_features, num_classes, x):
     """How many numbers are trained and saved, W's shape, the scores at the start and with weights filled in, and how many
     numbers a gradient reaches."""
     try:
-        model = answer(num_features, num_classes)
+        model = answer(num_features=num_features, num_classes=num_classes)
+    except TypeError as error:
+        if "unexpected keyword argument 'num_" not in str(error):
+            raise
+        raise TypeError("expected __init__(self, num_features, num_classes), with these names, since the notebook writes "
+                        "WordClassifier(num_features=3, num_classes=3)") from None
     except AttributeError as error:
         if "before Module.__init__() call" not in str(error):
             raise
@@ -565,6 +603,9 @@ def observe_classifier(answer, num_features, num_classes, x):
     W = torch.randn(num_features, num_classes, generator=torch.Generator().manual_seed(1))
     first = _scores(model, x)
     parameters = list(model.parameters())
+    if [p.shape for p in parameters] == [W.shape] and getattr(model, "W", None) is not parameters[0]:
+        name = next(iter(model.named_parameters()))[0]
+        raise TypeError(f"expected your table of weights as self.W, since the notebook reads model.W later, got self.{name}")
     held = [*parameters, *model.buffers(), *(value for value in vars(model).values() if isinstance(value, torch.Tensor))]
     with torch.no_grad():
         for table in held:                              # also what PyTorch doesn't see, to look at forward by itself
@@ -865,7 +906,8 @@ def observe_backward(function, graph):
     if isinstance(output, dict):
         missing = [box for box in graph if box not in output]
         if missing:
-            raise TypeError(f"expected a gradient for every box of the graph, got none for {', '.join(map(repr, missing))}")
+            raise TypeError(f"expected a gradient for every box of the graph, got none for {', '.join(map(repr, missing))}. "
+                            "A box from which no way leads to the loss has a gradient of 0")
         output = [output[box] for box in graph]
     found = one_tensor(output, "the gradients")
     if tuple(found.shape) != (len(graph),):
@@ -937,11 +979,18 @@ WALK = ask(
         "walked-again": M(_walked_again, _box, "You go on from a box each time something arrives there, and then hand on "
                           "what came earlier once more. Wait until everything has arrived: take the boxes from right to "
                           "left, each once."),
+        "lines-merged": M({"graph[box]": "dict(graph[box]).items()"}, _box, "Several lines may lead from one box to the "
+                          "same other box, as in x · x, and a dict keeps only one of them. Take each line of the list."),
+        "forward": M({"gradients[list(graph)[-1]] = 1.0": "gradients[list(graph)[0]] = 1.0", "reversed(graph)": "graph",
+                      WALKED: "gradients[box] += slope * gradients[earlier]"}, _box, "You begin at the first box and walk "
+                     "to the right: that's how fast each box grows when the first one grows. We want how fast the *loss* "
+                     "grows when each box grows: begin at the loss, and walk to the left."),
         "loss-alone": M({WALKED: "pass"}, _box, "Only the loss has a gradient. Each box hands its own on, times a slope, to "
                         "the boxes that it was computed from."),
     },
     rules=(
-        R(lambda case: abs(case.answer[-1] - 1) > 1e-4, _box, "The loss grows exactly as fast as itself."),
+        R(lambda case: abs(case.answer[-1] - 1) > 1e-4, _box, "The loss grows exactly as fast as itself: it begins "
+          "with 1, and the walk goes from there to the left."),
         R(lambda case: _last_wrong(case, 1) == _last_wrong(case) is not None, _box, "One line leaves it: multiply the "
           "gradient of the box at the line's right end by the slope."),
         R(lambda case: _last_wrong(case) is not None, _box, "For each line that leaves it multiply slope and gradient of "
@@ -951,6 +1000,183 @@ WALK = ask(
         "Begin with {box: 0.0} for every box, and 1.0 for the last one, list(graph)[-1].",
         "for box in reversed(graph): now everything that comes back to this box has arrived. Hand it on along its lines.",
         "for earlier, slope in graph[box]: gradients[earlier] += slope * gradients[box]",
+    ),
+)
+
+# ---------------------------------------------------------------- 0.10 the gradient on paper
+
+def paper():
+    opinion = [1 / 4, 0, -1 / 4]            # the row of 'moving' minus that of 'dull', divided by 4
+    negates = [1 / 12, -1 / 6, 1 / 12]      # only 'not' negates: its row, divided by 4
+    contrasts = [1 / 12, -1 / 6, 1 / 12]    # only 'but' contrasts
+    return [opinion, negates, contrasts]
+
+
+def _entries(opinion: list, other: list):
+    """A table whose first entry is the one that was given; `other` is the row of 'not' alone and of 'but' alone."""
+    return lambda: [[1 / 4, *opinion], list(other), list(other)]
+
+
+def _all(factor: float):
+    return lambda: [[factor * one for one in row] for row in paper()]
+
+
+POSITIVE = "from 'opinion' to 'positive' you have {positive:.3f}."
+NEUTRAL = "from 'negates' to 'neutral' you have {neutral:.3f}."
+FORGOTTEN = "The loss is a mean over four tokens, and so is its gradient: don't forget the 1/4."
+REVERSED = "Look at your signs. p − y is prediction minus truth: below 0 only for the true class."
+
+PAPER = ask(
+    "0.10", paper, kind="number", tolerance=2e-3, signature="three rows of three numbers, such as [[1/4, …, …], […], […]]: "
+    "opinion, negates, contrasts, each with negative, neutral, positive",
+    numbers=dict(positive=lambda case: case.answer[0, 2], neutral=lambda case: case.answer[1, 1],
+                 middle=lambda case: case.answer[0, 1], sums=lambda case: spread(case.answer.sum(dim=-1)),
+                 opinion=lambda case: ", ".join(f"{one:.3f}" for one in case.answer[0].tolist()),
+                 negates=lambda case: ", ".join(f"{one:.3f}" for one in case.answer[1].tolist()),
+                 contrasts=lambda case: ", ".join(f"{one:.3f}" for one in case.answer[2].tolist())),
+    mistakes={
+        "quarter-forgotten": M(_entries([0, -1], [1 / 3, -2 / 3, 1 / 3]), POSITIVE, FORGOTTEN),
+        "quarter-forgotten-everywhere": M(_all(4), POSITIVE, f"{FORGOTTEN} All nine entries are four times too large."),
+        "mean-over-those-with-it": M(_entries([0, -1 / 2], [1 / 3, -2 / 3, 1 / 3]), NEUTRAL, "You divide by the number of "
+                                     "tokens that have the feature. The loss is a mean over all four."),
+        "truth-minus-prediction": M(_entries([0, 1 / 4], [-1 / 12, 1 / 6, -1 / 12]), POSITIVE, REVERSED),
+        "truth-minus-prediction-everywhere": M(_all(-1), POSITIVE, f"{REVERSED} All nine entries have the wrong sign."),
+        "feature-without-sign": M(_entries([1 / 6, -1 / 12], [1 / 12, -1 / 6, 1 / 12]), "from 'opinion' to 'neutral' you "
+                                  "have {middle:.3f}.", "'dull' has an opinion of −1: its row counts with a minus."),
+        "feature-left-out": M(_entries([-1 / 6, 1 / 12], [1 / 12, -1 / 6, 1 / 12]), "your first row is {opinion}.", "It "
+                              "sums the rows of all four tokens. Each is multiplied by the token's feature first: 'not' and "
+                              "'but' have no opinion, that of 'dull' is −1."),
+        "truth-left-out": M(_entries([0, 0], [1 / 12, 1 / 12, 1 / 12]), NEUTRAL, "You took the probabilities, all 1/3. The "
+                            "error is p − y: for 'not' and 'neutral' that's −2/3."),
+        "transposed": M(lambda: [list(column) for column in zip(*paper())], "your first row is {opinion}.", "That's a "
+                        "column. A row belongs to a feature and a column to a class, as in W."),
+    },
+    rules=(
+        R(lambda case: gap(case) < 5.1e-3, "your table is right but for rounding.", "Say three decimals, or fractions, such "
+          "as 1/12."),
+        R(lambda case: (case.answer.sum(dim=-1)).abs().max() > 6e-3, "your rows sum to {sums}.", "Each row of p − y sums to "
+          "0, and so does what you add up from such rows."),
+        R(lambda case: (case.answer[0] - case.expected[0]).abs().max() > 2e-3, "your first row is {opinion}.", "Only 'dull' "
+          "and 'moving' have an opinion, −1 and 1. Multiply, add, divide by four."),
+        R(lambda case: (case.answer[1] - case.expected[1]).abs().max() > 2e-3, "your second row is {negates}.", "Only 'not' "
+          "negates, with a 1: take its row of p − y, and divide by four."),
+        R(lambda case: (case.answer[2] - case.expected[2]).abs().max() > 2e-3, "your third row is {contrasts}.", "Only "
+          "'but' contrasts, with a 1: take its row of p − y, and divide by four."),
+    ),
+    hints=(
+        "One feature at a time: which tokens have it? Their rows of p − y count, each times its feature.",
+        "'negates' is the easiest row: only 'not' has that feature, a 1. Write down its p − y and divide by 4.",
+        "'opinion': the row of 'moving' minus the row of 'dull', divided by 4. Its first entry is (1/3 + 2/3) / 4 = 1/4.",
+    ),
+)
+
+# ---------------------------------------------------------------- 0.11 four lines
+
+def train(model, optimizer, x, true_class, steps):
+    losses = []
+    for _ in range(steps):
+        loss = F.cross_entropy(model(x), true_class)        # forward
+        optimizer.zero_grad()                               # W.grad = None
+        loss.backward()                                     # fills W.grad
+        optimizer.step()                                    # W -= learning rate * W.grad
+        losses.append(loss.item())
+    return losses
+
+
+def train_probes(generator: torch.Generator) -> list[tuple]:
+    """(W at the start, x, true_class, steps): four classes and six steps; two features and three; a single step."""
+    return [(torch.randn(features, classes, generator=generator), torch.randn(tokens, features, generator=generator),
+             torch.randint(classes, (tokens,), generator=generator), steps)
+            for tokens, features, classes, steps in ((5, 3, 4, 6), (6, 2, 3, 3), (4, 4, 2, 1))]
+
+
+def observe_train(function, W, x, true_class, steps):
+    """The losses that are returned and W afterwards; if it hasn't moved, also what was called, since that tells why."""
+    model = _classifier(lambda features, classes: nn.Parameter(W.clone()))(*W.shape)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    stepped, backwards = [], []
+    optimizer.register_step_post_hook(lambda *_: stepped.append(1))
+    model.W.register_hook(lambda gradient: backwards.append(1))
+    try:
+        losses = function(model, optimizer, x, true_class, steps)
+    except RuntimeError as error:
+        if "softmax" in str(error) and "not implemented for 'Long'" in str(error):
+            raise TypeError("expected F.cross_entropy(model(x), true_class): scores first, classes second") from None
+        if "backward through the graph a second time" not in str(error):
+            raise
+        raise TypeError("expected a new forward pass in each step, but backward() runs twice on the same one. The line with "
+                        "the loss belongs inside the loop") from None
+    moved = not torch.equal(model.W.detach(), W)
+    if losses is None:
+        if not moved and not backwards:
+            return None
+        raise TypeError("expected a list of the losses, got None. End with `return losses`")
+    if not isinstance(losses, (list, tuple)) or len(losses) != steps:
+        got = f"{len(losses)} of them" if isinstance(losses, (list, tuple)) else what(losses)
+        if got == "1 of them":
+            got += (". Your function ends after the first step: `return losses` belongs behind the loop, not in it"
+                    if len(stepped) == 1 else "")
+        raise TypeError(f"expected a list of {f'{steps} losses' if steps != 1 else '1 loss'}, one for each step, got {got}")
+    kept = [one.requires_grad for one in losses if isinstance(one, torch.Tensor)]
+    return {"tensors": "with a record" if any(kept) else "bare" if kept else "none",
+            "losses": torch.stack([one_tensor(one, "a loss").detach().double().reshape(()) for one in losses]),
+            "W": model.W.detach().clone(),
+            "moved": "yes" if moved else f"in {_one(steps, 'step')} backward() ran {_one(len(backwards), 'time')}, "
+            f"step() {_one(len(stepped), 'time')}"}
+
+
+TRAINED = "after {steps} your W is off by up to {off:.3f}."
+TENSORS = "your losses are tensors, each with its whole record behind it."
+NUMBER = "Ask for the number: loss.item()."
+NOT_MOVED = "W hasn't moved: {moved}."
+LOSS_LINE = "F.cross_entropy(model(x), true_class)"
+
+TRAIN = ask(
+    "0.11", train, probes=train_probes, observe=observe_train,
+    signature="train(model, optimizer, x (token, feature), true_class (token,), steps) -> list of the losses, one for each "
+    "step, taken before it",
+    numbers=dict(off=lambda case: gap(case, "W"), steps=lambda case: _one(case.inputs[3], "step"),
+                 moved=lambda case: case.moved, first=lambda case: case.losses[0],
+                 expected_first=lambda case: case.right["losses"][0]),
+    mistakes={
+        "never-cleared": M({"optimizer.zero_grad()": "None"}, TRAINED, "The first step is right, and each later one also "
+                           "uses the gradients of all before it: backward() adds. Clear before each backward()."),
+        "cleared-between": M({"optimizer.zero_grad()": "None", "optimizer.step()": "(optimizer.zero_grad(), "
+                              "optimizer.step())"}, NOT_MOVED, "The step had no gradient to go by: it came before "
+                             "backward(), or zero_grad() cleared it between the two."),
+        "no-backward": M({"loss.backward()": "None"}, NOT_MOVED, "Without loss.backward() there is no gradient, and the "
+                         "step does nothing. There is no error."),
+        "no-step": M({"optimizer.step()": "None"}, NOT_MOVED, "The gradients are computed and never used: optimizer.step() "
+                     "is missing."),
+        "one-step": M({"optimizer.step()": "len(losses) == steps - 1 and optimizer.step()"}, TRAINED, "W moves once: "
+                      "optimizer.step() comes after the loop. Each step of the loop needs its own."),
+        "softmax-twice": M({LOSS_LINE: "F.cross_entropy(model(x).softmax(dim=-1), true_class)"}, "your first loss is "
+                           "{first:.4f}, expected {expected_first:.4f}.", "cross_entropy got probabilities. It takes scores "
+                           "and applies the softmax itself."),
+        "summed": M({LOSS_LINE: "F.cross_entropy(model(x), true_class, reduction='sum')"}, "your first loss is {first:.4f}, "
+                    "expected {expected_first:.4f}.", "That is the sum over the tokens. cross_entropy gives their mean by "
+                    "itself."),
+        "tensors-kept": M({"loss.item()": "loss"}, TENSORS, NUMBER),
+        "loss-after": M({"loss.item()": "F.cross_entropy(model(x), true_class).item()"}, "W is right, and your first loss "
+                        "is {first:.4f}, expected {expected_first:.4f}.", "That's the loss after the step. Keep the one "
+                        "that the gradient was taken of."),
+    },
+    rules=(
+        R(lambda case: case.tensors == "with a record", TENSORS, NUMBER),
+        R(lambda case: case.tensors == "bare", "your losses are tensors.", NUMBER),
+        R(lambda case: case.moved != "yes", NOT_MOVED, "A step needs three things in this order: a cleared gradient, "
+          "backward(), step()."),
+        R(lambda case: gap(case, "W") > 1e-4 and case.inputs[3] == 1, TRAINED, "Does the loop run `steps` times, "
+          "and in it, each once, the loss, zero_grad(), backward() and the step() of the optimizer that you're given?"),
+        R(lambda case: gap(case, "W") > 1e-4, TRAINED, "Inside the loop belong, each once: the loss, zero_grad(), "
+          "backward(), step()."),
+        R(lambda case: gap(case, "losses") > 1e-4, "W is right, and your first loss is {first:.4f}, expected "
+          "{expected_first:.4f}.", "Keep the loss that the gradient was taken of."),
+    ),
+    hints=(
+        "losses = [], a loop over range(steps), and in it four lines and losses.append(loss.item()).",
+        "The loss first, F.cross_entropy(model(x), true_class). Then clear, go back, step.",
+        "optimizer.zero_grad(), loss.backward(), optimizer.step(), in this order.",
     ),
 )
 
@@ -1044,4 +1270,15 @@ QUIZ = """
       remark: Along each line the slope is the other factor, 3, and where two lines leave a box the numbers are added.
     - text: "9"
       remark: That's the loss itself. What comes back along two lines is added, not multiplied.
+- name: cleared-too-late
+  taught: "00"
+  question: "`optimizer.zero_grad()` has slipped between `loss.backward()` and `optimizer.step()`. What happens?"
+  options:
+    - text: PyTorch raises an error, since there's no gradient.
+      remark: A weight without a gradient is skipped without a word.
+    - text: Each step also uses the gradients of the steps before.
+      remark: That happens if you never clear.
+    - text: The loss is the same in every step.
+      right: true
+      remark: The gradient is cleared before the step can use it, so W never moves. Clear before backward() or after step().
 """

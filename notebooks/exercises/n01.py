@@ -35,18 +35,23 @@ def read_marked(marked):
     return text, spans
 
 
-def _reader(move=None, brackets=False, pattern=r"\[(.*?)\]", swap=False):
+def _reader(move=None, brackets=False, pattern=r"\[(.*?)\]", swap=False, flags=re.DOTALL):
     """Read brackets by a regular expression; `move(i, match, text)` makes the span of match number i."""
     def read(marked):
         clean = marked.replace("[", "").replace("]", "")
         text = marked if brackets else clean
-        spans = [(move or _right)(i, match, clean) for i, match in enumerate(re.finditer(pattern, marked, re.DOTALL))]
+        spans = [(move or _right)(i, match, clean) for i, match in enumerate(re.finditer(pattern, marked, flags))]
         return (spans, text) if swap else (text, spans)
     return read
 
 
 def _right(i, match, text):
     return match.start(1) - 2 * i - 1, match.end(1) - 2 * i - 1
+
+
+def _in_words(i, match, text):
+    start, end = _right(i, match, text)
+    return len(text[:start].split()), len(text[:end].split())
 
 
 def _first_to_last(marked):
@@ -141,6 +146,11 @@ def _first_difference(got: str, right: str) -> str:
             f"{right[place : place + 20]!r}.")
 
 
+def _over_lines(case: Case) -> bool:
+    """Whether a marked passage spans a line break."""
+    return re.search(r"\[[^]]*\n", case.inputs[0]) is not None
+
+
 def _lengths(case: Case) -> str:
     return (f"your text has {len(case.text)} characters, {case.text.count('[')} of them '['; without the "
             f"brackets it has {len(case.right['text'])}.")
@@ -188,23 +198,28 @@ MARKED = ask(
         "nothing-removed": M(_reader(lambda i, m, text: m.span(1), brackets=True), _lengths, "Your spans fit your text, "
                              "but the brackets are still in it. They aren't part of the review: take them out, and count "
                              "without them."),
+        "one-line-alone": M(_reader(flags=0), _counts, "The passage that spans a line break has no span. In a regular "
+                            "expression `.` doesn't match a line break: pass re.S."),
         "swapped": M(_reader(swap=True), _spans_first, "The text comes first, then the list of spans: return text, spans."),
+        "words-counted": M(_reader(_in_words), _wrong_span, "You counted words. Spans count characters, spaces and "
+                           "punctuation included (section 2)."),
     },
     rules=(
         R(lambda case: case.swapped != 0, _spans_first, "The text comes first, then the list of spans; and look at the "
           "spans once more."),
         R(lambda case: re.search(r"\[[^]]*\n", case.text) and "[" not in case.right["text"],
           lambda case: "a marked passage that spans a line break is still in your text, with its brackets.",
-          "Look for '[' and ']' themselves. In a regular expression, `.` doesn't match a line break unless you pass "
-          "re.DOTALL."),
+          "Look for '[' and ']' themselves. In a regular expression, `.` doesn't match a line break: pass re.S."),
         R(lambda case: "[" in case.text or "]" in case.text,
           lambda case: f"{sum(case.text.count(sign) for sign in '[]')} brackets are still in your text.",
           "The text must be the review as it was before it was marked."),
         R(lambda case: case.text != case.right["text"],
           lambda case: _first_difference(case.text, case.right["text"]), "Only the brackets go; every other character "
           "stays: capitals, digits, punctuation, and two spaces in a row."),
-        R(lambda case: not case.spans and case.right["spans"], _counts, "Brackets that are taken out first can't be found "
-          "any more: note where each one is while you take it out."),
+        R(lambda case: not case.spans and case.right["spans"] and not _over_lines(case), _counts, "Brackets that are taken "
+          "out first can't be found any more: note where each one is while you take it out."),
+        R(lambda case: not case.spans and _over_lines(case), _counts, "The passage that spans a line break has no span. In "
+          "a regular expression `.` doesn't match a line break: pass re.S."),
         R(lambda case: len(case.spans.split()) != len(case.right["spans"].split()), _counts, "Each pair of brackets gives "
           "one span, and a text without brackets gives an empty list."),
         R(lambda case: sorted(case.spans.split()) == sorted(case.right["spans"].split())
@@ -259,6 +274,12 @@ HOW_MANY = ask(
                        "half the error takes four times as many reviews."),
         "doubled": M(lambda: 56.25, _error_of, "That makes one standard error 4 points. Two of them should be 2 points, so "
                      "one is half of that."),
+        "two-not-squared": M(lambda: 450, _error_of, "You get that if 0.02 is squared and the 2 before the root isn't. "
+                             "Halve first: one standard error is 0.01."),
+        "halved-twice": M(lambda: 3600, _error_of, "The 2 counts twice. Once 2 points are halved, 0.01 is one standard "
+                          "error; don't multiply the root by 2 as well."),
+        "halved-twice-no-root": M(lambda: 36, _error_of, "The 2 counts twice, and 0.01 isn't squared. One standard error is "
+                                  "0.01: square both sides of that."),
         "no-root": M(lambda: 9, _error_of, "That is the solution of p (1 − p) / n = 0.01. The formula has a root: square "
                      "the 0.01 first."),
         "root-only-above": M(lambda: 30, _error_of, "That is 0.3, the root of p (1 − p), divided by 0.01. But the root "
@@ -300,8 +321,8 @@ def review_log_odds(texts, labels, text):
 
 
 def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, repeats=True, unknown=False,
-           cut=str.split):
-    """Naive Bayes with one or more things changed."""
+           cut=str.split, then=lambda score: score):
+    """Naive Bayes with one or more things changed; `then` is what it makes of the log odds."""
     def log_odds(texts, labels, text):
         counts = {0: Counter(), 1: Counter()}
         for review, label in zip(texts, labels):
@@ -310,14 +331,17 @@ def _bayes(add=1, grow="both", prior="reviews", sign=1, odds=False, once=False, 
         total = {label: counts[label].total() + {"both": len(both), "own": len(counts[label]), "one": 1, "none": 0}[grow]
                  for label in (0, 1)}
         score = {"reviews": math.log(sum(labels) / (len(labels) - sum(labels))), "none": 0.0,
-                 "words": math.log(counts[1].total() / counts[0].total())}[prior]
+                 "words": math.log(counts[1].total() / counts[0].total()),
+                 "no log": sum(labels) / (len(labels) - sum(labels)),
+                 "inverted": math.log((len(labels) - sum(labels)) / sum(labels)),
+                 "proportion": math.log(sum(labels) / len(labels))}[prior]
         for word in cut(text) if repeats else sorted(set(cut(text))):
             if word in both or unknown:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     score += np.log((counts[1][word] + add) / total[1]) - np.log((counts[0][word] + add) / total[0])
         score = sign * float(score)
         with np.errstate(over="ignore"):
-            return float(np.exp(score)) if odds else score
+            return float(np.exp(score)) if odds else float(then(score))
     return log_odds
 
 
@@ -327,7 +351,7 @@ TINY = (["moving", "slow but moving", "dull", "slow not moving"], [1, 1, 0, 0]) 
 def bayes_probes(generator: torch.Generator) -> list[tuple]:
     """The four reviews of section 4; one with repeats, more positive reviews, words of one class; the reverse; and commas.
 
-    Cut at spaces, a word with a comma is another word.
+    Cut at spaces, a word with a comma is another word, and so is one with a capital.
     """
     a, b, c, d, e, f, _ = drawn(generator, OPINIONS, 7)
     extra = int(torch.randint(1, 3, (1,), generator=generator))
@@ -335,7 +359,8 @@ def bayes_probes(generator: torch.Generator) -> list[tuple]:
     labels = [1, 0, 1, 1, 0, 1] + [1] * extra
     return [(*TINY, "not dull but moving"), (texts, labels, f"{c} {f} {f} {d}"),
             ([*texts, f"{b} {e} {f}", f"{f} {e}"], [1 - label for label in labels] + [1, 0], f"{a} {f} {b} {a}"),
-            ([f"{a}, {b}.", f"{a} {c}, {a},", f"{b} {c}", f"{c}, {a}!"], [1, 0, 1, 0], f"{a}, {b} {c} {a}")]
+            ([f"{a}, {b}. {a.capitalize()}", f"{a} {c}, {a},", f"{b} {c}", f"{c}, {a}!"], [1, 0, 1, 0],
+             f"{a}, {b} {c} {a}")]
 
 
 def one_sided(texts: list[str], labels: list[int]) -> str:
@@ -344,6 +369,10 @@ def one_sided(texts: list[str], labels: list[int]) -> str:
     return max(sorted(counts[0] + counts[1]), key=lambda word: abs(math.log((counts[1][word] + 1) / (counts[0][word] + 1))))
 
 TOO_SMALL = "So many small factors multiply to 0, or to infinity: add logarithms, one for each word, instead of multiplying"
+
+
+OVERFLOWS = ("math.exp has no room for that. What is asked for is the sum of logarithms itself: return it, neither the odds "
+             "nor a probability")
 
 
 def observe_bayes(function, texts, labels, text):
@@ -357,8 +386,9 @@ def observe_bayes(function, texts, labels, text):
             output = function(texts, labels, each)
         except Exception as error:
             if name == "1,500 words":
+                why = OVERFLOWS if str(error) == "math range error" else TOO_SMALL
                 raise TypeError("expected a number for a text of 1,500 words as well; there it stops with "
-                    f"{type(error).__name__}: {error}. {TOO_SMALL}") from None
+                    f"{type(error).__name__}: {error}. {why}") from None
             if each:
                 raise
             raise TypeError("expected the prior alone for the text '', which has no words; there it stops with "
@@ -424,6 +454,19 @@ BAYES = ask(
         "prior-of-words": M(_bayes(prior="words"),
                             lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Yours is the ratio of the numbers "
                             "of words. The prior odds count reviews, positive over negative."),
+        "prior-without-logarithm": M(_bayes(prior="no log"), lambda case: f"{_said(case, 'no words')} {_prior(case)}.",
+                                     "You add the prior odds themselves. Add their logarithm, like everything else here."),
+        "prior-upside-down": M(_bayes(prior="inverted"), lambda case: f"{_said(case, 'no words')} {_prior(case)}.", "Your "
+                               "prior odds are negative over positive. They are positive over negative ones."),
+        "prior-probability": M(_bayes(prior="proportion"), lambda case: f"{_said(case, 'no words')} {_prior(case)}.",
+                               "Yours is the logarithm of the proportion of positive reviews. Odds divide by the number of "
+                               "negative ones, not by all."),
+        "probability": M(_bayes(then=lambda score: 1 / (1 + np.exp(-score))), _said, "Those are probabilities, the sigmoid "
+                         "of the log odds. Return the log odds themselves, which are above zero for 'positive'."),
+        "label": M(_bayes(then=lambda score: score > 0), _said, "That is the label, 1 or 0. Return the log odds, from which "
+                   "it follows and which also say how sure the counter is."),
+        "base-two": M(_bayes(then=lambda score: score / math.log(2)), _said, "You took logarithms with base 2. Take natural "
+                      "ones: math.log with one argument."),
         "upside-down": M(_bayes(sign=-1), _said, "Your sign is the other way round: negative over positive. Above zero "
                          "must mean positive, so divide by the negative class."),
         "odds": M(_bayes(odds=True), _said, "These are the odds themselves. Take the logarithm, or add logarithms from the "
@@ -434,6 +477,9 @@ BAYES = ask(
                              "gave its factor once. A word that occurs twice should give it twice."),
         "unknown-counted": M(_bayes(unknown=True), _unheard, "Skip words that occur in no training review: they aren't in "
                              "the vocabulary."),
+        "lower-case": M(_bayes(cut=lambda text: text.lower().split()), _said, "Your texts were put into lower case. That "
+                        "works as well, but it isn't what was asked: text.split() leaves capitals, so 'Dull' and 'dull' are "
+                        "two words.", convention=True),
         "cut-by-words": M(_bayes(cut=words), _said, "Your texts were cut by `words`, or something like it, which splits "
                           "off commas and full stops. That works as well, but it isn't what was asked: text.split() leaves "
                           "them attached, so 'dull' and 'dull,' are two words.",
@@ -448,6 +494,8 @@ BAYES = ask(
           lambda case: "the same words in the other order move your log odds by "
           f"{_gap(case, 'turned round', 'text'):+.3f}.",
           "A product does not depend on the order of its factors; yours does."),
+        R(lambda case: all((case.got[name] - case.right[name].exp()).abs() < 1e-4 for name in ("text", "no words")), _said,
+          "These are the odds themselves. Take the logarithm, or add logarithms from the beginning."),
         R(lambda case: abs(_gap(case, "unknown", "text")) > 1e-4, _unheard, "Skip words that occur in no training review."),
         R(lambda case: (case.got["no words"] - case.right["no words"]).abs() > 1e-4,
           lambda case: f"{_said(case, 'no words')} {_prior(case).capitalize()}.", "Only the log prior odds are left there, "
@@ -617,7 +665,8 @@ def _mojibake(text: str) -> str:
 def repair_probes(generator: torch.Generator) -> list[tuple]:
     """Each kind of damage alone; none, in texts that look like it; several at once; no text.
 
-    'à' in mojibake ends in a no-break space, which is lost if white space is repaired first.
+    'à' in mojibake ends in a no-break space, which is lost if white space is repaired first. The last text is mojibake that
+    hides an accent of its own.
     """
     a, b, c, d = drawn(generator, OPINIONS, 4)
     texts = [_mojibake(f"A naïve café, {a}. Voilà"), _mojibake(f"Zoë's Übermut: {b}, {c}."),
@@ -626,7 +675,8 @@ def repair_probes(generator: torch.Generator) -> list[tuple]:
              unicodedata.normalize("NFD", f"René's naïve café was {d}."), f"“Not {a}”, she said, ‘but {b}’; it’s {c}.",
              f"A HEALTHY café, 100 % {b}, with a coup d'œil: I <3 it > the book &quot;too&quot; 👍 ½…",
              f"A plain café, {d}.", f"Ã is a letter, and © a sign: {d}.",
-             _mojibake(f"It’s a “{c}”  café<br />in Zürich"), "", a]
+             _mojibake(f"It’s a “{c}”  café<br />in Zürich"), "", a,
+             _mojibake(f"A cafe\u0301, {b}.")]
     return [(text,) for text in texts]
 
 
@@ -642,22 +692,56 @@ def observe_repair(function, text):
     return output if output is None else {"text": output}
 
 
+QUOTED = str.maketrans("‘’“”", "''\"\"")
+
+
 def _others(text):
     """All repairs but that of mojibake."""
     text = unicodedata.normalize("NFC", re.sub(r"<br\s*/?>", " ", text))
-    return " ".join(text.translate(str.maketrans("‘’“”", "''\"\"")).split())
+    return " ".join(text.translate(QUOTED).split())
 
 
 def _last(text):
-    text = _others(text)
+    return _undone(_others(text))
+
+
+def _undone(text):
+    """Mojibake undone where that can be."""
     try:
         return text.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return text
 
 
+def _quotes_first(text):
+    text = unicodedata.normalize("NFC", re.sub(r"<br\s*/?>", " ", _undone(text.translate(QUOTED))))
+    return " ".join(text.split())
+
+
+def _tags_last(text):
+    text = unicodedata.normalize("NFC", _undone(text)).translate(QUOTED)
+    return re.sub(r"<br\s*/?>", " ", " ".join(text.split()))
+
+
+def _form_first(text):
+    text = re.sub(r"<br\s*/?>", " ", _undone(unicodedata.normalize("NFC", text)))
+    return " ".join(text.translate(QUOTED).split())
+
+
 def _without_accents(text):
     return "".join(sign for sign in unicodedata.normalize("NFD", repair(text)) if not unicodedata.combining(sign))
+
+
+def _quoted(text: str) -> bool:
+    return any(sign in text for sign in "‘’“”")
+
+
+def _split(text: str) -> bool:
+    return unicodedata.normalize("NFC", text) != text
+
+
+def _untidy(text: str) -> bool:
+    return " ".join(text.split()) != text
 
 
 def _reads(case: Case) -> str:
@@ -689,6 +773,11 @@ REPAIR = ask(
                      "the damage was done with Latin-1.", convention=True),
         "mojibake-last": M(_last, _reads, "Mojibake has to come first: 'à' turns into 'Ã' and a no-break space, which the "
                            "repair of white space spoils, and quotes are hidden in it."),
+        "quotes-first": M(_quotes_first, _reads, "Mojibake has to come first: quotes are hidden in it, and come out only "
+                          "after you replaced the others."),
+        "form-first": M(_form_first, _reads, "Mojibake has to come first: an accent of its own can be hidden in it, and "
+                        "comes out only after NFC."),
+        "tags-last": M(_tags_last, _reads, "White space comes last: a <br> became a space after you had tidied."),
         "spaces-first": M(lambda text: repair(" ".join(text.split())), _reads, "White space can't come first: in mojibake, "
                           "'à' is 'Ã' and a no-break space, and without the right second byte it can't be undone."),
         "tags-kept": M({TAG: "text"}, _reads, "The line breaks of the web page are still there: <br>, <br/> or <br />."),
@@ -698,6 +787,10 @@ REPAIR = ask(
                           "<br>."),
         "everything-in-brackets": M({TAG: 're.sub("<[^>]*>", " ", text)'}, _reads, "You remove whatever stands between < "
                                     "and >. In 'I <3 it > the book' somebody wrote that. Remove <br> alone."),
+        "greedy": M({TAG: 're.sub("<.*>", " ", text)'}, _reads, "`.*` takes as much as it can, from the first < to the last "
+                    ">, with all the text between. Look for <br> in its three spellings alone."),
+        "greedy-tag": M({TAG: 're.sub("<br.*>", " ", text)'}, _reads, "`.*` takes as much as it can, from the first <br to "
+                        "the last >, with all the text between. Between br and > there may be white space and one /."),
         "unescaped": M(lambda text: repair(html.unescape(text)), _reads, "You also decode &quot;. It's damage as well, but "
                        "here it should stay as it is."),
         "not-composed": M({FORM: "text"}, _reads, "A letter and its accent are still two characters: "
@@ -728,10 +821,15 @@ REPAIR = ask(
     },
     rules=(
         R(lambda case: "<br" in case.text, _reads, "A line break of a web page is still there."),
-        R(lambda case: any(sign in case.text for sign in "‘’“”"), _reads, "Typographic quotes are still there."),
-        R(lambda case: unicodedata.normalize("NFC", case.text) != case.text, _reads, "An accent is still a character of its "
-          "own: unicodedata.normalize(\"NFC\", text)."),
-        R(lambda case: " ".join(case.text.split()) != case.text, _reads, "White space is left in runs, or at an end."),
+        R(lambda case: _quoted(case.text) and _quoted(case.inputs[0]), _reads, "Typographic quotes are still there."),
+        R(lambda case: _quoted(case.text), _reads, "Mojibake has to come first: quotes are hidden in it."),
+        R(lambda case: _split(case.text) and _split(case.inputs[0]), _reads, "An accent is still a character of its own: "
+          "unicodedata.normalize(\"NFC\", text)."),
+        R(lambda case: _split(case.text), _reads, "Mojibake has to come before NFC: an accent of its own can be hidden in "
+          "it."),
+        R(lambda case: _untidy(case.text) and _untidy(case.inputs[0]), _reads, "White space is left in runs, or at an end."),
+        R(lambda case: _untidy(case.text), _reads, "White space is left in runs, or at an end: a <br> became a space after "
+          "you had tidied."),
         R(lambda case: any(sign in case.text and sign not in case.right["text"] for sign in "Ãâ"), _reads, "There's "
           "mojibake left. Undo it first, for the whole text, and leave a text alone where that raises a UnicodeError."),
         R(lambda case: case.text != case.right["text"], _reads, "Nothing but the five kinds of damage may change."),
@@ -827,6 +925,12 @@ PRECISION_RECALL = ask(
         "one-where-empty": M({PRECISION: "hits / called if called > 0 else 1.0", RECALL: "hits / positive if positive > 0 "
                               "else 1.0"}, _both, "Where nothing is called positive, or nothing is, you return 1. "
                              "Some programs do; here it's 0.", convention=True),
+        "one-where-none-called": M({PRECISION: "hits / called if called > 0 else 1.0"}, _both, "Where nothing is called "
+                                   "positive, you return a precision of 1. Some programs do; here 0/0 counts as 0.",
+                                   convention=True),
+        "one-where-none-positive": M({RECALL: "hits / positive if positive > 0 else 1.0"}, _both, "Where no review is "
+                                     "positive, you return a recall of 1. Some programs do; here 0/0 counts as 0.",
+                                     convention=True),
     },
     rules=(
         R(lambda case: not 0 <= min(case.precision.item(), case.recall.item())
@@ -898,7 +1002,7 @@ QUIZ = """
     - text: Look for swapped labels, or for near-copies in training with the other label.
       right: true
       remark: Chance doesn't give 0.08. The model knows something and uses it the wrong way round; the extra on leaks
-        produces such a score with twins.
+        produces such a score with twins. The third cause is in section 5, where the set reverses what the model relies on.
     - text: Flip its answers and report 0.92, which is what the model is really worth.
       remark: That may report a leak as a success. First find out why it is wrong so reliably.
 - name: shifted-span

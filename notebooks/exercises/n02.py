@@ -16,7 +16,7 @@ pattern = re.compile(r"<br\s*/?>|(\w+(?:['’]\w+)*|[^\w\s])")
 
 def words(text):
     """As in the notebook."""
-    return [match[1] for match in pattern.finditer(text) if match[1]]
+    return [token for token in pattern.findall(text) if token]
 
 # ---------------------------------------------------------------- 2.1 how many tokens
 
@@ -63,6 +63,7 @@ HOW_MANY = ask(
           "again from the left."),
     ),
     hints=(
+        "\"Don't miss it!\": `split` finds Don't, miss, it!; `\\w+` finds Don, t, miss, it; our pattern Don't, miss, it, !",
         "Three things need care: the hyphen, the apostrophe, and the line break.",
         "'film,' is two tokens; 'well-made' three; '!!' two; `<br />` none.",
         "`words` counts for you: put the text into it and compare with your list.",
@@ -278,7 +279,8 @@ def coder_probes(generator: torch.Generator) -> list[tuple]:
     """(texts to learn from, new texts): words in several spellings, whose counts differ; new texts have a new word."""
     a, b, c, d, e = drawn(generator, NOUNS, 5)
     A, B, C, D = (word.capitalize() for word in (a, b, c, d))
-    one = ([f"{A} and {b}! {B}, {B} or {C}?", f"{c.upper()}: {a} and {C}, {c} and {C.swapcase()}.", f"The {d} IS the {d}"],
+    one = ([f"{A} and {b}! {B}, {B} or {C}?", f"{c.upper()}: {a} and {C}, {c} and {C.swapcase()}.",
+            f"The {d} IS the {d} on Kantstraße"],
            [f"{C} and the {e}", f"{D} or {b.upper()}, {A}!"])
     two = ([f"{D}... {d}, {D} or {a}?", f"And {b}, AND {b}, and {c.upper()}! {A}"],
            [f"{b} {c} {D} {e.upper()}", f"{A} {B}"])
@@ -372,6 +374,8 @@ CODER = ask(
         "lowered-after-counting": M(_coder(counting=str, afterwards=str.lower), _new_ids, "You lower-cased the words "
                                     "after counting them. 'Film' and 'film' were counted apart, and one of their two "
                                     "positions in the list is lost."),
+        "folded-in-encode": M(_coder(encoding=str.casefold), _unknown_share, "encode uses casefold and the counting lower. "
+                              "They differ: casefold makes 'ss' of 'ß'. Prepare the text in the same way in both places."),
         "unknown-dropped": M(_coder(unknown=None), _new_ids, "A new word is left out. It is part of the text and must "
                              "become 1."),
         "encode-in-capitals": M(_coder(encoding=str.upper), _unknown_share, "The vocabulary is in small letters, and "
@@ -395,6 +399,165 @@ CODER = ask(
         "Run encode on one of the training texts. Which of its words get 1?",
         "Compare the line that counts with the line that looks up. What does each do to the text before `words`?",
         "words(text.lower()) in encode as well.",
+    ),
+)
+
+# ---------------------------------------------------------------- 2.12 which verdicts are gone
+
+def verdicts_lost(reviews, encode):
+    ids = [encode(review["text"]) for review in reviews]
+    same = [(i, j) for j in range(len(ids)) for i in range(j)
+            if ids[i] == ids[j] and reviews[i]["label"] != reviews[j]["label"]]
+    blind = [i for i, review in enumerate(reviews)
+             if all(number == 1 for start, end in review["evidence"] for number in encode(review["text"][start:end]))]
+    return same, blind
+
+
+def _losing(equal=lambda one, other: one == other, labels=lambda one, other: one != other, where=lambda i, j: i < j,
+            blind=lambda pieces, text: all(number == 1 for piece in pieces for number in piece)):
+    """`verdicts_lost` with another rule for pairs, from ids, labels and numbers, or for blind reviews, from their ids."""
+    def lose(reviews, encode):
+        ids = [encode(review["text"]) for review in reviews]
+        numbers = range(len(ids))
+        same = [(i, j) for i in numbers for j in numbers if i != j and where(i, j) and equal(ids[i], ids[j])
+                and labels(reviews[i]["label"], reviews[j]["label"])]
+        pieces = [[encode(review["text"][start:end]) for start, end in review["evidence"]] for review in reviews]
+        return same, [i for i in numbers if blind(pieces[i], ids[i])]
+    return lose
+
+
+def _first_words_equal(one, other) -> bool:
+    return all(a == b for a, b in zip(one, other))
+
+
+def _without_unknown(one, other) -> bool:
+    return [i for i in one if i != 1] == [i for i in other if i != 1]
+
+
+def _a_review(words: list[str], label: int, *pieces: tuple[int, int]) -> dict:
+    """A review of some words; each piece of its evidence goes from one word up to another, without it."""
+    starts = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
+    return {"text": " ".join(words), "label": label,
+            "evidence": [(starts[first], starts[last - 1] + len(words[last - 1])) for first, last in pieces]}
+
+
+def lost_probes(generator: torch.Generator) -> list[tuple]:
+    """(reviews, encode): equal ids with equal and with opposite labels, the same ids in another order, with a word more,
+    without the unknown ones; evidence of one and several pieces, of which none, some or all is known.
+
+    Then a single review without known evidence, and two without any loss.
+    """
+    a, b, c, f, g, h = drawn(generator, NOUNS, 6)
+    numbers = {word: i for i, word in enumerate((a, b, c), start=2)}
+
+    def encode(text):
+        return [numbers.get(word, 1) for word in text.split()]
+
+    many = [_a_review([a, f, b], 1, (1, 2)), _a_review([a, g, b], 0, (1, 2)), _a_review([b, a, f], 0, (1, 2)),
+            _a_review([a, h, b], 1, (0, 2)), _a_review([a, f, b, c], 0, (1, 2), (3, 4)), _a_review([a, b], 0, (0, 1)),
+            _a_review([h, h, f], 0, (0, 2), (2, 3)), _a_review([h, g, f], 1, (1, 2)), _a_review([c, g], 1, (0, 1), (1, 2))]
+    order = torch.randperm(len(many), generator=generator).tolist()
+    return [(many, encode), ([many[i] for i in order], encode), ([many[0]], encode), ([many[5], many[8]], encode)]
+
+
+def observe_lost(function, reviews, encode):
+    """Which pairs and which reviews were named, and how often; the order within a pair doesn't matter.
+
+    Raises TypeError for the two lists swapped.
+    """
+    output = function(reviews, encode)
+    if output is None:
+        return None
+    same, blind = (_kept(part) for part in pair_of(output, "two lists, same and blind"))
+    if blind and all(isinstance(part, (list, tuple)) for part in blind):
+        raise TypeError("expected same first, the pairs, and then blind, the numbers of reviews; you return them the "
+                        "other way round")
+    pairs, dark = torch.zeros(len(reviews), len(reviews)), torch.zeros(len(reviews))
+    for pair in items_of(same, "a list of pairs (i, j) as same"):
+        i, j = sorted(_review_number(i, len(reviews)) for i in pair_of(pair, "pairs (i, j) in same"))
+        pairs[i, j] += 1
+    for i in items_of(blind, "a list of numbers as blind"):
+        dark[_review_number(i, len(reviews))] += 1
+    return {"same": pairs, "blind": dark}
+
+
+def _kept(part):
+    """What later cells count and sort. Raises TypeError for a tensor, an array and what can be read only once."""
+    if not isinstance(part, (list, tuple, set)):
+        raise TypeError(f"expected two lists, same and blind, got {what(part)} for one of them")
+    return part
+
+
+def _review_number(number, count: int) -> int:
+    if isinstance(number, (dict, str)) or not 0 <= (found := whole_id(number)) < count:
+        raise TypeError(f"expected the numbers of reviews, counted from 0, so up to {count - 1}, got {what(number)}")
+    return found
+
+
+def _times_named(count: float) -> str:
+    return {0: "isn't", 1: "is"}.get(int(count), f"is {int(count)} times there")
+
+
+def _one_pair(case: Case) -> str:
+    """The first pair that is named and shouldn't be, or the other way round."""
+    i, j = (case.same != case.right["same"]).nonzero()[0].tolist()
+    reviews, encode = case.inputs
+    one, other = (f"{reviews[k]['text']!r} (label {reviews[k]['label']}, ids {encode(reviews[k]['text'])})" for k in (i, j))
+    return f"the pair of {one} and {other} {_times_named(case.same[i, j])} in same."
+
+
+def _one_blind(case: Case) -> str:
+    """The first review that is called blind and isn't, or the other way round."""
+    i = int((case.blind != case.right["blind"]).nonzero()[0])
+    review, encode = case.inputs[0][i], case.inputs[1]
+    pieces = [review["text"][start:end] for start, end in review["evidence"]]
+    return (f"{review['text']!r} with the evidence {pieces}, whose ids are {[encode(piece) for piece in pieces]}, "
+            f"{_times_named(case.blind[i])} in blind.")
+
+
+LOST = ask(
+    "2.12", verdicts_lost,
+    observe=observe_lost, probes=lost_probes,
+    signature="verdicts_lost(reviews (list of dicts with text, label, evidence), encode (a text -> ids)) -> same (pairs of "
+    "numbers), blind (numbers)",
+    mistakes={
+        "labels-ignored": M(_losing(labels=lambda one, other: True), _one_pair, "Two reviews of one label may share their "
+                            "ids: one answer is right for both. Only opposite labels lose a verdict."),
+        "order-ignored": M(_losing(equal=lambda one, other: sorted(one) == sorted(other)), _one_pair, "You compare which "
+                           "ids there are, and not their order. A model that reads the order can still separate them."),
+        "unknown-dropped": M(_losing(equal=_without_unknown), _one_pair, "You compare without the unknown tokens. A 1 "
+                             "keeps its position, and it counts."),
+        "prefix": M(_losing(equal=_first_words_equal), _one_pair, "zip stops at the end of the shorter list. Lists of "
+                    "different lengths are different: compare them with ==."),
+        "each-pair-twice": M(_losing(where=lambda i, j: True), _one_pair, "Each pair is there twice, as (i, j) and as "
+                             "(j, i). Let i be smaller than j."),
+        "neighbours-only": M(_losing(where=lambda i, j: j == i + 1), _one_pair, "You compare each review with the next one "
+                             "alone. Twins may be anywhere: compare every two."),
+        "any-unknown": M(_losing(blind=lambda pieces, text: any(1 in piece for piece in pieces)), _one_blind, "You count "
+                         "reviews with *some* unknown evidence. One known token may be enough: blind are those without "
+                         "any."),
+        "first-piece-only": M(_losing(blind=lambda pieces, text: all(i == 1 for i in pieces[0])), _one_blind, "You look at "
+                              "the first piece of the evidence. There may be several, and all must be unknown."),
+        "last-piece-only": M(_losing(blind=lambda pieces, text: all(i == 1 for i in pieces[-1])), _one_blind, "You look at "
+                             "the last piece of the evidence. There may be several, and all must be unknown."),
+        "whole-piece-unknown": M(_losing(blind=lambda pieces, text: any(set(piece) == {1} for piece in pieces)), _one_blind,
+                                 "One piece without a known token isn't enough: all pieces have to be like that."),
+        "whole-text": M(_losing(blind=lambda pieces, text: all(i == 1 for i in text)), _one_blind, "You look at all tokens "
+                        "of the text. A review is blind if its *evidence* is gone, whatever else is known."),
+        "zero-is-unknown": M(_losing(blind=lambda pieces, text: all(i == 0 for piece in pieces for i in piece)), _one_blind,
+                             "0 is `<pad>`; an unknown token is 1."),
+    },
+    rules=(
+        R(lambda case: (case.same != case.right["same"]).any(), _one_pair, "A pair belongs there if the labels differ and "
+          "the lists of ids are equal, each such pair once."),
+        R(lambda case: (case.blind != case.right["blind"]).any(), _one_blind, "A review belongs there if every id of every "
+          "piece of its evidence is 1."),
+    ),
+    hints=(
+        "First the ids of all texts, once. Then two loops, i over all numbers and j over those after i.",
+        "A piece of evidence is review[\"text\"][start:end]; encode takes it like any text.",
+        "same: ids[i] == ids[j] and reviews[i][\"label\"] != reviews[j][\"label\"]. blind: all(number == 1 for start, "
+        "end in review[\"evidence\"] for number in encode(review[\"text\"][start:end])).",
     ),
 )
 
@@ -503,6 +666,9 @@ PADDING = ask(
                                "are real here?"),
         "inverted": M(_padded(mask=lambda ids, right, rows, pad_id: ~right), _sums, "The mask is the other way round. "
                       "True means real, so that a row sums to its length."),
+        "one-too-few": M({"torch.arange(seq_len) >= seq_len - lengths[:, None]":
+                          "torch.arange(seq_len) > seq_len - lengths[:, None]"}, _sums, "One position too few counts as "
+                         "real. The first real one is seq_len − length: `>=`, not `>`."),
         "not-zero": M(_padded(mask=lambda ids, right, rows, pad_id: ids != 0), lambda case: _row(case, "attention_mask"),
                       "The mask was guessed from `!= 0`. With a different pad_id that marks padding as real, and drops a "
                       "word whose id is 0. Make it from the lengths."),
@@ -563,11 +729,26 @@ def batch_probes(generator: torch.Generator) -> list[tuple]:
             ([[*row(2), 62], row(7)], 62), ([row(1), row(3), row(2)], 1), ([row(1)], 0), ([row(3), row(3)], 100)]
 
 
+def _tensors(output):
+    """What later cells compute with: two tensors. Raises TypeError for lists and arrays."""
+    if output is not None:
+        for part, name in zip(pair_of(output, "token_ids and attention_mask"), ("token_ids", "attention_mask")):
+            if not isinstance(part, torch.Tensor):
+                raise TypeError(f"expected {name} as a tensor, because later cells compute with it, got {what(part)}. "
+                                "torch.tensor makes one of rows of equal length")
+    return output
+
+
 def observe_batch(function, list_of_ids, pad_id):
     """Both tensors, and what the mask holds. Raises TypeError for lengths that don't stand in a column."""
     try:
-        output = observe_padding(function, list_of_ids, pad_id)
+        output = observe_padding(lambda *inputs: _tensors(function(*inputs)), list_of_ids, pad_id)
         return output and output | {"holds": str(output["attention_mask"].dtype).removeprefix("torch.")}
+    except ValueError as error:
+        if "expected sequence of length" not in str(error):
+            raise
+        raise TypeError("expected rows of one width, but torch.tensor found rows of different lengths. Fill every row up to "
+                        "the length of the longest list, which need not be the first") from None
     except RuntimeError as error:
         if "must match the size" not in str(error):
             raise
@@ -599,6 +780,8 @@ PAD_BATCH = ask(
                       "True means real, so that a row sums to its length."),
         "one-too-many": M({POSITIONS: "torch.arange(seq_len) <= lengths[:, None]"}, _sums, "One position too many counts as "
                           "real. Positions start at 0, so the last real one is length − 1: `<`, not `<=`."),
+        "one-too-few": M({POSITIONS: "torch.arange(1, seq_len + 1) < lengths[:, None]"}, _sums, "One position too few "
+                         "counts as real. Positions start at 0, and the last real one is length − 1."),
         "not-zero": M({POSITIONS: "torch.tensor(rows) != 0"}, _mask_row, "The mask was guessed from `!= 0`. With another "
                       "pad_id that marks padding as real, and drops a token whose id is 0. Make it from the lengths."),
         "not-pad_id": M({POSITIONS: "torch.tensor(rows) != pad_id"}, _mask_row, "The mask was guessed from `!= pad_id`, "
@@ -628,7 +811,8 @@ PAD_BATCH = ask(
           "comparison `<` gives True and False by itself; `mask.bool()` makes them of 1 and 0."),
     ),
     hints=(
-        "First the width, seq_len: the length of the longest list. Then the rows: a list plus as many pad_id as it lacks.",
+        "First the width, seq_len: the length of the longest list. Then the rows: row + [pad_id] * missing is a new list, "
+        "and row += … would change the one you were given.",
         "The mask needs no loop: torch.arange(seq_len) are the positions, and a position is real if it's smaller than the "
         "length of its row.",
         "Lengths as a column against positions as a row: torch.arange(seq_len) < lengths[:, None], where lengths is a "
@@ -696,10 +880,10 @@ QUIZ = """
     - text: The vocabulary was counted on the test split as well.
       right: true
       remark: Then none of its words can be unknown, and the number says nothing about new texts.
-    - text: The vocabulary is large enough to cover the language.
-      remark: New texts bring new words at any size. Even our synthetic test split shows over 1 % (section 3).
-    - text: The test split happens to be easy, with common words only.
-      remark: It could be. To find out, count on the training split alone and look again.
+    - text: The vocabulary was counted on training, with min_freq=1 and no limit to its size.
+      remark: Then no word of the *training* texts is unknown. New texts bring new words at any size; ours over 1 %.
+    - text: Words that occur only once were left out of the count, so they can't be unknown.
+      remark: They are what becomes unknown first. Leaving words out of a vocabulary makes the rate rise.
 - name: one-opinion-lost
   taught: "02"
   question: The vocabulary lacks 'dull' but has the other words. Can 'not dull but moving' and its twin become the same ids?
@@ -711,6 +895,19 @@ QUIZ = """
     - text: No, as long as 'moving' is known.
       right: true
       remark: "One becomes 'not <unk> but moving', the other 'not moving but <unk>': different lists."
+- name: which-size
+  taught: "02"
+  question: On the validation split 644 ids lose no pair, and 991 no evidence. A review without a twin has one deciding word,
+    and its id would be 700. What happens to it with 644 ids?
+  options:
+    - text: It's safe, because no pair is lost.
+      remark: That says something about reviews with a twin. For them one known opinion of two is enough.
+    - text: It keeps its ids but for one, and loses its verdict.
+      right: true
+      remark: "Only the deciding word becomes <unk>, and no count of lost pairs shows it. That's rare: in our test split it
+        happens to 2 of 2,000 reviews. 991 ids would have kept the word."
+    - text: It becomes the same ids as some review of the opposite label.
+      remark: It would take another review with the same words everywhere else. Its verdict is gone without one.
 - name: mask-sums
   taught: "02"
   question: "`attention_mask.sum(dim=1)` gives 0 for the longest review of every batch. What happened?"
@@ -724,16 +921,16 @@ QUIZ = """
       remark: That changes the width, not what the sum means. A row cut to the full width would sum to the width.
 - name: other-rule
   taught: "02"
-  question: A program lower-cases texts when it counts the vocabulary, but not when it serves users. What do you see first?
+  question: A program lower-cases texts when it counts the vocabulary, but not when it encodes. What do you see first?
   options:
     - text: Unknown words in the training texts themselves.
       right: true
       remark: Every word of the training texts was counted, so all of them should be found. Encode one of these texts and
         count the 1s.
-    - text: An error message at the first capital letter.
-      remark: A word without an id becomes `<unk>`, and that isn't an error.
-    - text: A vocabulary with fewer words than before.
-      remark: The vocabulary is the same. It is the look-up that fails, at each capital letter.
+    - text: The same word gets two ids, one with a capital and one without.
+      remark: The vocabulary holds small letters only, so the form with a capital has no id of its own. It becomes `<unk>`.
+    - text: Nothing in the training texts, only more unknown words in new ones.
+      remark: The training texts lose as much. Their words were counted in small letters, and are looked up as written.
 - name: factors-in-order
   taught: "01"
   question: Suppose that the vocabulary contains every word. What does naive Bayes say about two reviews that have the
@@ -754,12 +951,12 @@ QUIZ = """
     - text: As with shuffle=True, since an epoch contains every review exactly once.
       remark: Each epoch has the same reviews either way. But the model takes a step after each batch, and it matters what
         stands in one.
-    - text: "`DataLoader` refuses them, because a batch needs both labels."
-      remark: It doesn't look at labels. No error is raised, whatever a batch contains.
+    - text: The first epoch is in order, and later ones are mixed.
+      remark: Without shuffle=True every epoch reads the list from its beginning to its end.
     - text: Almost all of them contain one label only.
       right: true
-      remark: So for half an epoch every step pushes the model toward 'negative', and then toward 'positive'. Shuffling
-        mixes them.
+      remark: So half an epoch speaks for 'negative' alone, and the other half for 'positive'. The classifier of notebook 03,
+        trained like that, calls every review positive.
 """
 
 WARM_UP = """

@@ -1,5 +1,6 @@
 """Exercises and quiz of notebook 02b, byte pairs."""
 
+import re
 from collections import Counter
 
 import torch
@@ -36,7 +37,7 @@ def merge_probes(generator: torch.Generator) -> list[tuple]:
     """(pieces, times): the four words of section 2; runs; equal counts; longer pieces; borders; one word twice a pair;
     equal counts of short and long pieces; a pair of two words against one of a frequent word; a ring of neighbours; a tie
     that the joined texts would decide otherwise, with a word of a single piece; a pair whose places overlap; a word
-    that comes twice."""
+    that comes twice; two pairs that give the same joined text."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
     return [
         ([list("dull"), list("duller"), list("fuller"), list("tell")], [3, 2, 2, 1]),
@@ -51,6 +52,7 @@ def merge_probes(generator: torch.Generator) -> list[tuple]:
         ([[p + q, p], [r], [p, s]], [2, 9, 2]),
         ([[s, s, s], [q, r]], [2, 3]),
         ([[r, s], [p, q], [r, s]], [2, 3, 2]),
+        ([[p + q, r], [p, q + r]], [2, 1]),
     ]
 
 
@@ -130,6 +132,16 @@ def _first_place(word, pair):
     return word
 
 
+def _by_text(word, pair):
+    """Merges two neighbours whose joined text is the pair's."""
+    merged, i = [], 0
+    while i < len(word):
+        fits = "".join(word[i : i + 2]) == "".join(pair) and i + 1 < len(word)
+        merged.append("".join(pair) if fits else word[i])
+        i += 2 if fits else 1
+    return merged
+
+
 CHOICE, PLACES = "min(counts, key=lambda pair: (-counts[pair], pair))", "zip(word, word[1:])"
 
 STEP = ask(
@@ -166,6 +178,10 @@ STEP = ask(
         "text-replaced": M(_walking(lambda word, pair: " ".join(word).replace(" ".join(pair), "".join(pair)).split(" ")),
                            _wrong_word, "You joined the pieces into a text and replaced in it. The text doesn't know where "
                            "a piece begins; compare whole pieces."),
+        "joined-compared": M(_walking(_by_text), _wrong_word, "You compared two neighbours, joined into one text, with the "
+                             "joined pair. Different pairs can give the same text; compare both pieces."),
+        "end-lost": M({"i < len(word)": "i < len(word) - 1"}, _wrong_word, "The last piece of a word gets lost unless it's "
+                      "merged. Go on to the end of the word."),
         "letters-again": M(_walking(lambda word, pair: merge(list("".join(word)), pair, pair[0] + pair[1])), _wrong_word,
                            "The word was cut into letters again, and earlier merges are lost. Go through its pieces."),
         "rarest": M({CHOICE: "min(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_word, "That is the rarest pair; "
@@ -311,6 +327,28 @@ def _one_sweep(chunk, merges):
     return found
 
 
+def _sweeps(chunk, merges):
+    """Sweeps like the one above until nothing changes."""
+    ids, rank, before = list(chunk.encode("utf-8")), {pair: k for k, pair in enumerate(merges)}, []
+    while ids != before:
+        before, ids, i = ids, [], 0
+        while i < len(before):
+            pair = tuple(before[i : i + 2])
+            ids.append(256 + rank[pair] if pair in rank else before[i])
+            i += 2 if pair in rank else 1
+    return ids
+
+
+def _by_joined_bytes(chunk, merges):
+    """tiktoken's rule: of the neighbours whose joined bytes are a piece, the piece that was learned first."""
+    data = [bytes([b]) for b in chunk.encode("utf-8")]
+    rank = {token: i for i, token in reversed(list(enumerate(_tokens(merges))))}
+    while places := [i for i in range(len(data) - 1) if data[i] + data[i + 1] in rank]:
+        first = min(places, key=lambda i: rank[data[i] + data[i + 1]])
+        data[first : first + 2] = [data[first] + data[first + 1]]
+    return [rank[piece] for piece in data]
+
+
 def _one_merge(chunk, merges):
     """Stops after the first merge that fits."""
     ids = list(chunk.encode("utf-8"))
@@ -385,6 +423,11 @@ ENCODE = ask(
                           "decide ties in training; here the order is that of the list `merges`."),
         "one-sweep": M(_one_sweep, _cut, "You went through the chunk once. A merged piece can be part of a later merge, so "
                        "go through it again for each merge in the list."),
+        "every-pair-a-sweep": M(_sweeps, _cut, "You merge every known pair in one pass, and repeat it. Only the earliest "
+                                "learned may be merged, everywhere; then look again."),
+        "joined-bytes": M(_by_joined_bytes, _cut, "You look for the joined bytes among the pieces, as OpenAI's tiktoken "
+                          "does. With merges learned from texts the cuts are nearly always the same. But the list holds "
+                          "pairs: merge two ids only if this pair was learned.", convention=True),
         "one-merge": M(_one_merge, _cut, "You stopped after one merge. Go on with the rest of the list."),
         "stops-early": M(_stops_early, _cut, "You stop at the first merge that isn't in the chunk. Most merges aren't; "
                          "skip them and go on to the end of the list."),
@@ -458,8 +501,12 @@ def observe_decode(function, ids, merges):
     return {"text": " ".join(f"{ord(one):x}" for one in output)}            # code points, so that every character counts
 
 
+def _joined(codes: str) -> str:
+    return "".join(chr(int(code, 16)) for code in codes.split())
+
+
 def _as_text(codes: str) -> str:
-    return repr("".join(chr(int(code, 16)) for code in codes.split()))
+    return repr(_joined(codes))
 
 
 def _stopped(case: Case) -> str:
@@ -477,6 +524,13 @@ def _all_or_nothing(ids, merges):
 
 def _text(case: Case) -> str:
     return f"from {case.inputs[0]} you get {_as_text(case.text)}, expected {_as_text(case.right['text'])}."
+
+
+def _only_broken(case: Case) -> bool:
+    """Whether the text differs from the right one only where bytes form no character."""
+    got, *kept = (_joined(one) for one in (case.text, *case.right["text"].split("fffd")))
+    return len(kept) > 1 and case.text != case.right["text"] and bool(
+        re.fullmatch(".*".join(re.escape(one) for one in kept), got, re.DOTALL))
 
 
 JOINED = 'b"".join(tokens[i] for i in ids).decode("utf-8", errors="replace")'
@@ -497,6 +551,11 @@ DECODE = ask(
                             "character become '\\ufffd'; the others are letters still: errors=\"replace\"."),
         "left-out": M({'errors="replace"': 'errors="ignore"'}, _text, "Bytes that form no character are left out. Then "
                       "nobody sees that something was broken: put '\\ufffd' in their place, errors=\"replace\"."),
+        "question-marks": M(lambda ids, merges: decode(ids, merges).replace("\ufffd", "?"), _text, "You put '?' for what "
+                            "forms no character, and a text may have a real '?'. The replacement character is '\\ufffd': "
+                            "errors=\"replace\"."),
+        "stripped": M(lambda ids, merges: decode(ids, merges).strip(), _text, "White space at the ends is lost. It's in the "
+                      "ids, so it belongs to the text: nothing may be stripped."),
         "byte-by-byte": M({JOINED: '"".join(chr(b) for i in ids for b in tokens[i])'}, _text, "You made a character of each "
                           "byte. Beyond ASCII a character has two to four of them: .decode(\"utf-8\") puts them together."),
         "with-spaces": M({'b"".join(tokens[i] for i in ids)': 'b" ".join(tokens[i] for i in ids)'}, _text, "You put spaces "
@@ -509,6 +568,8 @@ DECODE = ask(
         R(lambda case: case.text == STOPPED, _stopped, "Bytes that form no character become '\\ufffd': join the bytes of "
           "all ids, then .decode(\"utf-8\", errors=\"replace\") once."),
         R(lambda case: len(case.inputs[0]) == 0 and case.text != "", _text, "No ids are the empty text."),
+        R(_only_broken, _text, "All is right but for the bytes that form no character. '\\ufffd' goes in their place: "
+          ".decode(\"utf-8\", errors=\"replace\")."),
         R(lambda case: case.text != case.right["text"], _text, "An id below 256 is a byte; any other has the bytes of its "
           "merge's left part and then those of its right one. Join the bytes of all ids, then decode them."),
     ),

@@ -455,7 +455,7 @@ def _epoch(clear="before", backward=True, step="each", mode=True, reduction="mea
             optimizer.step()
         total = sum(one * size for one, size in zip(losses, sizes)) if reduction == "mean" else sum(losses)
         return {"right": total / sum(sizes), "means": sum(losses) / len(losses), "last": losses[-1], "sum": sum(losses),
-                "total": total}[report]
+                "total": total, "means over reviews": sum(losses) / sum(sizes)}[report]
     return train
 
 
@@ -469,12 +469,18 @@ class _Bag(nn.Module):
         self.modes: list[bool] = []                                        # one entry a forward pass: training?
         self.needs_mask = False
         self.masks: list[bool] = []                                        # one entry a forward pass: the batch's mask?
+        self.batches: list[Batch] = []                                     # those whose padding holds words
+
+    def _mask_of(self, token_ids):
+        """The mask that comes with these ids."""
+        return next((batch.attention_mask for batch in self.batches if torch.equal(batch.token_ids, token_ids)),
+                    token_ids != 0)
 
     def forward(self, token_ids, attention_mask=None):
         if attention_mask is None and self.needs_mask:
             raise TypeError("forward() needs the mask as well: model(batch.token_ids, batch.attention_mask)")
         real = (token_ids != 0 if attention_mask is None else attention_mask).unsqueeze(-1)
-        self.masks.append(torch.equal(real.squeeze(-1) != 0, token_ids != 0))
+        self.masks.append(torch.equal(real.squeeze(-1) != 0, self._mask_of(token_ids)))
         mean = (self.table[token_ids] * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         self.modes.append(self.training)
         if self.training:
@@ -586,6 +592,8 @@ EPOCH = ask(
                        "as you go."),
         "sum-of-means": M(_epoch(report="sum"), _only_loss, "The losses of the batches are summed and not divided. Each is "
                           "a mean over its reviews; what is asked for is the mean over all reviews."),
+        "means-over-reviews": M(_epoch(report="means over reviews"), _only_loss, "You add mean losses and divide by the "
+                                "number of reviews. Multiply each by the size of its batch first."),
         "total": M(_epoch(report="total"), _only_loss, "That is the sum over all reviews. Divide by how many there were, "
                    "in all batches."),
         "summed": M(_epoch(reduction="sum"), lambda case: f"{_after(case)} The loss that you return is right.",
@@ -752,12 +760,17 @@ class Bag(nn.Module):
 
 
 def bag_probes(generator: torch.Generator) -> list[tuple]:
-    """Sizes of the model and a batch of ids with its mask: three ragged reviews; two; a single one without padding."""
+    """Sizes of the model and a batch of ids with its mask: three ragged reviews; two; a single one without padding.
+
+    Then two of which the mask hides a word, whose id isn't 0; and two of which one has no words.
+    """
     probes = []
-    for sizes, lengths in (((9, 4, 3), (5, 2, 3)), ((7, 3, 2), (1, 4)), ((6, 5, 4), (3,))):
+    for sizes, lengths in (((9, 4, 3), (5, 2, 3)), ((7, 3, 2), (1, 4)), ((6, 5, 4), (3,)), ((8, 4, 2), (2, 4)),
+                           ((5, 3, 3), (3, 0))):
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         ids = torch.randint(1, sizes[0], mask.shape, generator=generator)
         probes.append((*sizes, ids * mask, mask))
+    probes[3][3][0, 2] = 1 + (probes[3][3][0, 0] + 1) % 7          # another word, in the padding
     return probes
 
 
@@ -787,8 +800,8 @@ def observe_bag(answer, vocab_size, d_model, num_classes, token_ids, attention_m
         if NAMES[0] in named:
             named[NAMES[0]][0] = 3.0                    # so that padding shows where it takes part
     logits = one_tensor(model(token_ids, attention_mask), "the logits")
-    alone = [one_tensor(model(ids[real][None], real[real][None]), "the logits")
-             for ids, real in zip(token_ids, attention_mask)] if logits.dim() == 2 else []
+    alone = [one_tensor(model(ids[real][None], real[real][None]), "the logits") if real.any() else row[None]
+             for ids, real, row in zip(token_ids, attention_mask, logits, strict=False)] if logits.dim() == 2 else []
     if logits.requires_grad and logits.shape == (len(token_ids), num_classes):
         F.cross_entropy(logits, torch.arange(len(token_ids)) % num_classes).backward()
     return {**found, "logits": logits.detach(), "alone": torch.cat(alone).detach() if alone else logits.detach(),
@@ -859,6 +872,16 @@ BAG = ask(
     mistakes={
         "mask-forgotten": M(_bag(forward=lambda self, ids, mask: self.output(self.embedding(ids).mean(dim=1))), _two_ways,
                             "The mean runs over the padding as well: use masked_mean, with the mask (section 2)."),
+        "mask-from-ids": M(_bag(forward=lambda self, ids, mask: self.output(masked_mean(self.embedding(ids), ids != 0))),
+                           _two_ways, "You guess the mask from the ids. The mask that comes with them is what counts: here "
+                           "it hides a word whose id isn't 0 (02)."),
+        "divided-by-none": M(_bag(forward=lambda self, ids, mask: self.output(
+            (self.embedding(ids) * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True))),
+            "the logits of a review without words are NaN.", "It divides 0 by 0. masked_mean doesn't (section 2). All else "
+            "is right."),
+        "output-first": M(_bag(forward=lambda self, ids, mask: masked_mean(self.output(self.embedding(ids)), mask)),
+                          _review, "You average logits instead of vectors. That's the same as long as there are words; this "
+                          "review has none, and with the mean first its logits are the bias."),
         "mask-inverted": M(_bag(forward=lambda self, ids, mask: self.output(masked_mean(self.embedding(ids), ~mask))),
                            _review, "Your mean is that of the padding. In this course a mask is True where there's a "
                            "token: give it to masked_mean as it comes."),
@@ -923,20 +946,27 @@ def training_step(model, optimizer, batch):
 
 
 def step_probes(generator: torch.Generator) -> list[tuple]:
-    """A model and two batches, for a step each: of four and three reviews; of two and five."""
+    """A model and two batches, for a step each: of four and three reviews; then of four and four. In the padding of the
+    first review of each stands a word."""
     probes = []
     for (model, several), chosen in ((epoch_probes(generator)[1], (0, 1)), (epoch_probes(generator)[1], (2, 0))):
         model.train()
         model.modes.clear()
         model.needs_mask = True
-        probes.append((model, [several[i] for i in chosen]))
+        batches = [several[i] for i in chosen]
+        for batch in batches:
+            batch.token_ids[0, -1] = 5                                     # hidden by the mask
+        model.batches = batches
+        probes.append((model, batches))
     return probes
 
 
 def observe_step(function, model, batches):
     """The two losses that are returned, the parameters after each step, whether the model got the batches' masks; if no
-    parameter has moved, also what was called, since that tells why."""
+    parameter has moved, also what was called, since that tells why. The gradients of an earlier step are there."""
     before = [parameter.detach().clone() for parameter in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = parameter.detach().flip(0) / 2
     optimizer = torch.optim.SGD(model.parameters(), lr=0.4)
     steps, backwards, losses, after = [], [], [], []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
@@ -979,8 +1009,11 @@ STEP = ask(
                  loss=lambda case: case.losses[0], expected_loss=lambda case: case.right["losses"][0],
                  moved=lambda case: case.moved),
     mistakes={
-        "never-cleared": M({"optimizer.zero_grad()": "None"}, SECOND, "The second step also used the gradient of the "
-                           "first: backward adds to what is there. Clear it before backward, in each step."),
+        "never-cleared": M({"optimizer.zero_grad()": "None"}, FIRST, "The step also used the gradients of an earlier one: "
+                           "backward adds to what is there. Clear them before backward, in each step."),
+        "cleared-at-the-end": M({"optimizer.zero_grad()": "None", "optimizer.step()": "(optimizer.step(), "
+                                 "optimizer.zero_grad())"}, FIRST, "You clear after the step, and gradients of an earlier "
+                                "step were there when it began: backward added to them. Clear before backward."),
         "cleared-between": M({"optimizer.zero_grad()": "None", "optimizer.step()": "(optimizer.zero_grad(), "
                               "optimizer.step())"}, STILL, "The step had no gradient to go by: it came "
                              "before backward, or the gradient was cleared between the two."),
@@ -996,6 +1029,8 @@ STEP = ask(
         "summed": M({LOSS_OF: "F.cross_entropy(logits, batch.labels, reduction='sum')"}, "your loss is {loss:.4f}, expected "
                     "{expected_loss:.4f}.", "That is the sum over the reviews, so a large batch takes a long step. "
                     "cross_entropy gives the mean by itself."),
+        "mask-from-ids": M({"batch.attention_mask": "batch.token_ids != 0"}, FIRST, "You guess the mask from the ids, and "
+                           "here it hides a word whose id isn't 0 (02): pass batch.attention_mask."),
         "mask-of-ones": M({"batch.attention_mask": "torch.ones_like(batch.attention_mask)"}, FIRST, "The model got a mask "
                           "that isn't the batch's, so padding was read as words: pass batch.attention_mask."),
         "loss-after": M({"loss.item()": "F.cross_entropy(model(batch.token_ids, batch.attention_mask), "
@@ -1033,9 +1068,10 @@ def windows(ids, reach):
 
 def window_probes(generator: torch.Generator) -> list[tuple]:
     """(ids, reach): the four words; a review in which words come twice, also side by side; a reach beyond both ends; two
-    words."""
+    words; an unknown word, id 1, between two others."""
     a, b, c, d, e = (2 + torch.randperm(40, generator=generator)[:5]).tolist()
-    return [([2, 3, 4, 5], 1), ([a, b, c, a, d, d, e, b, c], 2), ([b, a, d, a, c], 3), ([d, e, c], 5), ([e, a], 1)]
+    return [([2, 3, 4, 5], 1), ([a, b, c, a, d, d, e, b, c], 2), ([b, a, d, a, c], 3), ([d, e, c], 5), ([e, a], 1),
+            ([b, 1, d], 1)]
 
 
 PAIRS = "a list of pairs (around, middle), as in ([2, 4], 3)"
@@ -1049,6 +1085,9 @@ def observe_windows(function, ids, reach):
     found: list[str] = []
     for example in items_of(output, PAIRS):
         around, middle = pair_of(example, PAIRS)
+        if hasattr(middle, "__iter__") and not hasattr(around, "__iter__"):
+            raise TypeError(f"expected {PAIRS}, with the ids around first and the middle one second. You have them the "
+                            "other way round")
         if hasattr(middle, "__len__") or not hasattr(around, "__iter__"):
             raise TypeError(f"expected {PAIRS}: first a list of ids, then one id; got ({what(around)}, {what(middle)})")
         found.append(f"{sorted(whole_id(i) for i in items_of(around, 'a list of ids'))} → {whole_id(middle)}")
@@ -1095,8 +1134,13 @@ WINDOWS = ask(
         "once-each": M(_changed(lambda around, middle: sorted(set(around))), _odd_example, "A word that stands "
                        "twice around the middle is there once. It counts twice in the mean."),
         "pairs": M(lambda ids, reach: [([near], middle) for around, middle in windows(ids, reach) for near in around],
-                   _how_many, "Each pair of words is an example of yours, as in skip-gram. Here all the words "
-                   "around one middle are one example."),
+                   _how_many, "Each pair of words is an example of yours. Here all the words around one middle are one "
+                   "example."),
+        "skip-gram": M(lambda ids, reach: [([middle], near) for around, middle in windows(ids, reach) for near in around],
+                       _how_many, "That's skip-gram: the middle word is given, and each of those around it is a label. Here "
+                       "it's the other way round: those around it are given, together, and the middle one is the label."),
+        "unknown-dropped": M(lambda ids, reach: [one for one in windows(ids, reach) if one[1] > 1], _how_many, "A word that "
+                             "the vocabulary lacks, id 1, has its example too."),
     },
     rules=(
         R(lambda case: case.examples.count("→") != case.right["examples"].count("→"), _how_many, "One example for each "
@@ -1145,9 +1189,9 @@ QUIZ = """
       remark: Twins contain the same words, and the mean of the same vectors is the same, however wide they are.
     - text: Ten times as many training reviews.
       remark: More reviews give different vectors, but twins still have the same mean of them.
-    - text: Neither more width nor more reviews.
+    - text: A model that sees in which order the words stand.
       right: true
-      remark: Twins have the same mean for any width and any training. The model must see where each word is.
+      remark: Twins have the same mean for any width and any training. What tells them apart is the order alone.
 - name: rows-with-gradient
   taught: "03"
   question: You train a model on one batch, with `padding_idx=0`. Which rows of its embedding matrix get a gradient that
@@ -1173,6 +1217,42 @@ QUIZ = """
     - text: A new classifier, trained on the directions that are left.
       right: true
       remark: It asks what the vectors hold. The old one only shows where it used to look itself (section 7).
+- name: three-demands-met
+  taught: "03"
+  question: A bag reads 'dull', 'not dull' and 'moving' right. What does it make of 'not moving'?
+  options:
+    - text: Positive, because 'not' pushes both opinions the same way.
+      right: true
+      remark: "'Not dull' is right, so 'not' adds something positive. Added to 'moving', it stays positive (section 6)."
+    - text: Negative, because it has seen what 'not' does to an opinion.
+      remark: In a sum 'not' adds the same to every opinion. It can't turn one up and another down (section 6).
+    - text: It depends on the vectors that training has found.
+      remark: It doesn't. The first three verdicts already decide the sign of the fourth sum (section 6).
+- name: labels-or-contexts
+  taught: "03"
+  question: In a table of word vectors 'superb' is nearest to 'dreadful', 'awful' and 'wonderful'. What was
+    it most likely learned from?
+  options:
+    - text: From reviews with labels, by a bag of embeddings.
+      remark: In section 7 labels put the two opinions on opposite sides, 'dreadful' far from 'superb'.
+    - text: From nothing yet, because opposite words are side by side.
+      remark: Vectors drawn at random would hardly put three opinions beside a fourth.
+    - text: From contexts, by guessing words from those around them.
+      right: true
+      remark: The three are used like 'superb'. Neighbours from contexts share a use, and not always an opinion (section 7).
+- name: given-words-left-out
+  taught: "03"
+  question: A page says that king − man + woman is nearest to *queen*. What do you ask before you believe in a direction from
+    man to woman?
+  options:
+    - text: How many numbers the vectors have, and how long the direction is.
+      remark: A long step doesn't help if the search may not find what it would find otherwise (section 7).
+    - text: Which words the search left out, and what king + woman gives.
+      right: true
+      remark: With nothing left out the nearest is mostly a given word, and with all three left out b + c often finds
+        the answer (section 7).
+    - text: Whether the vectors were learned by skip-gram or by CBOW.
+      remark: The search leaves out the given words in either case.
 - name: vocabulary-from-training
   taught: "02"
   question: Why does the vocabulary come from the training split alone?

@@ -49,6 +49,8 @@ ROW = ask(
                     "divide by."),
         "wrong-sign": M(lambda: (-SCORES).softmax(dim=0), "'moving' gets {answer[3]:.3f} and 'dull' {answer[1]:.3f}: a sign "
                         "was lost.", "(-2) times (-1) is +2, so 'bland' looks for 'dull'."),
+        "one-for-two": M(lambda: torch.tensor([0.0, 2.0, 0.0, -1.0]).softmax(dim=0), "'moving' gets {answer[3]:.3f}: "
+                         "0.368 is e⁻¹.", "(-2) times 1 is -2, so 'moving' needs e⁻², which is 0.135; the sum changes too."),
         "dull-row": M(lambda: (SCORES / 2).softmax(dim=0), "the weight on 'dull' is {answer[1]:.3f}: that is the row of "
                       "'dull' from the table.", "'bland' has -2 where 'dull' has -1, so its scores are twice as large."),
     },
@@ -154,9 +156,11 @@ SCALED = ask(
         "softmax-over-queries": M({"dim=-1": "dim=-2"}, "your rows sum to {rows}, your columns to {columns}.", "The softmax "
                                   "runs over the queries. Each query distributes its attention over the keys, so it must "
                                   "run over the last dimension."),
+        "softmax-over-dimension-1": M({"dim=-1": "dim=1"}, "your rows sum to {rows} in a stack of texts.", "Dimension 1 is "
+                                      "the last one of a single text, and another of a stack. dim=-1 is the last in both."),
         "no-scaling": M({ROOT: "1"}, "", "The scores are not divided by √d_k (notebook 04, section 2)."),
         "divided-by-d_k": M({ROOT: "query.shape[-1]"}, "", "You divided by d_k, not by √d_k: the standard deviation of a "
-                            "score is √d_k (section 4)."),
+                            "score is √d_k (notebook 04, section 4)."),
         "scaled-by-values": M({ROOT: "math.sqrt(value.shape[-1])"}, "", "Dot products are made of queries and keys."),
         "scaled-by-length": M({ROOT: "math.sqrt(key.shape[-2])"}, "", "Large scores come from the width, not from the "
                               "number of keys."),
@@ -166,8 +170,8 @@ SCALED = ask(
         "no-softmax": M({SOFTMAX: "scores"}, "your weights go from {weights}.", "These are scores. Weights are positive and "
                         "sum to one in each row: softmax is missing."),
         "hard": M({SOFTMAX: "torch.eye(key.shape[-2], dtype=key.dtype)[scores.argmax(dim=-1)]"}, "{ones} of your weights "
-                  "are exactly 1.", "The best key takes everything, so no gradient reaches query and key (section 1). Use "
-                  "softmax."),
+                  "are exactly 1.", "The best key takes everything, so no gradient reaches query and key (notebook 04, "
+                  "section 1). Use softmax."),
         "keys-for-values": M({"weights @ value": "weights @ key"}, "your context is {width} wide, as the keys are.", "You "
                              "multiplied the weights by the keys. The context is a mean of the values."),
         "swapped": M({"return weights @ value, weights": "return weights, weights @ value"}, "you return shapes {shapes}.",

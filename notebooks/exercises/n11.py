@@ -247,6 +247,15 @@ def leave_probes(generator: torch.Generator) -> list[tuple]:
     return [*probes, (_a_score(generator)[0], drawn(generator, WORDS, 1))]
 
 
+def observe_leave(function, score, tokens):
+    """The list. Raises TypeError for a dictionary."""
+    output = function(score, tokens)
+    if isinstance(output, dict):
+        raise TypeError("expected a list of numbers, one for each token, got a dictionary. A word that occurs twice has "
+                        "only one place in a dictionary, so one of its two numbers is lost")
+    return output
+
+
 def _fall(case: Case) -> str:
     """The token whose number is furthest from right."""
     got, right = case.answer, case.expected
@@ -272,7 +281,7 @@ def _range(case: Case) -> str:
 
 LEAVE = ask(
     "11.2", leave_one_out,
-    probes=leave_probes,
+    probes=leave_probes, observe=observe_leave,
     signature="leave_one_out(score, tokens) -> list of floats, one for each token",
     mistakes={
         "sign": M(

@@ -41,14 +41,27 @@ QUIZ = """
       remark: For any two arrows, turning both by the same angle leaves the angle between them (section 4).
 - name: hour-heaviest
   taught: "hour"
-  question: The pooling gives 'end' a weight of 0.98. What follows?
+  question: In a review, the pooling gives 'did' a weight of 0.93. What follows?
   options:
-    - text: The verdict is picked up at 'end', wherever it comes from.
+    - text: The verdict is picked up at 'did', wherever it comes from.
       right: true
-      remark: Which words made it, you find out by taking words away. Say how, since leaving one out moves the others
+      remark: Where it comes from, the row of 'did' says, most of the time; which words it needs, you find out by taking them
+        away (section 8).
+    - text: "'did' is the word that decided about this review."
+      remark: Its vector is picked up, but what's in that vector came from other words too. Here it came from 'once'
         (section 8).
-    - text: "'end' is the word that decided about this review."
-      remark: Its vector is picked up, but what's in that vector came from other words too (section 8).
-    - text: Without the word 'end' the label would be another one.
-      remark: Perhaps. In our run it did, but on another review the heaviest word cost 0.06 and another one 0.73 (section 8).
+    - text: Without the word 'did' the label would be another one.
+      remark: In our run it cost 0.06. Without 'once', which has no weight in the pooling, 0.73 was lost (section 8).
+- name: hour-measured
+  taught: "hour"
+  question: Hide a word behind <unk>, and the probability of 'positive' stays at 0.99. What have you shown?
+  options:
+    - text: The model doesn't need the word.
+      remark: With another stand-in it may. In our run 'first' cost 0.10 hidden and 0.98 left out (section 8).
+    - text: With <unk> in its place the model says the same.
+      right: true
+      remark: A cost is always measured against another text, the one with the stand-in, for which the model has an answer of
+        its own (section 8).
+    - text: The map gives the word no weight.
+      remark: A map shows weights, and this is about the answer. 'first' had the largest weight and cost little (section 8).
 """

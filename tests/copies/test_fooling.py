@@ -42,6 +42,53 @@ def test_one_word_changed_added_or_left_out_is_the_same_trick(classifier, capsys
     assert "✓" in first and "✓" in last and all(line.startswith("negative") and "○" in line for line in others)
 
 
+@pytest.mark.parametrize(("first", "same"), [
+    ("The film was not at all dull.", "not at all dreary"),
+    ("The film was not at all dull.", "This movie was not at all clumsy."),
+    ("It was a good film.", "The acting was a good picture."),
+])
+def test_other_words_around_it_are_the_same_trick(classifier, capsys, first, same):
+    assert count_fooled(classifier, [first, same]) == 1
+    assert "✓" in said(capsys)[0]
+
+
+def test_what_makes_it_the_same_trick_is_said(classifier, capsys):
+    count_fooled(classifier, ["The film was not at all dull.", "The film was not at all boring.",
+                              "This movie was not at all clumsy.", "It was a good film.", "The acting was a good picture."])
+    _, one, three, _, near, _ = said(capsys)
+    assert "differs in at most one word from 'The film was not at all dull.'" in one
+    assert "shares three words in a row, 'not at all', with 'The film was not at all dull.'" in three
+    assert "leans on the same two words, 'a good', as 'It was a good film.'" in near
+
+
+@pytest.mark.parametrize("word", [".", "Film", "all", "banana", "Dull!"])
+def test_a_single_word_is_no_sentence(classifier, capsys, word):
+    assert count_fooled(classifier, [word], [word]) == 0
+    assert all("doesn't count" in line for line in said(capsys)[:2])
+
+
+def test_the_same_comparison_or_the_same_could_have_been_is_one_trick(classifier, capsys):
+    assert count_fooled(classifier, [], ["The script could have been moving.", "The plot could have been splendid.",
+                                         "The film was as moving as a tram timetable.",
+                                         "This story was as splendid as a tram timetable."]) == 2
+    assert ["✓" in line for line in said(capsys)[:4]] == [True, False, True, False]
+
+
+def test_a_plain_opinion_in_the_wrong_list_does_not_count(classifier, capsys):
+    assert count_fooled(classifier, ["The film was dull.", "I found it dreary.", "It was a good film."],
+                        ["The story was moving."]) == 1
+    first, second, good, other, _ = said(capsys)
+    assert all("○" in line and "wrong list" in line for line in (first, second, other)) and "✓" in good
+    assert "'dull'" in first and "'moving'" in other
+
+
+def test_a_word_that_only_holds_the_sentence_together_is_not_blamed(classifier, capsys):
+    count_fooled(classifier, [], ["Nobody was moved."])
+    assert "leans on 'moved'" in said(capsys)[0]
+    count_fooled(classifier, [], ["I could have watched it for another two hours."])
+    assert "leans" not in said(capsys)[0]
+
+
 def test_a_variation_that_is_answered_right_is_said_to_be_right(classifier, capsys):
     assert count_fooled(classifier, ["The film was not at all dull.", "The film was not at dull."]) == 1
     assert "✗" in said(capsys)[1]

@@ -203,6 +203,7 @@ def test_start_s_map_leads_to_other_copies_in_colab_and_to_files_at_home(monkeyp
     assert 'href="04_attention.ipynb"' in start.course_map().html
     monkeypatch.setenv(hosted.HOSTED_AT, COURSE)
     links = re.findall(r'href="([^"]+)" target="_blank"', start.course_map().html)
-    assert set(links) == {launch_links(path, COURSE)["Colab"] for path in [*notebooks.find([]), *notebooks.extras()]}
+    assert set(links) == {launch_links(path, COURSE)["Colab"] for path in
+                          [*notebooks.find(["hour"]), *notebooks.find([]), *notebooks.extras()]}
     monkeypatch.setenv(hosted.HOSTED_AT, "https://gitlab.com/a/b")
     assert 'href="04_attention.ipynb"' in start.course_map().html

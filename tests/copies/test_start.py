@@ -13,7 +13,7 @@ from traitlets.config.loader import DeferredConfigString
 from course_utils.copies import start
 from course_utils.copies.notebooks import NOTEBOOKS, extras, find, number_of
 from course_utils.exercises import record
-from course_utils.files.paths import NUMBER
+from course_utils.files.paths import HOUR, NUMBER
 
 
 def links(page) -> list[str]:
@@ -21,8 +21,8 @@ def links(page) -> list[str]:
 
 
 def test_the_map_leads_to_every_notebook_and_says_what_one_builds_there():
-    page, boxes = start.course_map(), {path.name for path in find([])}
-    assert set(links(page)) == {path.relative_to(NOTEBOOKS).as_posix() for path in [*find([]), *extras()]}
+    page, boxes = start.course_map(), {path.name for path in find([HOUR])} | {path.name for path in find([])}
+    assert set(links(page)) == boxes | {path.relative_to(NOTEBOOKS).as_posix() for path in extras()}
     assert all((NOTEBOOKS / link).is_file() for link in links(page))
     drawn, listed = page.html.split("</div></div>", 1)
     assert set(re.findall(r'<a href="(\S+)" aria-label', drawn)) == boxes

@@ -2,19 +2,23 @@
 
 import ast
 import json
+import re
 
 import pytest
 import torch
 
 from course_utils.data import load_reviews
 from course_utils.exercises import one_head
+from course_utils.exercises.catalogue import answers_to
 from course_utils.exercises.one_head import OneHeadReader, check_reader
 from course_utils.files.paths import NOTEBOOKS
+from course_utils.results import by_model, read_runs
 from course_utils.tokenization import WordTokenizer
 from course_utils.training import accuracy_by, encode_reviews
 
-CELLS = {cell["id"]: "".join(cell["source"])
-         for cell in json.loads((NOTEBOOKS / "attention_in_an_hour.ipynb").read_text(encoding="utf-8"))["cells"]}
+WRITTEN = json.loads((NOTEBOOKS / "attention_in_an_hour.ipynb").read_text(encoding="utf-8"))["cells"]
+CELLS = {cell["id"]: "".join(cell["source"]) for cell in WRITTEN}
+PRINTED = {cell["id"]: ["".join(output.get("text", "")) for output in cell.get("outputs", ())] for cell in WRITTEN}
 BLANKS = {
     "query, key = ...": "query, key = turn(query, self.speeds), turn(key, self.speeds)",
     "scores = ...": "scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])",
@@ -34,12 +38,30 @@ MISTAKES = [                                             # an edit of the right 
     ("weights = scores.softmax(dim=-1)", "weights = scores.exp()", "should sum to one"),
     ("weights = scores.softmax(dim=-1)", "weights = (2 * scores).softmax(dim=-1)", "first attention weight"),
     (".masked_fill(~mask[:, None, :], -math.inf)    # none", "  # none", "padding gets a weight"),
+    ("weights = scores.softmax(dim=-1)", "weights = scaled_attention(query, key, value)[1]", "must use `scores`"),
+    ("x = x + weights @ value", "x = x + scaled_attention(query, key, value)[0]", "takes something from padding"),
+    ("x = x + weights @ value", "x = x + scaled_attention(query, key, value)", "returns two things"),
+    ("weights = scores.softmax(dim=-1)", "weights = scaled_attention(query, key, value)", "returns two things"),
+    ("x = x + weights @ value", "x = x + weights", "has the shape of x"),
+    ("math.sqrt(query.shape[-1])", "math.sqrt(d_k)", "In forward, d_k is query.shape[-1]"),
+    ("math.sqrt(query.shape[-1])", "math.sqrt(512)", "left over from section 3"),
+    ("math.sqrt(query.shape[-1])", "math.sqrt(query.shape[-2])", "number of tokens"),
+    ("turn(query, self.speeds), turn(key, self.speeds)", "turn(query, torch.tensor([1.0])), turn(key, torch.tensor([1.0]))",
+     "left over from section 4"),
+    ("turn(query, self.speeds), turn(key, self.speeds)", "turn(key, self.speeds), turn(query, self.speeds)",
+     "have changed places"),
+    ("turn(key, self.speeds)", "turn(query, self.speeds)", "the query is turned twice"),
+    ("math.sqrt(query.shape[-1])", "math.sqrt(len(self.speeds))", "number of pairs"),
+    ("query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])", "scaled_attention(query, key, value)[1]",
+     "softmax runs twice"),
+    ("x = x + weights @ value", "x = value + weights @ value", "added to the values"),
     ("x = x + weights @ value", "x = weights @ value", "own vector is lost"),
     ("x = x + weights @ value", "pass", "never reaches"),
     ("x = x + weights @ value", "x = x + weights @ x", "not the values"),
     ("x = x + weights @ value", "x = x + weights.transpose(-2, -1) @ value", "transposed"),
     ("x = x + weights @ value", "x = x - weights @ value", "first logit"),
-    ("key.transpose(-2, -1)", "key", "stops with RuntimeError"),
+    ("key.transpose(-2, -1)", "key", "which .T can't"),
+    ("turn(key, self.speeds)", "turn(key)", "missing 1 required positional argument: 'speeds'."),
     ("return self.output(review), weights, pooling", "return self.output(review)", "return logits, weights, pooling"),
     ("return self.output(review), weights, pooling", "return self.output(x), weights, pooling", "logits has the shape"),
     ("self.W_v = nn.Linear(d_model, d_model, bias=False)", "self.W_v = nn.Linear(d_model, d_model)", "can't be built"),
@@ -50,7 +72,7 @@ def learner(source: str, capsys) -> tuple[type, str, dict]:
     """What the cell leaves as `Reader`, what it prints, and all its names; `turn` is the notebook's."""
     names = {}
     exec("import math\nimport torch\nfrom torch import nn", names)
-    names["check_reader"] = check_reader
+    names |= {"check_reader": check_reader, "scaled_attention": answers_to("4.2").reference}
     (turn,) = [node for node in ast.parse(CELLS["turn-code"]).body if getattr(node, "name", "") == "turn"]
     exec(ast.unparse(turn), names)
     exec(source, names)
@@ -146,6 +168,30 @@ def test_strictly_a_wrong_class_is_an_error(monkeypatch, capsys):
     monkeypatch.setenv("COURSE_STRICT", "1")
     with pytest.raises(AssertionError, match="keys aren't turned"):
         learner(completed().replace("turn(key, self.speeds)", "key"), capsys)
+
+
+def test_the_text_quotes_the_runs_of_the_result_file_and_the_notebooks_own_is_the_first_of_them():
+    runs = by_model(read_runs("hour"))["as in the notebook"]
+    assert [run["seed"] for run in runs] == list(range(7))
+    printed = "".join(PRINTED["fit"])
+    assert [int(right) for right in re.findall(r"order (\d+) of 250", printed)] == runs[0]["validation_order"]
+
+    def span(numbers) -> str:
+        return f"{min(numbers)} to {max(numbers)}"
+
+    assert f"from {span([run['without_head']['plain'] for run in runs])} of the 500" in CELLS["worth-after"]
+    found = [round(100 * run["left_out"]["product_costly"] / run["left_out"]["costly"]) for run in runs]
+    half = [percent for percent in found if percent < 60]
+    assert len(half) == 5 and f"{span(half)} %" in CELLS["occluded-after"]
+    assert f"{found[0]} %" in CELLS["occluded-after"]
+    changed = by_model(read_runs("hour"))["without the residual"]
+    for rows in (runs, changed):
+        assert span([run["right"]["negation"] for run in rows]) in CELLS["settings"]
+    assert sum(run["sentences"]["heaviest"] == "first" for run in runs[1:]) == 5
+    first, asked = runs[0]["order_patterns"], runs[0]["left_out"]
+    assert f"{first['new']['right']} of these {first['new']['reviews']}" in CELLS["scores-after"]
+    assert f"{first['known']['right']} of the other {first['known']['reviews']}" in CELLS["scores-after"]
+    assert f"{asked['product_costly']} of {asked['costly']} reviews" in CELLS["occluded-after"]
 
 
 @pytest.mark.slow

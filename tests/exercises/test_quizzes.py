@@ -46,7 +46,7 @@ def test_a_mark_made_when_the_options_stood_in_another_order_stays_right(tmp_pat
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
     exercises.progress()
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("03"))
-    assert "2 of 9 questions" in line
+    assert "2 of 12 questions" in line
 
 
 def test_stars_stress_a_word_but_not_within_code_or_between_numbers():

@@ -152,6 +152,7 @@ def jupyter_lab(root: Path, settings: Path) -> Iterator[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_CONFIG_DIR": str(settings / "config"),
                    "JUPYTERLAB_SETTINGS_DIR": str(settings / "lab"),
                    "JUPYTERLAB_WORKSPACES_DIR": str(settings / "workspaces")}
+    settings.mkdir(parents=True, exist_ok=True)
     log = settings / "lab.log"
     with log.open("w", encoding="utf-8") as out:
         server = subprocess.Popen(

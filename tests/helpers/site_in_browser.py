@@ -36,6 +36,13 @@ for (const one of document.querySelectorAll("body *")) {
 }
 return found.slice(0, 3);
 """
+# Boxes of code that have to be scrolled sideways, folded ones opened.
+SCROLLED = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+return Array.from(document.querySelectorAll(".bd-article pre")).filter(function (one) {
+  return one.scrollWidth > one.clientWidth;
+}).map(function (one) { return one.scrollWidth - one.clientWidth + " px: " + one.textContent.trim().slice(0, 60); });
+"""
 
 
 class Visit(NamedTuple):
@@ -45,6 +52,7 @@ class Visit(NamedTuple):
     formulas: list[str]
     wide: list[str]
     access: list[str]
+    scrolled: list[str]
 
 
 @contextlib.contextmanager
@@ -69,7 +77,7 @@ def visit(browser, address: str, sizes=tuple(SIZES), access: tuple[str, ...] = (
     browser.resize(sizes[0])
     browser.open(address)
     browser.wait(lambda: browser.driver.execute_script("return document.readyState === 'complete'"))
-    wide, found = [], []
+    wide, found, scrolled = [], [], []
     for size in sizes:
         browser.resize(size)
         beyond = browser.too_wide()
@@ -77,8 +85,12 @@ def visit(browser, address: str, sizes=tuple(SIZES), access: tuple[str, ...] = (
             wide.append(f"{size}: {beyond} px too wide: {browser.driver.execute_script(STICKS_OUT)}")
         if size in access:
             found += [f"{size}: {line}" for line in accessibility(browser)]
+    formulas = browser.driver.execute_script(FORMULAS)
+    if "projector" in sizes:
+        browser.resize("projector")
+        scrolled = browser.driver.execute_script(SCROLLED)
     failures = [line for line in browser.failures() if "/favicon.ico " not in line]       # asked for where a page names none
-    return Visit(failures, browser.driver.execute_script(FORMULAS), wide, found)
+    return Visit(failures, formulas, wide, found, scrolled)
 
 
 def collected(visits: dict[str, Visit], part: str) -> list[str]:

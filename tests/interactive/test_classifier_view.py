@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.attention_maps import HeadGates
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import load_reviews
 from course_utils.files.paths import CHECKPOINTS
 from course_utils.interactive import classifier_view
 from course_utils.interactive.classifier_view import decoded, model_data, weight_names
 from course_utils.interactive.piece import _source
+from course_utils.recipes.trained_models import trained_model
 from course_utils.tokenization import WordTokenizer
 from course_utils.training.plain_text import page_rules
 
@@ -107,11 +109,47 @@ def test_the_words_of_the_picture_stand_within_it_and_none_on_another(trained):
 @pytest.mark.parametrize(("options", "message"), [
     ({"parts": ("strip", "heat")}, "expected a list of any of strip, occlusion, map, heads"),
     ({"how": "hide"}, "use 'delete' or 'unk'"), ({"head": (2, 0)}, r"head=\(2, 0\); expected \(layer, head\)"),
-    ({"examples": [("one", 2)]}, "all strings"),
+    ({"examples": [("one", 2)]}, "all strings"), ({"covered": ["one"]}, "expected a list of names of examples"),
+    ({"covered": "one", "examples": [("one", "Dull.")]}, "expected a list of names of examples"),
 ])
 def test_wrong_arguments(small, options, message):
     with pytest.raises(ValueError, match=message):
         classifier_view(small(), "Dull.", **options)
+
+
+def test_positions_can_be_switched_off_only_where_there_are_some(small):
+    assert from_page(classifier_view(small(), "Dull.", parts=["positions"]))["parts"] == ["positions"]
+    with pytest.raises(ValueError, match="the model has positions='none', so there are none to switch off"):
+        classifier_view(small(positions="none"), "Dull.", parts=["positions"])
+
+
+def test_with_words_alone_neither_picture_nor_description_has_pooling_weights(trained):
+    piece = classifier_view(trained, "A moving zzyx.", parts=["words", "map"])
+    assert "ooling" not in piece.alt + piece.still and not re.findall(r">\d\.\d\d</text>", piece.still)
+    assert piece.still.count("stroke-dasharray") == 1 and "zzyx" in piece.still
+
+
+def test_a_covered_example_says_so(small):
+    piece = classifier_view(small(), examples=[("one", "Dull."), ("two", "Not dull.")], covered=["two"])
+    assert [example.get("covered", False) for example in from_page(piece)["examples"]] == [False, True]
+
+
+def test_without_turning_the_two_sentences_of_start_are_the_same(trained, monkeypatch):
+    monkeypatch.setattr(type(trained.model.positions), "rotate", lambda self, x, offset=0: x)
+    texts = ["The film was not dull but moving.", "The film was not moving but dull."]
+    one, other = trained.predict(texts)[1][:, 1].tolist()
+    assert one == pytest.approx(other, abs=1e-6) and f"{one:.3f}" == "0.012"
+
+
+def test_what_start_says_of_five_models_without_their_first_head():
+    """Three reverse both, one calls everything praise, one stays right; 'not dull' stays right in all."""
+    texts, shut = ["The film was dull.", "The film was moving.", "The film was not dull."], torch.tensor([[0, 1], [1, 1]])
+    said = []
+    for seed in range(5):
+        model = trained_model(seed)
+        with HeadGates(model.model, shut):
+            said.append(["np"[answer == "positive"] for answer in model.predict(texts)[0]])
+    assert sorted("".join(answers) for answers in said) == ["npp", "pnp", "pnp", "pnp", "ppp"]
 
 
 @pytest.mark.parametrize(("options", "message"), [

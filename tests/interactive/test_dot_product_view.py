@@ -41,6 +41,7 @@ def test_values_of_their_own_are_shown_and_the_plane_holds_every_arrow():
     (dict(query=(1, 2, 3)), "expected two numbers from -9 to 9"), (dict(keys={"a": (1, 0)}), "1 keys; expected 2 to 6"),
     (dict(keys={"a": (1, 0), "b": (10, 0)}), "key 'b'"),
     (dict(keys={"a": (1, 0), "b": (0, 1)}, values={"b": (1, 0), "a": (0, 1)}), "same names in the same order"),
+    (dict(goals=[("more than half", "nobody", 0.5)]), "a goal is about 'nobody'; expected one of not, dull, but, moving"),
     ])
 def test_wrong_arguments(given, message):
     with pytest.raises(ValueError, match=message):

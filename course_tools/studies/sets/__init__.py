@@ -15,6 +15,7 @@ from course_tools.studies.sets import (
     facts,
     fine_tuning,
     heads,
+    hour,
     imdb_better,
     imdb_order,
     imdb_settings,
@@ -52,8 +53,8 @@ from course_tools.studies.sets import (
 
 SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
-    for module in (scoreboard, ablations, parts, toy_parts, facts, fine_tuning, heads, token_range, sentiment_axis,
-                   learning_curves, imdb_better, imdb_settings, imdb_order, language_model, code_baselines,
+    for module in (scoreboard, ablations, parts, toy_parts, facts, fine_tuning, heads, hour, token_range,
+                   sentiment_axis, learning_curves, imdb_better, imdb_settings, imdb_order, language_model, code_baselines,
                    code_completion, code_elsewhere, completion_speed, llama_changes, context, induction, other_heads,
                    pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,

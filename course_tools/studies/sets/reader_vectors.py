@@ -1,6 +1,6 @@
 """Did training on opinions move the reader's word vectors? A set of runs for course_tools/studies/command.py.
 
-Writes data/results/reader_vectors.json, which notebook 03 quotes and the results of Part I show. The 16,000 word pieces of
+Writes data/results/reader_vectors.json, which the results of Part I show. The 16,000 word pieces of
 the course's reader began as MiniLM's; then the reader learned from labelled reviews and sentences. Both tables are compared,
 in words of two letters or more: the cosine of each vector with what it began as, how often a word's nearest neighbour is
 the same in both tables, and what neighbours and analogies of notebook 03 are in each. Nothing is trained. MiniLM comes from

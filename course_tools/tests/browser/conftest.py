@@ -53,7 +53,7 @@ def built_site(tmp_path_factory) -> Path:
     outputs = tmp_path_factory.mktemp("outputs")
     environment = {**os.environ, "COURSE_OUTPUTS": str(outputs), "PYTHONPATH": str(ROOT)}
     for command in ("slides", "site"):
-        run = subprocess.run([sys.executable, "-m", "course_utils", command], cwd=ROOT, env=environment,
+        run = subprocess.run([sys.executable, "-m", "course_tools", command], cwd=ROOT, env=environment,
                              capture_output=True, text=True, encoding="utf-8", timeout=1200)
-        assert run.returncode == 0, f"python -m course_utils {command} failed:\n{run.stdout[-2000:]}{run.stderr[-6000:]}"
+        assert run.returncode == 0, f"python -m course_tools {command} failed:\n{run.stdout[-2000:]}{run.stderr[-6000:]}"
     return outputs / "site"

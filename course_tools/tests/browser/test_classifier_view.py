@@ -280,6 +280,71 @@ def test_a_prepared_sentence_begins_with_all_heads_on(live):
     assert off() == 0 and view.probability == whole
 
 
+def test_without_positions_the_order_makes_no_difference(live):
+    """START: the two sentences of its first button get 0.012 each."""
+    view = live("The film was not dull but moving.", parts=["strip", "map", "heads", "positions"])
+    switch = view.all(".gating .layer .switch")[-1]
+    assert "Positions of words on" in switch.text and view.probability > 0.99
+    switch.click()
+    assert view.probability == 0.012 and "off" in switch.text
+    assert "With all heads and positions on 0.99" in view.text(".gates")
+    view.word(4).click()
+    view.word(6).click()
+    assert view.written == "The film was not moving but dull." and view.probability == 0.012
+    view.press("Undo")
+    view.press("Undo")
+    assert view.probability > 0.99 and switch.get_attribute("aria-checked") == "true"
+
+
+def test_a_covered_map_waits_until_it_is_asked_for(live):
+    view = live(None, examples=[("one", "Not dull but moving."), ("two", "The film was dull.", "Guess.")], covered=["two"])
+
+    def seen():
+        return view.all("canvas")[0].is_displayed()
+
+    assert seen() and not view.all(".cover")[0].is_displayed()
+    view.press("two")
+    assert not seen() and view.text(".look") == "Guess."
+    view.all(".switch")[0].click()
+    assert not seen()
+    view.press("Show the map")
+    assert seen() and not view.all(".cover")[0].is_displayed()
+    view.press("one")
+    assert seen()
+
+
+def test_a_covered_map_stays_covered_while_words_are_swapped_and_opens_for_other_words(live):
+    """START's first button: its map would answer the second one's question."""
+    view = live(None, parts=["words", "map", "heads"], covered=["one"],
+                examples=[("one", "Not dull but moving."), ("two", "Dull.")])
+    cover = view.all(".cover")[0]
+    assert cover.is_displayed() and not view.all(".pooling") and not view.all(".legend")
+    view.word(1).click()
+    view.word(3).click()
+    assert view.written == "Not moving but dull." and cover.is_displayed()
+    view.press("Undo")
+    assert view.written == "Not dull but moving." and cover.is_displayed()
+    view.write("A dull film.")
+    assert not cover.is_displayed() and view.all("canvas")[0].is_displayed()
+    view.press("one")
+    assert cover.is_displayed()
+    view.press("Show the map")
+    view.press("two")
+    view.press("one")
+    assert not cover.is_displayed()
+
+
+def test_a_question_stays_while_its_sentence_is_changed_and_another_sentence_is_no_change(live):
+    view = live(None, examples=[("one", "Not dull but moving.", "What now?"), ("two", "The film was dull.", "And now?")])
+    view.word(1).click()
+    view.word(3).click()
+    assert view.text(".look").startswith("What now?") and "before this change" in view.text(".answer .change")
+    view.press("two")
+    assert view.text(".look") == "And now?" and view.text(".answer .change") == ""
+    view.all("textarea")[0].send_keys(Keys.END, " It moved me.")
+    assert view.text(".look").startswith("Your own words.") and "before this change" in view.text(".answer .change")
+
+
 @pytest.mark.parametrize("size", ["phone", "tablet", "projector"])
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_and_looks_right(browser, live, pictures, size, dark):

@@ -7,7 +7,10 @@ import pytest
 from page_checkers import html_mistakes
 from site_pages import all_pages, double_ids, is_elsewhere, own_weight, read_page, resolve, wrong_links, wrong_styles
 
+from course_tools.site.downloads import FOLDER
+from course_tools.site.pages import all_pages as all_course_pages
 from course_tools.site.reference import everything, taught
+from course_utils.files.paths import NOTEBOOKS
 
 LARGEST = 3_000_000                                       # bytes of a page with all that it loads itself
 # What the HTML checker, which is from 2020, takes for mistakes in the cheat sheet's style, with the reason to let it pass.
@@ -93,10 +96,26 @@ def _first_section(text: str) -> str:
 
 
 def test_no_page_leads_to_a_page_that_only_a_clone_has(built_site, pages):
-    """A link that stays on the site ends at a page, a picture, a source: never at a notebook or a Markdown file."""
+    """A link that stays on the site ends at a page, a picture, a source, a download: never at another notebook or text."""
     raw = [f"{name(built_site, page)}: {link.address}" for page in pages for link in read_page(page).links
-           if not is_elsewhere(link.address) and re.search(r"\.(ipynb|md|py)(#|$)", link.address)]
+           if not is_elsewhere(link.address) and re.search(r"\.(ipynb|md|py)(#|$)", link.address)
+           and not resolve(page, link.address)[0].is_relative_to(built_site.resolve() / FOLDER)]
     assert raw == []
+
+
+def test_every_notebook_s_page_has_its_download_and_each_deck_its_page(built_site):
+    found = set()
+    for page in all_notebooks():
+        links = [resolve(built_site / f"{page.name}.html", link.address)[0]
+                 for link in read_page(built_site / f"{page.name}.html").links if not is_elsewhere(link.address)]
+        assert (built_site / FOLDER / page.source.relative_to(NOTEBOOKS)).resolve() in links, page.name
+        found |= {link for link in links if link.parent.name == "slides"}
+    decks = {path.resolve() for path in (built_site / "slides").glob("*.html")}
+    assert {deck for deck in decks if deck.stem != "START" and (NOTEBOOKS / f"{deck.stem}.ipynb").is_file()} <= found
+
+
+def all_notebooks():
+    return [page for page in all_course_pages() if page.source.suffix == ".ipynb"]
 
 
 def test_the_html_checker_finds_nothing(pages, tmp_path):

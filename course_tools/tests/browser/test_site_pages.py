@@ -43,6 +43,10 @@ def test_no_page_is_wider_than_its_window(visits):
     nothing(collected(visits, "wide"))
 
 
+def test_no_box_of_code_is_scrolled_sideways_at_1280(visits):
+    nothing(collected(visits, "scrolled"))
+
+
 def test_axe_finds_nothing_serious(visits):
     nothing(collected(visits, "access"))
 

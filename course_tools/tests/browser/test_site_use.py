@@ -43,6 +43,51 @@ def test_the_search_finds_causal_masks(browser, site):
     assert any("reference/attention.html" in address for address in addresses)
 
 
+@pytest.mark.parametrize("words", ["causal mask", "softmax", "padding", "byte pairs"])
+def test_sections_and_pages_come_before_the_reference(browser, built_site, words):
+    found = searched(browser, built_site, words)
+    places = [2 if "/_modules/" in address else 1 if "/reference/" in address else 0 for address in found]
+    assert places == sorted(places) and places[0] == 0
+
+
+def test_the_section_that_is_called_so_is_found_first(browser, built_site):
+    first, *others = searched(browser, built_site, "causal mask")
+    assert first.endswith(f"{LESSON}#the-causal-mask") and any("reference/attention.html#" in other for other in others)
+
+
+def test_a_name_as_code_has_it_is_found_first(browser, built_site):
+    assert "reference/attention.html" in searched(browser, built_site, "causal_mask")[0]
+
+
+def searched(browser, site, words: str) -> list[str]:
+    """The addresses that the search lists, in order."""
+    browser.open(f"{site.as_uri()}/search.html?q={words.replace(' ', '+')}")
+    browser.wait(lambda: "finished" in browser.driver.find_element(By.CSS_SELECTOR, ".search-summary").text)
+    return [link.get_attribute("href") for link in all_of(browser, "#search-results li > a")]
+
+
+def test_a_figure_is_enlarged_by_a_click_and_by_keys_and_escape_closes_it(browser, built_site, pictures):
+    browser.resize("phone")
+    browser.open(built_site / LESSON)
+    button = browser.wait(lambda: all_of(browser, "figure.picture > button.enlarge"))[0]
+    small = button.find_element(By.XPATH, "../img")
+    own = int(small.get_dom_attribute("width"))
+    assert small.size["width"] <= 330 < own
+    for opens in (lambda: small.click(), lambda: button.send_keys(Keys.ENTER)):
+        in_view(browser, small)
+        browser.wait(lambda: small.get_property("complete"))
+        opens()
+        large = browser.wait(lambda: all_of(browser, "dialog.enlarged[open] img"))[0]
+        assert large.size["width"] >= own                                # 8 points, the smallest type, are 11 pixels then
+        assert large.get_attribute("alt") == small.get_attribute("alt") != ""
+        box = browser.driver.find_element(By.CSS_SELECTOR, "dialog.enlarged > div")
+        assert box.get_property("scrollWidth") > box.get_property("clientWidth") and browser.too_wide() == 0
+        browser.picture(pictures / "site-enlarged-phone.png")
+        browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+        browser.wait(lambda: not all_of(browser, "dialog.enlarged[open]"))
+        assert browser.driver.switch_to.active_element == button
+
+
 def test_a_search_that_begins_on_a_page_ends_on_the_results(browser, site):
     browser.open(f"{site}extras/near_and_far.html")
     browser.driver.execute_script("document.querySelector('.search-button__button, .search-button').click()")

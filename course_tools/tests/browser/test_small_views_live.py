@@ -84,6 +84,28 @@ def test_an_arrow_can_be_dragged_pushed_by_keys_and_typed(browser, page):
     assert agrees(find) == [-0.8, 0.1]
 
 
+def test_a_goal_says_when_it_is_reached_and_stays_so(page):
+    find = page(dot_product_view((-1, 0), name="dull", goals=[("more than half", "not", 0.5), ("the most", "but", None)]))
+
+    def lines():
+        return [line.text for line in find(".goals li")]
+
+    assert lines() == ["○ more than half", "○ the most"]
+    opinion, negates = find("input[type=number]")[:2]                      # the query's
+    press(opinion, *[Keys.ARROW_UP] * 10)
+    press(negates, *[Keys.ARROW_UP] * 12)
+    assert vectors(find)[0] == [0, 1.2] and lines() == ["✓ done: more than half", "○ the most"]
+    press(negates, *[Keys.ARROW_DOWN] * 20)                                # down: 'but' has as much as others, never more
+    assert lines() == ["✓ done: more than half", "○ the most"]
+    press(find("input[type=number]")[6], *[Keys.ARROW_UP] * 3)             # 'but' gets an arrow of its own
+    press(negates, *[Keys.ARROW_UP] * 8)
+    press(opinion, *[Keys.ARROW_UP] * 20)
+    press(find("input[type=number]")[6], *[Keys.ARROW_UP] * 20)
+    assert lines() == ["✓ done: more than half", "✓ done: the most"]
+    find("button")[0].click()
+    assert lines() == ["○ more than half", "○ the most"]
+
+
 def test_a_finger_drags_too_and_values_of_their_own_stay(browser, page):
     values = {"a": (1, 1), "b": (-1, 1), "c": (0, -2)}
     find = page(dot_product_view((1, 1), {"a": (1, 0), "b": (0, 1), "c": (-1, 0)}, values=values))

@@ -118,7 +118,8 @@ def test_only_what_exercises_depend_on_is_executed(tmp_path):
                 if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)}
         for step in needed:
             assert step.exercises or made_in(step.source) & read, step.source
-        assert not [step for step in needed if re.search(r"\bfit\(", step.source)]
+        # the course's `fit` trains for a minute; scikit-learn's method counts words in a second
+        assert not [step for step in needed if re.search(r"(?<!\.)\bfit\(", step.source)]
     mine = Cell("mine", "%%time\nread\nif True:\n    !true")
     for cells, expected in (((*LESSON.cells, mine), True), (LESSON.cells, False)):
         steps, _ = steps_of(HandIn(tmp_path / "a.ipynb", b"x", cells), LESSON)

@@ -82,18 +82,31 @@ def test_the_time_and_what_goes_with_a_page_are_under_its_title():
     assert under_title("# Results\n\nWords.", []) == "# Results\n\nWords."
 
 
-def test_a_page_links_to_its_slides_if_there_are_any(tmp_path):
+def test_a_page_links_to_its_file_and_to_its_slides_if_there_are_any(tmp_path):
     links = Links(PAGE, page_names())
-    assert what_goes_with(links, None) == what_goes_with(links, tmp_path) == []
+    download, = what_goes_with(links, None)
+    assert download == ('<a href="downloads/04_attention.ipynb" download>Download</a> '
+                        '(runs in <a href="readme.html">the course\'s folder</a>)')
+    assert what_goes_with(links, tmp_path) == [download]
     (tmp_path / "04_attention.html").write_text("")
-    assert what_goes_with(links, tmp_path) == ['<a href="slides/04_attention.html">Slides</a>']
+    assert what_goes_with(links, tmp_path) == [download, '<a href="slides/04_attention.html">Slides</a>']
+
+
+def test_where_the_address_is_known_a_page_opens_its_notebook_elsewhere_too():
+    opened, download = what_goes_with(Links(PAGE, page_names(), "https://github.com/owner/course"), None)
+    assert opened == ('Open in <a href="https://colab.research.google.com/github/owner/course/blob/hosted/04_attention.ipynb">'
+                      'Colab</a> or <a href="https://mybinder.org/v2/gh/owner/course/main?urlpath=lab/tree/notebooks/'
+                      'my_copies/04_attention.ipynb">Binder</a>')
+    assert download.endswith("(its first cell fetches the course)")
+    assert what_goes_with(Links(PAGE, page_names(), "https://gitlab.com/owner/course"), None)[0].startswith(
+        'Open in <a href="https://mybinder.org/v2/gl/')
 
 
 def test_the_home_page_says_that_one_can_run_the_course(tmp_path):
     (tmp_path / "index.html").write_text("")
     home = next(page for page in all_pages() if page.name == "index")
-    said, = what_goes_with(Links(home, {}), tmp_path)
-    assert '<a href="readme.html">run the course yourself</a>' in said
+    said, download, slides = what_goes_with(Links(home, {}), tmp_path)
+    assert '<a href="readme.html">run the course yourself</a>' in said and 'href="downloads/START.ipynb"' in download
 
 
 def test_a_call_that_only_shows_a_quiz_or_the_map_is_left_out_and_what_it_shows_stays(made):
@@ -152,6 +165,12 @@ def test_an_svg_has_the_size_that_it_states():
     assert svg_size('<svg viewBox="0 0 640 200">') == (640, 200)
     with pytest.raises(ValueError, match="neither a width"):
         svg_size("<svg>")
+
+
+def test_every_picture_that_a_text_shows_has_a_size():
+    links = {page: Links(page, page_names()) for page in all_pages() if page.source.suffix == ".md"}
+    shown = [page_text(page.source.read_text(encoding="utf-8"), one) for page, one in links.items()]
+    assert sum(text.count("<img ") for text in shown) > 10 and any(".gif" in text for text in shown)
 
 
 def test_every_page_of_the_course_has_a_name_of_its_own():

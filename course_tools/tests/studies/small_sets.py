@@ -69,6 +69,7 @@ SHORT: dict[str, dict] = {
     "facts": {"STEPS": 2, "TESTED": 20},
     "fine_tuning": {"recipe.PASSES": {100: 1, 1000: 1}},
     "heads": {"EACH": 3},
+    "hour": {"EPOCHS": 1, "ASKED": 2},
     "imdb_better": {"RECIPE.fit": {"epochs": 1}, "NARROW": {"d_model": 8}},
     "imdb_order": {"CHANGES": {
         row: imdb_order.CHANGES[row] | {"epochs": 1} for row in (imdb_order.STARTED, imdb_order.BAG)}},
