@@ -354,7 +354,8 @@ def copy() -> None:
         if (notebooks.NOTEBOOKS / page).exists():
             write_bytes(copies() / page, (notebooks.NOTEBOOKS / page).read_bytes())
     if made:
-        print(f"copied into {shown(copies())}: {', '.join(made)}")
+        more = f" and {len(made) - 3} more" if len(made) > 4 else ""
+        print(f"copied into {shown(copies())}: {', '.join(made[:3] if more else made)}{more}")
     if renamed:
         print("; ".join(renamed))
     if changed:
