@@ -56,6 +56,12 @@ def translate() -> Command:
     return main
 
 
+def chat() -> Command:
+    """talk with a chat-tuned Llama that runs in the course's own class"""
+    from course_utils.chat import main
+    return main
+
+
 def quiz_cards() -> Command:
     """write the quizzes as cards that Anki can import"""
     from course_utils.exercises.quizzes import main
@@ -76,7 +82,7 @@ def paths() -> Command:
 
 GROUPS = {
     "copies of the notebooks": (copy, fresh, update, run, paths),
-    "models": (train, imdb, complete, translate),
+    "models": (train, imdb, complete, translate, chat),
     "to learn by heart": (quiz_cards,),
 }
 COMMANDS = by_name(GROUPS)

@@ -21,6 +21,7 @@ from course_utils.positional_encoding import POSITIONS, make_positions
 from course_utils.shapes import check_ends, check_token_ids
 from course_utils.training.byte_pair_files import GPT2Tokenizer, read_gpt2_tokenizer
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
+from course_utils.training.processes import NothingCounts
 from course_utils.transformer_blocks import ACTIVATIONS, Encoder
 
 __all__ = ["bits_per_byte", "LanguageModelConfig", "LanguageModelResult", "LanguageModel", "next_token_loss",
@@ -169,7 +170,7 @@ def next_token_loss(model: nn.Module, token_ids: Tensor, mask: Tensor | None = N
     counts = (token_ids != pad_id if mask is None else mask.bool())[:, 1:]  # (batch, seq_len - 1)
     if not counts.any():
         why = f"is pad_id={pad_id}" if mask is None else "is masked"
-        raise ValueError(f"every answer {why}, so there is nothing to learn from; leave empty texts out")
+        raise NothingCounts(f"every answer {why}, so there is nothing to learn from; leave empty texts out")
     logits = model(token_ids[:, :-1]).logits                               # (batch, seq_len - 1, vocab)
     targets = token_ids[:, 1:].masked_fill(~counts, -100)                  # what cross_entropy leaves out
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()), int(counts.sum())

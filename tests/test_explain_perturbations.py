@@ -155,6 +155,7 @@ def test_words_are_counted_in_the_texts_they_are_given():
     assert counted.rarity["good"] == pytest.approx(math.log(6 / 3))
     tokens = [Token("good", 0, 4), Token("new", 5, 8)]
     assert counted.scores(tokens, "lexicon") == pytest.approx([math.log(2), 0])
+    assert [counted.leaning[word] for word in ("good", "dull", "film")] == pytest.approx([math.log(2), -math.log(2), 0])
     assert counted.scores(tokens, "rarity")[1] > max(counted.rarity.values())
 
 

@@ -23,6 +23,7 @@ from course_utils.language_model import (
     sampling_probabilities,
 )
 from course_utils.positional_encoding import POSITIONS
+from course_utils.results import by_model, read_runs
 from course_utils.training.saved_models import read_model, write_model
 
 VOCAB = 37
@@ -312,6 +313,26 @@ def test_the_notebooks_model_with_a_cache_gives_the_logits_of_the_one_without(ta
         model.start()
         parts = torch.cat([model(piece) for piece in some.split(sizes, dim=1)], dim=1)
         torch.testing.assert_close(parts, code.model(some).logits, atol=1e-4, rtol=1e-4)
+        held = sum(cache.key.numel() + cache.value.numel() for cache in model.caches)
+        assert held == some.numel() * 2 * code.model.config.num_layers * code.model.config.d_model
+
+
+@torch.no_grad()
+def test_what_13_prints_of_the_code_model_without_a_claim(taught, code):
+    def kept(text):
+        ids = torch.tensor([[0, *code.tokenizer.encode(text)]])
+        return int((taught["chances"](code.model(ids).logits[0, -1], top_p=0.9) > 0).sum())
+
+    assert kept("def __init__(self") < 10 and kept("for i in") > 300
+    [best] = code.complete("import json\n\ndef load(path):\n    with open(path) as file:\n        return json.lo", number=1)
+    assert best.text.startswith("load")
+
+
+def test_what_13_prints_of_the_results_without_a_claim():
+    five_gram = by_model(read_runs("code_baselines"))["Kneser–Ney 5-gram"][0]["test"]["overall"]
+    assert max(run["test"]["windows"]["512"] for run in by_model(read_runs("code_completion"))["attention"]) < five_gram
+    [tab] = by_model(read_runs("completion_speed"))["Tab"]
+    assert max(times["p95"] for times in tab["measured"].values()) < 150
 
 
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 20, "top_p": 0.6},

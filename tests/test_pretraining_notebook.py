@@ -168,3 +168,13 @@ def test_a_way_lets_only_that_learn_which_it_names():
             assert all(name.endswith((".down", ".up")) or name.startswith("output.") for name in moved)
         assert encoder.embedding.weight.equal(before["encoder.embedding.weight"]) == (way != "random numbers")
     assert learns["head only"] < learns["adapters"] < learns["all layers"] == learns["random numbers"]
+
+
+def test_the_recipes_answers_stand_in_the_order_of_the_texts_whatever_their_lengths():
+    torch.manual_seed(0)
+    model = BertClassifier(BertEncoder(small())).eval()
+    with torch.no_grad():
+        model.output.weight.mul_(50)
+    texts = [torch.randint(1, 30, (length,)).tolist() for length in torch.randint(1, 12, (150,)).tolist()]
+    one_by_one = [model(*pad_batch([text], 0)).logits.argmax().item() for text in texts]
+    assert set(one_by_one) == {0, 1} and fine_tuning.answers(model, SimpleNamespace(ids=texts)) == one_by_one

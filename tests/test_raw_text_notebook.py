@@ -86,13 +86,6 @@ def test_what_section_6_says_of_the_hand_written_reviews(run):
     decide = [word for review in names["plain"] for start, end in review["evidence"]
               for word in names["words"](review["text"][start:end])]
     assert np.mean([word not in seen for word in decide]) > 0.5
-    right = (z > 0) == (truth == 1)
-    log_p = names["counter"][1].feature_log_prob_
-    ratio = dict(zip(names["counter"][0].get_feature_names_out(), log_p[1] - log_p[0]))
-    for limit, counts in ((0.1, (37, 42, 16, 42)), (0.2, (37, 41, 16, 43))):      # the split doesn't hang on the limit
-        heavy = np.array([any(abs(ratio.get(word, 0)) > limit for start, end in review["evidence"]
-                              for word in names["words"](review["text"][start:end])) for review in names["plain"]])
-        assert (right[heavy].sum(), heavy.sum(), right[~heavy].sum(), (~heavy).sum()) == counts
 
 
 def test_what_section_5_says_of_standing_and_reversed_opinions(run):
@@ -109,13 +102,6 @@ def test_what_section_5_says_of_standing_and_reversed_opinions(run):
                 assert means["stands"] > 0.92 and means["reversed"] < 0.08 and means["twins"] == 0.5
 
 
-def test_what_section_6_says_of_calling_all_positive_and_of_six(run):
-    names = run(6)
-    positive = names["truth"] == 1
-    right = positive == (names["z"] > 0)
-    assert ((right & ~positive).sum(), (~right & positive).sum()) == (26, 17) and round(0.8 ** 6, 2) == 0.26
-
-
 def test_what_section_4_says_of_unequal_classes():
     texts = ["slow slow slow", "moving moving moving but", "but but but but", "slow slow dull not"]
     assert [sum(len(text.split()) for text in part) for part in (texts[:3], texts[3:])] == [11, 4]
@@ -124,28 +110,6 @@ def test_what_section_4_says_of_unequal_classes():
         "not": (1, 0), "dull": (1, 0), "slow": (2, 3), "but": (0, 5), "moving": (0, 3)}
     log_odds = answers_to("1.3").reference(texts, [1, 1, 1, 0], "slow")
     assert abs(log_odds - math.log(9 / 4)) < 1e-9 and round(log_odds, 3) == 0.811
-
-
-def test_what_section_5_says_of_errors_by_groups(run):
-    names = run(5)
-    right, test = names["right"], names["test"]
-
-    def remainder(review):
-        text = review["text"]
-        for start, end in reversed(review["evidence"]):
-            text = text[:start] + text[end:]
-        return text
-
-    errors, groups = {}, {}
-    for kind, rows in by_kind(test).items():
-        groups[kind] = {}
-        for i in rows:
-            groups[kind].setdefault(remainder(test[i]), []).append(right[i])
-        off = [sum(group) - len(group) * right[rows].mean() for group in groups[kind].values()]
-        errors[kind] = round(float(np.sqrt(np.sum(np.square(off))) / len(rows)), 3)
-    assert errors == {"plain": 0.005, "negation": 0.025, "order": 0.0, "distant": 0.007}
-    assert [len(group) for group in groups["distant"].values()] == [4] * 125
-    assert sum(sum(group) == 2 for group in groups["distant"].values()) == 112
 
 
 def test_what_section_7_says_of_the_twelve_and_of_the_two_remedies(run):

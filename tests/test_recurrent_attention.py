@@ -266,6 +266,14 @@ def test_options_that_cannot_be_are_named(changes, words):
     assert dataclasses.replace(Seq2SeqConfig(9, 9), d_hidden=8).d_hidden == 8
 
 
+def test_parts_that_are_used_alone_name_what_cannot_be():
+    for build, words in ((lambda: RecurrentEncoder(9, 4, 6, cell="RNN"), "cell='RNN'"),
+                         (lambda: RecurrentEncoder(9, 4, 1), "d_hidden=0"),
+                         (lambda: greedy(translator(), SOURCE, SOURCE != PAD, max_len=0), "max_len=0")):
+        with pytest.raises(ValueError, match=words):
+            build()
+
+
 def test_scores_that_cannot_be_are_named():
     with pytest.raises(ValueError, match="use score='general'"):
         LuongAttention("dot", 4, 6)

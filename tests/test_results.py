@@ -95,7 +95,9 @@ BY_HAND = {"05_multi_head_attention": {"0.24", "0.70", "0.74", "0.79", "0.9"},
            # 2.5, 5.1 and 18.7 are those of tests/training/test_saved_numbers.py
            "15_distillation": {"0.002", "0.018", "0.07", "0.117", "0.247", "0.302", "0.333", "0.670", "0.93", "0.980",
                                "1.492", "1.822", "2.5", "2.72", "3.984", "5.1", "18.7", "20.09", "98.6"},
-           "17_encoder_decoder": {"0.1", "0.27", "0.713", "1.7", "2.3"}, "results_part_3": {"7.8"}}
+           "17_encoder_decoder": {"0.1", "0.27", "0.713", "1.7", "2.3"},
+            "18_efficient_attention": {"1.626", "2.350", "2.718", "3.718", "4.2", "5.086", "7.6"},
+            "19_scaling": {"0.833", "2.5", "0.5"}, "results_part_3": {"7.8"}}
 
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))

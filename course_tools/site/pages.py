@@ -24,6 +24,7 @@ TEXTS = {                                                 # texts of the project
     "notebooks/results.md": ("results", "Results", "Look up"),
     "notebooks/gallery.md": ("gallery", "Gallery", "Look up"),
     "data/README.md": ("data", "The data", "Look up"),
+    "notebooks/several_processes.md": ("several_processes", "Training in several processes", "Look up"),
     "data/reviews/SAMPLES.md": ("samples", "Sample reviews", "Look up"),
     "data/sentences/SAMPLES.md": ("sample_sentences", "Sample sentences", "Look up"),
     "data/translation/SAMPLES.md": ("sample_translations", "Sample translations", "Look up"),

@@ -24,12 +24,14 @@ IN_TABLES = 0.63                                          # with digits and bold
 
 
 class Block(NamedTuple):
-    """A piece of a slide: its `kind`, its HTML, its height in pixels as estimated, and whether it comes as a step."""
+    """A piece of a slide: its `kind`, its HTML, its height in pixels as estimated, whether it comes as a step, and of prose
+    and statements the source, from which a title can be taken."""
 
     kind: str
     html: str
     height: int
     step: bool = False
+    text: str = ""
 
 
 @cache
@@ -73,13 +75,15 @@ def of_part(part: Part) -> Block:
     if part.kind == "formula":
         tall = 70 + 46 * part.text.count(r"\\") + 30 * (r"\frac" in part.text)
         long = len(re.sub(r"\\(?:text|math\w+|left|right|bar|quad|qquad)|[{}\\,$ ]", "", part.text)) > 62
-        return Block("formula", f'<div class="long">{rendered(part.text)}</div>' if long else rendered(part.text), tall)
+        return Block("formula", f'<div class="long">{rendered(part.text)}</div>' if long else rendered(part.text), tall,
+                     text=part.text)
     if part.kind == "question":
-        return Block("question", f'<div class="question">{rendered(part.text)}</div>', lines_of(part.text, 34) * 50 + 50)
+        return Block("question", f'<div class="question">{rendered(part.text)}</div>', lines_of(part.text, 34) * 50 + 50,
+                     text=part.text)
     if part.kind == "quote":
         found = [line for line in part.text.splitlines() if line.strip("> ")]
         return Block("quote", rendered(part.text), sum(lines_of(line) * LINE for line in found) + 20 * len(found) + 16)
-    return Block(part.kind, rendered(part.text), lines_of(part.text) * LINE + 18)
+    return Block(part.kind, rendered(part.text), lines_of(part.text) * LINE + 18, text=part.text)
 
 
 def _fence(text: str) -> Block:
@@ -157,22 +161,23 @@ def _held(cell: re.Match) -> str:
     return f'<{cell[1]}{cell[2]} class="short">{cell[3]}</{cell[1]}>' if short and "class=" not in cell[2] else cell[0]
 
 
-def of_outputs(outputs: list, hide: tuple[str, ...] = (), rows: tuple[str, ...] = ()) -> list[Block]:
+def of_outputs(outputs: list, hide: tuple[str, ...] = (), rows: tuple[str, ...] = (), head: str = "") -> list[Block]:
     """What a code cell's saved outputs show, without pictures: measured predictions, claims, lines, tables, live pieces.
 
     `hide` names kinds of output ('claims', 'lines', 'table', 'view', 'measured') or lines by their first words; `rows`
-    names those rows of a table that are shown, likewise.
+    names those rows of a table that are shown, likewise; `head` stands above printed lines.
     """
     found = []
     for output in outputs:
         if output["output_type"] == "stream" and output.get("name") == "stdout":
-            found += _printed(_text(output["text"]), hide)
+            found += _printed(_text(output["text"]), hide, head)
         elif page := _text(output.get("data", {}).get("text/html", "")):
             if "course-piece" in page:
                 found.append(Block("view", f'<div class="view">{page}</div>', ROOM))
             elif inner := re.search(r"<table.*</table>", re.sub(r"<style.*?</style>", "", page, flags=re.S), re.S):
                 bare = re.sub(r' (?:class|border|id|style|dataframe|[hv]align)="[^"]*"', "", minus(inner[0]))
                 found.append(_table(bare, rows))
+    found.sort(key=lambda block: block.kind == "claims")                # what was checked comes below what it's about
     return [block for block in found if block.kind not in hide]
 
 
@@ -185,8 +190,8 @@ def _text(value) -> str:
     return "".join(value) if isinstance(value, list) else value
 
 
-def _printed(text: str, hide: tuple[str, ...]) -> list[Block]:
-    """Printed lines: statements with their tick, 'measured: …', and everything else as it is."""
+def _printed(text: str, hide: tuple[str, ...], head: str = "") -> list[Block]:
+    """Printed lines: statements without their tick, 'measured: …', and everything else as it is."""
     found, plain = [], []
     text = re.sub(r"^ *tensor\(\[\[([^\[].*?)\]\](?:, dtype=[\w.]+)?\)", _bare_rows, text, flags=re.S | re.M)
     claims = [line for line in text.splitlines() if line.startswith("✓ ")]
@@ -201,15 +206,18 @@ def _printed(text: str, hide: tuple[str, ...]) -> list[Block]:
     while plain and not plain[0].strip():
         plain.pop(0)
     if any(line.strip() for line in plain):
-        found += _lines(plain)
-    kept = [line for line in claims if not (hide and line.removeprefix("✓ ").startswith(hide))]
-    if kept:
-        items = [re.fullmatch(r"✓ (.*?)(?:  \[(.*)\])?", line) for line in kept]
-        numbers = [f" <b>{html.escape(minus(item[2]))}</b>" if item[2] else "" for item in items]
-        shown = "".join(f"<li>{html.escape(minus(item[1]))}{number}</li>" for item, number in zip(items, numbers))
-        found.append(Block("claims", f'<ul class="claims">{shown}</ul>',
-                           sum(lines_of(line, 26, WIDTH - 60) * 37 + 10 for line in kept) + 16))
-    return found
+        first, *more = _lines(plain)
+        above = f'<p class="head">{html.escape(head)}</p>' if head else ""
+        found += [first._replace(html=above + first.html, height=first.height + 40 * bool(head)), *more]
+    kept = [line.removeprefix("✓ ") for line in claims if not (hide and line.removeprefix("✓ ").startswith(hide))]
+    return [*found, statements(kept)] if kept else found
+
+
+def statements(sentences: list[str]) -> Block:
+    """What a cell has checked, a sentence a line."""
+    shown = "".join(f"<li>{html.escape(minus(one))}</li>" for one in sentences)
+    return Block("claims", f'<ul class="claims">{shown}</ul>',
+                 sum(lines_of(one, 26, WIDTH - 60) * 37 + 10 for one in sentences) + 16, text="\n".join(sentences))
 
 
 def _bare_rows(found: re.Match) -> str:
@@ -221,7 +229,11 @@ def _bare_rows(found: re.Match) -> str:
 
 
 def _lines(plain: list[str]) -> list[Block]:
-    """Printed lines in their columns; long ones as prose, on as many slides as they need."""
+    """Printed lines in their columns; long ones as prose, on as many slides as they need. What a model has written, under
+    heads such as '----- temperature 1', is cut at the edge."""
+    if any(line.startswith("-----") for line in plain):
+        most = int((WIDTH - 40) / (18 * MONOSPACED))
+        plain = [line if len(line) <= most else f"{line[:most - 1]}…" for line in plain]
     longest = max(map(len, plain))
     size = max((size for size in (26, 24, 22, 20, 18) if longest * size * MONOSPACED <= WIDTH - 40), default=0)
     if size and len(plain) * size * 1.35 + 40 > ROOM:

@@ -32,7 +32,6 @@ from course_utils.files.paths import FRONT, output_folder
 
 HOUR = FRONT[1]
 WELCOME = "Before you begin, START projected for ten minutes makes a good opening."
-CLOSING = "Before each sentence, ask what they remember of that part. To go on alone, people begin with START."
 NEEDED = ("markdown_it", "mdit_py_plugins", "latex2mathml", "ziamath", "fontTools", "brotli", "sphinx_revealjs")
 
 
@@ -87,8 +86,6 @@ def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
         numbers = sections if stretch.sections is None else stretch.sections
         minutes = stretch.minutes or sum(sections[number] for number in numbers) \
             + sum(_exercise_minutes(slide) for slide in chosen if slide.kind == "exercise")
-        if stretch is lecture.stretches[-1] and lecture.remember:
-            chosen.append(_closing(lecture))
         share(chosen, minutes)
         agenda.append(f"| {round(minutes)} | {_topics(stretch, chosen)} |")
         names.append(lectures.named(stretch))
@@ -106,16 +103,8 @@ def route_deck(lecture: lectures.Lecture) -> tuple[Deck, dict[str, bytes]]:
 def _topics(stretch: lectures.Stretch, slides: list[Slide]) -> str:
     """What a stretch is about, in the words of its headings; its notebook's title where they are many."""
     titles = dict.fromkeys(slide.title if slide.kind == "exercise" and not stretch.sections
-                           else re.sub(r"^\d+\. ", "", slide.section) for slide in slides if slide.kind != "closing")
+                           else re.sub(r"^\d+\. ", "", slide.section) for slide in slides)
     return " · ".join(titles) if stretch.sections is not None and len(titles) <= 2 else slides[0].notebook
-
-
-def _closing(lecture: lectures.Lecture) -> Slide:
-    """The last slide of a route: what to remember, one sentence at a time."""
-    slide = Slide(f"{lecture.name}-closing", "What to remember", "What to remember", "closing", notebook=lecture.title)
-    slide.blocks = [of_part(Part("paragraph", text))._replace(step=True) for text in lecture.remember]
-    slide.say.append(CLOSING)
-    return slide
 
 
 def _belongs(slide: Slide, stretch: lectures.Stretch) -> bool:
@@ -131,7 +120,8 @@ def write_slides(folder: Path, names: list[str]) -> list[Deck]:
     """Write the decks of the notebooks that `names` says, or all decks; return them."""
     paths = find(names) if names else [NOTEBOOKS / f"{HOUR}.ipynb", *find([])]
     made = [(talk_deck if path in talks() else notebook_deck)(path) for path in paths]
-    routes = [] if names else [*map(talk_deck, talks()), *map(route_deck, lectures.lectures())]
+    told = [] if names else [talk_deck(path) for path in lectures.talks_by_length()]
+    routes = [*told, *([] if names else map(route_deck, lectures.sessions()))]
     folder.mkdir(parents=True, exist_ok=True)
     formulas = ""
     for deck, pictures in [*made, *routes]:
@@ -143,7 +133,7 @@ def write_slides(folder: Path, names: list[str]) -> list[Deck]:
         write_text(folder / f"{deck.name}.html", page)
     notebooks, ways = [deck for deck, _ in made], [deck for deck, _ in routes]
     hours = [deck for deck in notebooks if deck.name == HOUR]
-    groups = [("Routes", [*hours, *ways[:2]]), ("Four weeks, and two more", ways[2:]),
+    groups = [("Routes", [*hours, *ways[:len(told)]]), ("Four weeks, and two more", ways[len(told):]),
               ("Notebooks", [deck for deck in notebooks if deck.name != HOUR])]
     write_text(folder / "index.html", index_html([(name, decks) for name, decks in groups if decks]))
     write_reveal(folder / "reveal", formulas)

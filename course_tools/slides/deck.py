@@ -6,18 +6,25 @@ metadata may point at what to show, under "slide":
     show      sentences by their first words, in this cell or its section; "A … b": from the words A to the words b;
               "A :": the sentence ends in a colon, before a formula or a list
     title     the sentence that stands above the slide, pointed at in the same way; otherwise its section's heading
+    called    a title in words of its own, where the prose has no such sentence
     hide      what not to show: kinds of parts or outputs, or parts and lines by their first words
     context   sentences that stand above the question of a prediction
     ask       the sentences of that question that are shown, by their first words; otherwise all
     code      true: the cell's code; or a list of first words: those lines
     rows      the rows of a table that are shown, by their first words
-    also      ["claims"]: the statements that a cell with a picture checks, otherwise left to the notes
+    also      "claims": the statements that a cell with a picture checks, otherwise left to the notes; "lines": what a cell
+              prints, otherwise not shown
+    head      what stands above printed lines, where they have columns
     steps     true: what follows the first part comes step by step, a table row by row
     table     for an exercise: the cell whose table stands under the task, by its id
     say       the sentences of this cell (or section) that the speaker's notes have, by their first words; otherwise, of a
               cell with prose, all; [] for what only a reader of the notebook needs
     minutes   in a talk, how long the slide takes; `part` names the part that begins there
+    exercise  in a talk, the number of an exercise that people do there: the slide shows its task below this cell's prose
     people    the row of 'What people predict, and what happens' that belongs here, by its first words
+
+A title that would stand a second time in a deck gives way to what its slide says: the bold words its prose begins with, a
+short first sentence, the question asked, or the first statement checked.
 
 Does: make slides of pictures, tables and prose, with one idea each, a prediction before its result. Does not: render a page
 (see `page`) or fill in minutes (see `notes`).
@@ -26,6 +33,7 @@ Does: make slides of pictures, tables and prose, with one idea each, a predictio
 from __future__ import annotations
 
 import base64
+import html
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,14 +43,19 @@ import nbformat
 from course_tools.slides import blocks as made
 from course_tools.slides.blocks import Block
 from course_tools.slides.pictures import present_pictures
-from course_tools.slides.prose import ASKED, Part, names, parts, plain, pointed, sentences, shown
-from course_utils.copies.notebooks import number_of
+from course_tools.slides.prose import ASKED, LEAD, SHORT, Part, names, parts, plain, pointed, sentences, shown, words
+from course_utils.copies.notebooks import find, number_of
 from course_utils.exercises.catalogue import find_exercise
 from course_utils.exercises.quizzes import LETTERS, Question, load_quiz
 from course_utils.exercises.quizzes import inline as quiz_inline
 
-OPTIONS = {"show", "title", "hide", "context", "ask", "code", "rows", "also", "say", "people", "steps", "table",
-           "minutes", "part"}
+OPTIONS = {"show", "title", "called", "hide", "context", "ask", "code", "rows", "also", "say", "people", "steps", "table",
+           "minutes", "part", "exercise", "head"}
+A_LINE, TITLE_LINE = 50, 48                               # characters of a line of a title, and its height
+LONGEST = 110                                             # characters of a title that a slide takes from its own words
+# what speaks of the page, or of what was said before
+OF_THE_NOTEBOOK = re.compile(r"\b(cells?|below|above|notebooks?|click|run|exercises?|folded|your|you|yours|here|it's|its|"
+                             r"they|these|this|that|it)\b|[\[\]`]|\?$", re.I)
 WRITE_IT_DOWN = "Let everybody write down a number before you go on."
 
 
@@ -55,7 +68,7 @@ class Slide:
     id: str
     title: str
     section: str
-    kind: str = "slide"                                   # or 'title', 'question', 'exercise', 'quiz', 'closing'
+    kind: str = "slide"                                   # or 'title', 'question', 'exercise', 'quiz'
     blocks: list[Block] = field(default_factory=list)
     say: list[str] = field(default_factory=list)
     people: str = ""
@@ -63,6 +76,7 @@ class Slide:
     exercise: str = ""
     notebook: str = ""                                    # its title
     minutes: float = 0.0
+    spare: list[str] = field(default_factory=list)        # sentences that follow the one it shows, where that was the rule's
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -84,6 +98,8 @@ class Reader:
                 self._read(index, cell)
             except ValueError as error:
                 raise ValueError(f"{path.name}, cell {cell.id!r}: {error}") from None
+        if path.parent.name != "talks":                   # whose titles are written
+            _name(self.slides)
         for slide in self.slides:
             slide.notebook = self.notebook
 
@@ -147,6 +163,7 @@ class Reader:
         if "title" in options:
             title = pointed([options["title"]], cell.source if cell.cell_type == "markdown" else "", self.prose)[0].text
             title = title.removeprefix("- ").removesuffix(".")
+        title = options.get("called", title)
         slide = Slide(self._free(f"{self.number}-{cell.id}"), title, self.section, kind, people=options.get("people", ""))
         self.slides.append(slide)
         return slide
@@ -158,13 +175,20 @@ class Reader:
     def _put(self, block: Block, step: bool, cell) -> None:
         """Add a block to the last slide; where it doesn't fit, it begins another, with the same title."""
         last = self.slides[-1]
+        if block.kind == "claims" and not made.fits(last.blocks, block):
+            last.checked.append(block.html)
+            return
         if last.kind in ("exercise", "title", "quiz") or not made.fits(last.blocks, block):
-            more = Slide(self._free(f"{self.number}-{cell.id}"), last.title, self.section)
+            title = cell.metadata.get("slide", {}).get("called", last.title)
+            more = Slide(self._free(f"{self.number}-{cell.id}"), title, self.section)
             self.slides.append(more)
             step = False
         self.slides[-1].blocks.append(block._replace(step=step and bool(self.slides[-1].blocks)))
 
     def _tagged(self, cell, heading: str, tags: list[str], options: dict) -> None:
+        if "exercise" in options:
+            self._set_work(cell, heading, options)
+            return
         chosen = shown(cell.source, options.get("show"), tuple(options.get("hide", ())), self.prose)
         questions = [part for part in chosen if part.kind == "question"]
         rest = [part for part in chosen if part.kind != "question"]
@@ -174,6 +198,10 @@ class Reader:
         for part in rest:
             block, later = made.of_part(part), bool(options.get("steps")) and part is not rest[0]
             self._put(made.row_by_row(block) if options.get("steps") else block, later or not begins, cell)
+        if begins and len(rest) == 1 and rest[0].kind == "paragraph":
+            whole = [one for part in parts(cell.source) if part.kind == "paragraph" for one in sentences(part.text)]
+            at = next((k for k, one in enumerate(whole) if one in rest[0].text), len(whole))
+            self.slides[-1].spare = [one for one in whole[at + 1:] if one not in rest[0].text and not one.endswith(":")]
         if rest:
             self.slides[-1].say += [*self.waiting, _spoken(cell.source, options)]
             self.waiting = []
@@ -208,11 +236,11 @@ class Reader:
         question = made.of_part(asked)
         last = self.slides[-1]
         if not (small and last.blocks and sum(block.height for block in last.blocks) + question.height <= 330):
-            last = self._begin(cell, {key: value for key, value in options.items() if key == "people"})
+            last = self._begin(cell, {key: value for key, value in options.items() if key in ("people", "called")})
             for part in pointed(options.get("context", []), cell.source, self.prose):
                 last.blocks.append(made.of_part(part))
         last.kind, last.people = "question", options.get("people", "")
-        last.blocks.append(question)
+        last.blocks += [question] if asked.text else []   # else the context asks
         last.say += [*self.waiting, WRITE_IT_DOWN]
         self.waiting = []
         self.asked = last
@@ -234,6 +262,15 @@ class Reader:
         slide.blocks.append(Block("minutes", f'<p class="given">{low}–{high} minutes</p>', 60))
         self.slides.append(slide)
 
+    def _set_work(self, cell, heading: str, options: dict) -> None:
+        """A talk's slide for an exercise: what this cell says, then the task as the exercise's own notebook sets it."""
+        number = options["exercise"]
+        cells = nbformat.read(find([number.partition(".")[0]])[0], as_version=4).cells
+        task = next(one.source for one in cells if one.source.startswith(f"### Exercise {number} "))
+        slide = self._begin(cell, options, heading, "exercise")
+        slide.exercise = number
+        slide.blocks = [made.of_part(part) for part in [*shown(cell.source), *_task(task, ())]]
+
     def _table_of(self, name: str) -> list[Block]:
         """The tables that the cell with this id shows. Raises ValueError where there's none."""
         found = [block for cell in self.cells if cell.id == name for block in made.of_outputs(cell.get("outputs", []))
@@ -250,7 +287,9 @@ class Reader:
 
     def _code(self, cell, tags: list[str], options: dict) -> None:
         hide = tuple(options.get("hide", ()))
-        outputs = made.of_outputs(cell.get("outputs", []), hide, tuple(options.get("rows", ())))
+        printed = () if {"lines"}.intersection(options.get("also", ())) else ("lines",)
+        outputs = made.of_outputs(cell.get("outputs", []), (*hide, *printed), tuple(options.get("rows", ())),
+                                  options.get("head", ""))
         measured = [block for block in outputs if block.kind == "measured"]
         if measured and self.asked is not None and ".compare(" in cell.source:
             for block in measured:
@@ -286,10 +325,16 @@ class Reader:
         """Captions, then pictures and pieces, one a slide, then everything else: as steps unless the cell begins a slide."""
         large = [block for block in found if block.kind in ("picture", "view")]
         rest = [block for block in found if block.kind not in ("picture", "view")]
-        to_notes = large and "claims" not in options.get("also", ())
+        alone = begins and not captions and all(block.kind == "claims" for block in found)
+        to_notes = (large or alone) and "claims" not in options.get("also", ())
         checked = [block for block in rest if to_notes and block.kind == "claims"]
         rest = [block for block in rest if block not in checked]
-        fresh = begins or large and not (made.fits(self.slides[-1].blocks, large[0]) and not captions)
+        if large and sum(words(part.text) for part in captions) > made.CAPTION:       # too long to stand over a picture
+            self.slides[-1].say += [] if begins else [part.text for part in captions]
+            self.waiting += [part.text for part in captions] if begins else []
+            captions = []
+        fresh = (begins or large and not (made.fits(self.slides[-1].blocks, large[0]) and not captions)) \
+            and (captions or large or rest)
         if fresh:
             self._begin(cell, options)
         for part in captions:
@@ -303,6 +348,101 @@ class Reader:
         said = [part.text for part in pointed(options.get("say", []), "", self.prose)]
         self.slides[-1].say = [*self.waiting, *self.slides[-1].say, " ".join(said)]
         self.waiting = []
+
+
+def _name(slides: list[Slide]) -> None:
+    """Give each slide whose title has stood before a title of its own, where it says something to take one from."""
+    seen: set[str] = set()
+    for slide in slides:
+        if slide.kind in ("slide", "question") and slide.title in seen:
+            before = slide.title, [*slide.blocks]
+            _retitle(slide)
+            slide.title = slide.title.replace("**", "")
+            if not _has_room(slide) or all(block.kind == "claims" for block in slide.blocks):
+                slide.title, slide.blocks = before
+        seen.add(slide.title)
+
+
+def _has_room(slide: Slide) -> bool:
+    """Whether the blocks have room below the title, which may take two lines; a picture takes what there is."""
+    lines = 1 + (len(plain(slide.title)) > A_LINE)
+    high = sum(block.height for block in slide.blocks if block.kind != "picture")
+    return high <= made.ROOM - (lines - 1) * TITLE_LINE
+
+
+def _retitle(slide: Slide) -> None:
+    first, several = slide.blocks[0], len(slide.blocks) > 1
+    if first.kind == "paragraph" and (lead := re.match(rf"{LEAD.pattern} +(?=\S)", first.text)):
+        slide.title = lead[1] + lead[2].replace(".", "").replace(":", "")
+        slide.blocks[0] = made.of_part(Part("paragraph", _capital(first.text[lead.end():])))._replace(step=first.step)
+        return
+    told = sentences(first.text) if first.kind in ("paragraph", "question") else []
+    if first.kind == "paragraph" and not several and len(told) == 1:
+        told += slide.spare
+    if first.kind == "paragraph" and _short(told[0]) and (several or len(told) > 1):
+        slide.title = _bare(told[0])
+        body = _few(told[1:])
+        slide.blocks[:1] = [made.of_part(Part("paragraph", body))] if body else []
+        slide.blocks[0] = slide.blocks[0]._replace(step=False)
+    elif first.kind == "question" and len(told) > 1 and _short(told[-1]):
+        slide.title = _bare(told[-1])
+        slide.blocks[0] = made.of_part(Part("question", " ".join(told[:-1])))
+    elif slide.kind != "question":                        # a statement would give the answer away
+        _retitle_by_statement(slide)
+
+
+def _few(told: list[str]) -> str:
+    """The first of these sentences, as many as a slide shows without cutting."""
+    kept: list[str] = []
+    for one in told:
+        if kept and words(" ".join([*kept, one])) > SHORT:
+            break
+        kept.append(one)
+    return " ".join(kept)
+
+
+def _retitle_by_statement(slide: Slide) -> None:
+    """The first statement that its cell has checked, on the slide or in the notes; else the first sentence of the notes that
+    speaks of nothing but its subject."""
+    at = next((k for k, block in enumerate(slide.blocks) if block.kind == "claims"), None)
+    if at is not None and len(slide.blocks) > 1:
+        whole, *rest = slide.blocks[at].text.split("\n")
+        first, _, more = whole.partition("; ")
+        if _short(first):
+            slide.title, rest = made.minus(_unmarked(_capital(first))), [_capital(more), *rest] if more else rest
+            slide.blocks[at:at + 1] = [made.statements(rest)._replace(step=True)] if rest else []
+            return
+    elif at is None and slide.checked:
+        first = html.unescape(re.search(r"<li>(.*?)</li>", slide.checked[0])[1]).partition("; ")[0]
+        if _short(first):
+            slide.title = _unmarked(_capital(first))
+            return
+    if slide.blocks[0].kind in ("picture", "view", "table", "code", "lines"):
+        told = [one for text in slide.say for part in parts(text) if part.kind == "paragraph"
+                for one in sentences(part.text)]
+        shown_already = " ".join(block.text for block in slide.blocks)
+        if title := next((one for one in told if _short(one) and len(one) > 20 and one not in shown_already
+                          and not OF_THE_NOTEBOOK.search(one)), ""):
+            slide.title = _bare(title)
+
+
+def _short(text: str) -> bool:
+    """Whether a text is one sentence that fits above a slide on two lines, and leads into nothing."""
+    return len(sentences(text)) == 1 and len(plain(text)) <= LONGEST and not text.rstrip().endswith((":", "…"))
+
+
+def _bare(text: str) -> str:
+    """A sentence as a title: no stress, no full stop."""
+    return re.sub(r"(?<!\.)\.$", "", text.strip().removeprefix("- ").replace("**", ""))
+
+
+def _unmarked(text: str) -> str:
+    """A printed text as Markdown that shows it as it is: `__init__` isn't bold."""
+    return re.sub(r"([_*`<\[\]])", r"\\\1", text)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _by_heading(cell, options: dict) -> list[tuple]:

@@ -17,7 +17,7 @@ from course_utils.files.paths import NOTEBOOKS, NUMBER
 
 READ_ALOUD = 1 / 130                                      # minutes for a word of the notes
 READ_ALONE = 1 / 40                                       # and for a word of printed prose, which people judge
-BASE = {"title": 0.6, "question": 1.6, "quiz": 1.2, "exercise": 5.0, "slide": 0.8, "closing": 1.0}
+BASE = {"title": 0.6, "question": 1.6, "quiz": 1.2, "exercise": 5.0, "slide": 0.8}
 STEP = 2                                                  # half minutes
 
 

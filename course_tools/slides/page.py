@@ -14,6 +14,7 @@ from course_tools.slides.notes import notes
 from course_tools.slides.prose import plain
 
 SPARSE = 230                                              # pixels: a slide with less is set larger
+LONG = 90                                                 # characters of a formula that is wide as it is
 COURSE = "Attention from the Ground Up"
 # Slides are magnified, so what draws on a canvas draws more finely, from the first time on.
 FINER = """<script>
@@ -35,7 +36,8 @@ class Deck(NamedTuple):
 def slide_html(slide: Slide, spoken: str) -> str:
     """One slide with its notes."""
     large = any(block.kind in ("picture", "view") for block in slide.blocks)
-    sparse = slide.kind in ("slide", "closing") and not large and sum(block.height for block in slide.blocks) <= SPARSE
+    wide = any(block.kind == "formula" and len(block.text) > LONG for block in slide.blocks)
+    sparse = slide.kind == "slide" and not (large or wide) and sum(block.height for block in slide.blocks) <= SPARSE
     look = f"kind-{slide.kind}{' large' if large else ''}{' sparse' if sparse else ''}"
     steps = [f'<div class="fragment step">{block.html}</div>' if block.step else block.html for block in slide.blocks]
     level = "h1" if slide.kind == "title" else "h2"

@@ -16,6 +16,7 @@ TO = " … "                                                # in a pointer: from
 RUNS_ON = " :"                                            # at its end: the sentence runs on, into a formula or a list
 GAPS = re.compile(r"\$[^$]+\$|`[^`]+`|\[[^\]]*\]\([^)]*\)|\b(?:e\.g|i\.e|p|pp|vs|al)\.|\bno\.(?= \d)")
 ENDS = re.compile(r"[.?!][\"'”’)*]*(?=\s+[\"'“‘(*`$\[]*[A-Z0-9√$`\[\x00]|\s+['\"“‘][a-z])|[.?!][\"'”’)*]*$")
+LEAD = re.compile(r"\*\*([^*]{4,60}?)([.:?]?)\*\*[.:]?")      # bold words that a paragraph begins with, as its heading
 MARKS = re.compile(r"\]\([^)]*\)|[*`\[\]|>#]|\$[^$]*\$")
 
 
@@ -123,7 +124,7 @@ def _leads(rest: list[Part]) -> list[Part]:
     for part in rest:
         if part.kind == "paragraph":
             if not led:
-                chosen.append(Part("paragraph", sentences(part.text)[0]))
+                chosen.append(Part("paragraph", first_sentence(part.text)))
             led = True
         elif part.kind == "list":
             chosen.append(Part("list", "\n".join(map(_short_item, items(part.text)))))
@@ -140,7 +141,13 @@ def items(text: str) -> list[str]:
 
 def _short_item(item: str) -> str:
     mark, _, text = item.partition(" ")
-    return f"{mark} {sentences(text)[0]}" if words(text) > ITEM else item
+    return f"{mark} {first_sentence(text)}" if words(text) > ITEM else item
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence; bold words that end in a full stop are its heading, and no sentence."""
+    first, *more = sentences(text)
+    return f"{first} {more[0]}" if more and LEAD.fullmatch(first) else first
 
 
 def pointed(show: list[str], source: str, around: str = "") -> list[Part]:
@@ -180,7 +187,7 @@ def _find(pointer: str, source: str) -> Part | None:
                     end = text.find(last, begin.end())
                     stretch = text[begin.start():end + len(last)] if end >= 0 else ""
                 else:
-                    stretch = sentences(text[begin.start():])[0]
+                    stretch = first_sentence(text[begin.start():])
                 if stretch:
                     found.append(Part(kind, mark + _closed(stretch, ":" if runs_on else ".")))
     if len(found) > 1:

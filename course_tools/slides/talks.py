@@ -17,11 +17,13 @@ from course_tools.slides.page import Deck
 
 
 class Station(NamedTuple):
-    """A section of a talk: its `title`, its `minutes`, and the `part` of the talk that begins with it, '' for none."""
+    """A section of a talk: its `title`, its `minutes`, the `part` of the talk that begins with it, '' for none, and the
+    `exercise` that people do there, likewise."""
 
     title: str
     minutes: float
     part: str
+    exercise: str
 
 
 def stations(path: Path) -> list[Station]:
@@ -34,7 +36,7 @@ def stations(path: Path) -> list[Station]:
         about, title = cell.metadata.get("slide", {}), first.lstrip("# ")
         if not about.get("minutes"):
             raise ValueError(f"{path.name}, {title!r}: the cell has no minutes in its metadata, under 'slide'")
-        found.append(Station(title, about["minutes"], about.get("part", "")))
+        found.append(Station(title, about["minutes"], about.get("part", ""), about.get("exercise", "")))
     return found
 
 

@@ -13,6 +13,7 @@ notebooks/results_part_*.ipynb read these files when they run: make save NB=resu
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from course_utils.files import write_text
 from course_utils.files.paths import ROOT
 from course_utils.results import FOLDER, by_model, read_runs, summarise
 from course_utils.results.tables import read_scoreboard, scoreboard_rows
+from course_utils.training.processes import by_torchrun
 
 # set, and a part of the names of its rows: under half an hour on two cores
 STANDARD = {"scoreboard": "", "ablations": "default", "token_range": ""}
@@ -71,7 +73,12 @@ def _accuracy(runs: list[dict]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, print the rows and how many were made; return the exit status."""
+    """Run what is missing, print the rows and how many were made; return the exit status. Not under torchrun."""
+    if by_torchrun():
+        if os.environ["RANK"] == "0":
+            print("python -m course_tools results: error: torchrun started this, and each of its processes would make every "
+                  "run again;\nrun it without torchrun: --jobs says how many runs go on at a time", file=sys.stderr)
+        return 2
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", help="which result files (default: the standard set)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="random seeds (default: 0 1 2)")

@@ -1,7 +1,8 @@
 """Other editions of the course, for instructors.
 
     python -m course_tools solutions    outputs/solutions: each exercise cell with the course's answer
-    python -m course_tools handout      outputs/handout and handout.zip: the course without solutions
+    python -m course_tools handout      outputs/handout, the course without solutions, and zip files: handout.zip without its
+                                        larger models, and others with those
 
 Does: write them. Does not: execute them, or touch the notebooks or anybody's copies.
 """
@@ -11,6 +12,8 @@ import ast
 import os
 import re
 import shutil
+import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
@@ -21,12 +24,17 @@ from course_utils.copies.notebooks import NOTEBOOKS, ROOT, everything, write_not
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises, record_of, source_of_solution
 from course_utils.exercises.definitions import right_order
 from course_utils.files import replacing, write_text
-from course_utils.files.paths import output_folder
+from course_utils.files.paths import ELSEWHERE, output_folder
 
 HANDED_OUT = [".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "course_utils", "data",
               "notebooks", "outputs/README.md", "pyproject.toml", "requirements.txt",
               "tests/helpers"]                          # what conftest.py compares saved outputs with; no test
 FOR_INSTRUCTORS = ["for_instructors.md", "classroom*", "slides", "talks"]
+# models that not everybody needs at once, in zip files of their own, since a learning platform takes files of at most 25 MB:
+# the notebooks that read them, and their names
+LATER = {"models-1": ("09, 16, 17 and what follows them", ("imdb", "recurrent-*", "translation", "multi30k")),
+         "models-2": ("02b, 10, 13, 13b, 14", ("code*", "induction-*", "encoder")),
+         "models-3": ("15", ("reader", "student"))}
 LEFT_BEHIND = ["my_copies", "progress*.json", "__pycache__", ".ipynb_checkpoints", "*.lock", "*.partial", "*.holder",
                "*.state.safetensors"]
 CHECK = re.compile(r"exercise\(\s*[\"'](R?\d+[a-z]?\.\d+)[\"']\s*\)\s*\.check\(")
@@ -94,11 +102,12 @@ def copy_without_solutions(folder: Path, names: list[str] = HANDED_OUT) -> None:
         write_text(path, without_answers(path.read_text(encoding="utf-8")))
 
 
-def write_handout(folder: Path | None = None) -> Path:
-    """Write the course without its solutions, and a zip file of it beside the folder; return the zip file.
+def write_handout(folder: Path | None = None) -> list[Path]:
+    """Write the course without its solutions, and beside the folder zip files of it; return those, the course's first.
 
-    What `check` compares with stands in notebooks/exercises, encoded; numbers and orders as fingerprints. Learners' copies,
-    marks and outputs stay where they are.
+    The first has all but the larger models of LATER, which are in the others; each is unpacked over the course. What `check`
+    compares with stands in notebooks/exercises, encoded; numbers and orders as fingerprints. Learners' copies, marks and
+    outputs stay where they are.
     """
     folder = folder or output_folder() / "handout"
     copy_without_solutions(folder)
@@ -106,9 +115,30 @@ def write_handout(folder: Path | None = None) -> Path:
     kept = re.sub(r"^<!-- instructors: begin -->\n.*?^<!-- instructors: end -->\n", "", readme, flags=re.S | re.M)
     write_text(folder / "README.md", kept)
     seal(folder / "notebooks" / "exercises", [record_of(exercise.id) for exercise in list_exercises()])
-    packed = folder.with_name(f"{folder.name}.zip")
-    with replacing(packed) as partial:                  # nobody unpacks half of one
-        os.replace(shutil.make_archive(str(partial), "zip", folder.parent, folder.name), partial)
+    files: dict[str, list[Path]] = {"": [], **{name: [] for name in LATER}}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        files[_zip_of(path.relative_to(folder))].append(path)
+    rows = [f"| `{folder.name}-{name}.zip` | {readers} | {', '.join(models)} |" for name, (readers, models) in LATER.items()]
+    note = "\n".join(["If a notebook says that there is no model of one of these names, ask for the file and unpack it over "
+                      "the course, so that its `data` meets this one.", "",
+                      "| file | notebooks that read them | models |", "|---|---|---|", *rows, ""])
+    told = {f"data/checkpoints/{ELSEWHERE}": note}
+    return [_pack(folder, name, paths, {} if name else told) for name, paths in files.items()]
+
+
+def _zip_of(inside: Path) -> str:
+    """The key in LATER of a file of the course, '' for what everybody gets."""
+    model = inside.parts[2].partition(".")[0] if inside.parts[:2] == ("data", "checkpoints") else ""
+    return next((name for name, (_, models) in LATER.items() if any(fnmatch(model, one) for one in models)), "")
+
+
+def _pack(folder: Path, name: str, paths: list[Path], more: dict[str, str]) -> Path:
+    packed = folder.with_name(f"{folder.name}-{name}.zip" if name else f"{folder.name}.zip")
+    with replacing(packed) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as together:
+        for path in paths:
+            together.write(path, path.relative_to(folder.parent).as_posix())
+        for place, text in more.items():
+            together.writestr(f"{folder.name}/{place}", text)
     return packed
 
 
@@ -121,7 +151,10 @@ def solutions_command(arguments: list[str] | None = None) -> int:
 
 
 def handout_command(arguments: list[str] | None = None) -> int:
-    """Write the course without its solutions into outputs/handout and handout.zip; return the exit status."""
+    """Write the course without its solutions into outputs/handout, and as zip files; return the exit status."""
     argparse.ArgumentParser(description=handout_command.__doc__).parse_args(arguments)
-    print(f"the course without its solutions: {os.path.relpath(write_handout())}")
+    course, *models = write_handout()
+    print(f"the course without its solutions: {os.path.relpath(course)} ({course.stat().st_size / 1e6:.0f} MB)")
+    for path, (readers, _) in zip(models, LATER.values(), strict=True):
+        print(f"models for {readers}, to unpack over it: {os.path.relpath(path)} ({path.stat().st_size / 1e6:.0f} MB)")
     return 0

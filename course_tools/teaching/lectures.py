@@ -1,4 +1,4 @@
-"""The routes of the page for instructors, as stretches with their minutes: the hour, the talk, half a day, four weeks.
+"""The routes of the page for instructors, as stretches with their minutes: the hour, the talks, four weeks.
 
 `timetable` writes that page's tables from here, and the slides of a route follow them. Does: name sections, exercises and
 minutes. Does not: read notebooks.
@@ -6,7 +6,6 @@ minutes. Does not: read notebooks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,34 +27,27 @@ class Stretch(NamedTuple):
 
 
 class Lecture(NamedTuple):
-    """A deck of its own: `name` is its file's, `title` stands on its first slide; `home` are exercises for afterwards,
-    `remember` the sentences of its last slide."""
+    """A deck of its own: `name` is its file's, `title` stands on its first slide; `home` are exercises for afterwards."""
 
     name: str
     title: str
     stretches: tuple[Stretch, ...]
     home: tuple[str, ...] = ()
-    remember: tuple[str, ...] = ()
 
 
 HOUR = (Stretch("hour", (1,), minutes=5), Stretch("hour", (2, 3), ("4.1",), 15), Stretch("hour", (4,), minutes=10),
         Stretch("hour", (5, 6, 7, 8, 9), minutes=20))
 
-HALF_DAY = Lecture("half_a_day", "Half a day: from words to a classifier", (
-    Stretch("01", (1, 2, 7)),
-    Stretch("03", (1, 2, 3, 6)),
-    Stretch("04", None, ("4.1", "4.3")),
-    Stretch("05", (1, 2, 3, 4), ("5.1",)),
-    Stretch("06", (1, 6)),
-    Stretch("08", (1, 2, 5, 6)),
-    Stretch("09", (1, 5, 6)),
-), remember=(
-    "A word counter gives two opposite reviews the same score.",
-    "Change one word, and another word's vector moves.",
-    "Without positions, a shuffled review is the same review.",
-    "Five models of one design disagree about what their pooling is for.",
-    "A null result counts only if the experiment could have found something.",
-))
+# what each talk is, after its title; its slides and minutes come from the talk
+TALKS = {
+    "one_hour": "For people who know what a matrix is and have no computer before them. They work a row out by hand; a live "
+                "model is changed at the beginning, and loses a head at the end.",
+    "ninety_minutes": "The same people, and half an hour more: softmax that sharpens, the root, several heads, real "
+                      "reviews, large models.",
+    "half_a_day": "For people who write Python, each with the course on a computer of their own. Between the slides they do "
+                  "three exercises in the notebooks, {exercises}: they write a head, the layer and the training step, and "
+                  "train a model that reads a sentence of theirs.",
+}
 
 
 def _sections(first: int, last: int) -> tuple[int, ...]:
@@ -86,11 +78,6 @@ def sessions() -> list[Lecture]:
             for k, (words, stretches) in enumerate((first, second), start=1)]
 
 
-def lectures() -> list[Lecture]:
-    """Every route that has slides of its own; the hour's are its notebook's."""
-    return [HALF_DAY, *sessions()]
-
-
 def named(stretch: Stretch) -> str:
     """'01, sections 1 and 2', '01, section 10', '04, exercise 4.1'."""
     if stretch.sections is None:
@@ -104,36 +91,30 @@ def named(stretch: Stretch) -> str:
     return f"{stretch.notebook}, sections {runs.replace(', ', ' and ') if len(numbers) == 2 else runs}"
 
 
-def _in_brackets(stretch: Stretch) -> str:
-    """'01 (sections 1, 2, 4, 10)', '04 whole'."""
-    if stretch.sections is None:
-        return f"{stretch.notebook} whole"
-    numbers = list(stretch.sections)
-    runs = in_runs(numbers).replace("–", " to ")
-    return f"{stretch.notebook} (sections {runs})"
+def talks_by_length() -> list[Path]:
+    """The talks, the shortest first."""
+    return sorted(talks(), key=lambda talk: sum(station.minutes for station in stations(talk)))
 
 
-def _listed(words: Iterable[str]) -> str:
+def _talk_part(talk: Path) -> list[str]:
+    every = stations(talk)
+    in_class = [station.exercise for station in every if station.exercise]
+    about = TALKS[talk.stem].format(exercises=_listed(in_class) if in_class else "")
+    rows = [f"| {minutes:g} | {part} |" for part, minutes in parts_of(talk)]
+    where = f"It's a [talk](talks/{talk.name}) of {len(every)} slides, with what to say below each."
+    return [f"**{every[0].title}.** {about} {where}", "", "| minutes | what |", "|---|---|", *rows, ""]
+
+
+def _listed(words: list[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _talk_part(talk: Path) -> list[str]:
-    rows = [f"| {minutes:g} | {part} |" for part, minutes in parts_of(talk)]
-    return [f"**Ninety minutes: what attention is.** For people who know what a matrix is. It's a [talk](talks/{talk.name}) "
-            f"of {len(stations(talk))} slides, with what to say below each; people work a row out by hand and change a live "
-            "model at the beginning and at the end.", "",
-            "| minutes | what |", "|---|---|", *rows, ""]
-
-
 def lectures_part() -> str:
-    """The three longer routes in Markdown, for the page for instructors."""
-    in_class = [number for stretch in HALF_DAY.stretches for number in stretch.exercises]
+    """The talks and the weeks in Markdown, for the page for instructors."""
     weeks = [f"| {week}{', if you have it' if week == 5 else ''} | {first[0]} | {second[0]} | {', '.join(home)} |"
              for week, (first, second, home) in enumerate(WEEKS, start=1)]
     return "\n".join([
-        *(line for talk in talks() for line in _talk_part(talk)),
-        f"**{HALF_DAY.title}.** {', '.join(map(_in_brackets, HALF_DAY.stretches))}. Do exercises {_listed(in_class)} in "
-        "class and set the rest as homework.", "",
+        *(line for talk in talks_by_length() for line in _talk_part(talk)),
         "**Four weeks, or six, two sessions of ninety minutes each.**", "",
         "| week | first session | second session | at home |", "|---|---|---|---|", *weeks, ""])

@@ -19,16 +19,20 @@ class Stop(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A way through the course: its name, whom it's for, and its stops by number; 'hour' is the one for an hour."""
+    """A way through the course: its name, whom it's for, and its stops by number; 'hour' is the one for an hour.
+
+    `more`: minutes, from low to high, that its stops don't count.
+    """
 
     name: str
     whom: str
     stops: dict[str, Stop]
+    more: tuple[int, int] = (0, 0)
 
 
 ROUTES = (
     Route("An hour", "you want to see it once: four words by hand, then a model that you complete, train and question",
-          {"hour": Stop()}),
+          {"hour": Stop()}, more=(15, 55)),       # completing the model; and with the exercises 4.1, 4.2 and 11.2
     Route("A weekend", "you want to build a classifier and run a language model, and leave the details for later", {
         "00": Stop(ALL),
         "02": Stop(ALL, ("2.2", "2.7")),
@@ -84,9 +88,11 @@ def in_runs(numbers: list[int]) -> str:
 
 
 def hours(low: float, high: float) -> str:
-    """Minutes from `low` to `high` in whole hours: '8–9 hours'; '1 hour' where both are the same."""
-    ends = sorted({max(1, round(low / 60)), max(1, round(high / 60))})
-    return f"{'–'.join(map(str, ends))} hour{'s' if ends[-1] > 1 else ''}"
+    """Minutes from `low` to `high` in hours: '8–9 hours', '1 hour'; in quarters where it's less than two: '1–1¾ hours'."""
+    step = 15 if high < 120 else 60
+    ends = sorted({max(60, step * round(low / step)), max(60, step * round(high / step))})
+    shown = [f"{end // 60}{['', '¼', '½', '¾'][end % 60 // 15]}" for end in ends]
+    return f"{'–'.join(shown)} hour{'s' if ends[-1] > 60 else ''}"
 
 
 def minutes(route: Route, notebooks: Mapping[str, Counted]) -> dict[str, tuple[int, int, int]]:
@@ -112,7 +118,7 @@ def routes_part(notebooks: Mapping[str, Counted]) -> str:
     table, lists = ["| route | time | for you if |", "|---|---|---|"], []
     for route in ROUTES:
         counted = minutes(route, notebooks)
-        reading, low, high = (sum(column) for column in zip(*counted.values()))
+        reading, low, high = (sum(column) for column in zip(*counted.values(), (0, *route.more)))
         practice = f", {hours(low, high)} of them exercises" if high >= 60 else ""
         link = f"[{route.name}]({notebooks['hour'].name})" if list(route.stops) == ["hour"] else route.name
         table.append(f"| **{link}** | {hours(reading + low, reading + high)}{practice} | {route.whom} |")

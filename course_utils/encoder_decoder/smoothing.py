@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from course_utils.options import check_options, fraction
 from course_utils.training.pair_batches import PAD, PairBatch
+from course_utils.training.processes import NothingCounts
 
 __all__ = ["smoothed_cross_entropy", "SmoothedLoss"]
 
@@ -23,7 +24,7 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0
     log_p = logits.float().log_softmax(dim=-1)                             # (..., vocab)
     counted = targets != pad_id
     if not counted.any():
-        raise ValueError(f"every target is pad_id={pad_id}, so there is nothing to learn from; leave empty sentences out")
+        raise NothingCounts(f"every target is pad_id={pad_id}, so there is nothing to learn from; leave empty sentences out")
     right = -log_p.gather(-1, targets[..., None])[..., 0]                  # (...)
     everything = -log_p.mean(dim=-1)                                       # (...): the cross-entropy with 1/vocab each
     return ((1 - smoothing) * right + smoothing * everything)[counted].mean()

@@ -1,6 +1,7 @@
 """Quizzes and predictions: questions with a remark on every option, and guesses that are saved until you see the result.
 
-Does: read QUIZ in notebooks/exercises/n04.py (or the older n14/quiz.yaml), show questions, save answers; write all questions
+Does: read QUIZ and GUESSES in notebooks/exercises/n04.py, show questions, save answers, say what idea a guess comes from;
+write all questions
 as cards in the text format that Anki 2.1.54 and later import (`python -m course_utils quiz-cards`). A card is known by its
 question's name, which never changes, so a file that is imported again updates the cards and keeps what Anki has recorded.
 Does not: judge functions (see `judge`).
@@ -163,6 +164,29 @@ class Prediction:
         else:
             difference = f"{_number(abs(gap))} {'more' if gap > 0 else 'less'} than you thought" if gap else "the same"
             print(f"{line}; {difference}")
+            if remark := remark_on(self.name, float(Fraction(str(self.yours)))):
+                print(remark)
+
+
+class Guess(NamedTuple):
+    """Numbers that somebody may predict, both ends included, and the `remark` on the idea that they come from."""
+
+    low: float
+    high: float
+    remark: str
+
+
+def guesses_of(number: str) -> dict[str, list[Guess]]:
+    """By prediction, what is said of wrong guesses in a notebook: its GUESSES; {} if it has none."""
+    listed = quiz_of(f"n{number}", "GUESSES") if re.fullmatch(rf"{NUMBER}|{HOUR}", number) else None
+    return {entry["name"]: [Guess(float(one["from"]), float(one["to"]), one["remark"].strip()) for one in entry["guesses"]]
+            for entry in yaml.safe_load(listed or "[]")}
+
+
+def remark_on(name: str, guess: float) -> str:
+    """What is said of a guess: the idea that it comes from, or '' where none is known."""
+    found = guesses_of(name.partition("-")[0]).get(name, [])
+    return next((one.remark for one in found if one.low <= guess <= one.high), "")
 
 
 def _single(value):

@@ -198,19 +198,21 @@ def attention_times_gradient(
 
 
 class Counted(NamedTuple):
-    """Scores of single words, counted in labelled texts: `rarity`, minus the log of a word's frequency, and `lexicon`, how
-    one-sided its labels are, |log odds|. Words that were never met: `unseen_rarity`, and 0 in the lexicon.
+    """Scores of single words, counted in labelled texts: `rarity`, minus the log of a word's frequency, `lexicon`, how
+    one-sided its labels are, |log odds|, and `leaning`, the same with its sign, above 0 for label 1. Words that were never
+    met: `unseen_rarity`, and 0 in the others.
     """
 
     rarity: dict[str, float]
     lexicon: dict[str, float]
     unseen_rarity: float
+    leaning: dict[str, float]
 
     def scores(self, tokens: Sequence[Token], which: str) -> list[float]:
-        """One number for each token; which: 'rarity' or 'lexicon'."""
+        """One number for each token; which: 'rarity', 'lexicon' or 'leaning'."""
         if which == "rarity":
             return [self.rarity.get(token.text, self.unseen_rarity) for token in tokens]
-        return [self.lexicon.get(token.text, 0.0) for token in tokens]
+        return [getattr(self, which).get(token.text, 0.0) for token in tokens]
 
 
 def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenizer) -> Counted:
@@ -222,8 +224,9 @@ def count_words(texts: Iterable[str], labels: Iterable[int], tokenizer: Tokenize
         texts_with[label].update(set(words))
     total = sum(occurrences.values())
     rarity = {word: math.log((total + 1) / (count + 1)) for word, count in occurrences.items()}
-    lexicon = {word: abs(math.log((texts_with[1][word] + 1) / (texts_with[0][word] + 1))) for word in occurrences}
-    return Counted(rarity, lexicon, math.log(total + 1))
+    leaning = {word: math.log((texts_with[1][word] + 1) / (texts_with[0][word] + 1)) for word in occurrences}
+    lexicon = {word: abs(odds) for word, odds in leaning.items()}
+    return Counted(rarity, lexicon, math.log(total + 1), leaning)
 
 
 METHODS = {

@@ -15,6 +15,7 @@ HOUR = "hour"                                             # what stands for a nu
 DATA = ROOT / "data"
 RESULTS = DATA / "results"
 CHECKPOINTS = DATA / "checkpoints"
+ELSEWHERE = "MORE_MODELS.md"        # beside the models of a copy that came without the larger ones
 
 
 def named_as(number: str) -> str:

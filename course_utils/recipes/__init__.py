@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ from course_utils.training import (
     evaluate,
     fastest_device,
     fit,
+    processes,
     seed_everything,
 )
 from course_utils.training.plain_text import PlainWords
@@ -122,7 +124,7 @@ def train_classifier(dataset, recipe: Recipe, seed: int = 0, checkpoint=None, pr
         model, encoded["train"], encoded["validation"], options=options, seed=seed,
         checkpoint=checkpoint, progress=progress, **recipe.fit,
     )
-    scored = evaluate(model, encoded["validation"], options)
+    scored = processes.here().first(evaluate, model, encoded["validation"], options)
     if not all(tensor.isfinite().all() for tensor in (*model.parameters(), scored.probabilities)):
         raise FloatingPointError("the trained model holds numbers that are not finite; try a smaller learning_rate")
     return TrainedClassifier(ReviewClassifier(model.cpu(), tokenizer, names), result, scored.accuracy)
@@ -207,18 +209,27 @@ def main(arguments=None) -> int:
     """`python -m course_utils train`: train on a dataset, score it, save the classifier; return the exit status.
 
     0: saved. 1: not saved, since the training failed or the disk is full. 2: refused before training. 130: Ctrl-C.
+    Under torchrun, its processes train together; the first one writes and reports.
     """
+    from course_utils.training.distributed import joined  # a notebook that wants a recipe never loads it
+
+    processes.only_the_first_speaks()
     parser = _parser()
     chosen = parser.parse_args(arguments)
     state = Path(os.path.expanduser(chosen.output)) / STATE
     try:
-        with contextlib.ExitStack() as until_done:      # holds the lock on the output folder
+        with joined() as together, contextlib.ExitStack() as until_done:   # holds the lock on the output folder
             try:
-                recipe, dataset, folder = _prepare(chosen, until_done)
+                recipe, dataset, folder = together.all(_prepare, chosen, until_done)
             except (ValueError, OSError, DataNotAvailable, files.InUse) as error:
                 parser.error(str(error))
             _train_and_save(chosen, recipe, dataset, folder)
             return 0
+    except processes.Lost as error:
+        tidy(state.parent, _written(state.parent))
+        return _failed(f"{error}.\n{_how_to_go_on(state).capitalize()}")
+    except processes.CannotTrainTogether as error:
+        return _failed(str(error))
     except KeyboardInterrupt:
         print(f"stopped; {_how_to_go_on(state)}", file=sys.stderr)
         return 130
@@ -286,17 +297,23 @@ def _whole_number(name: str):
 
 
 def _prepare(chosen, until_done: contextlib.ExitStack):
-    """Check everything that can be wrong before training; lock the output folder. Returns (recipe, dataset, folder)."""
+    """Check everything that can be wrong before training; lock the output folder. Returns (recipe, dataset, folder).
+
+    Of several processes the first alone has to do with the folder.
+    """
     recipe = override(RECIPES[chosen.recipe or ("imdb" if chosen.data == "imdb" else "reviews")], chosen.set)
     check_model(ClassifierConfig(vocab_size=recipe.max_size, **recipe.model))
-    folder = check_output(chosen.output, chosen.data)
+    first, folder = processes.here().is_first, Path(os.path.expanduser(chosen.output))
+    if first:
+        check_output(chosen.output, chosen.data)
     dataset = ready_to_train(load_reviews(chosen.data), chosen.data)
     check_vocabulary(dataset["train"]["text"], recipe.min_freq)
     if chosen.threads:
         torch.set_num_threads(chosen.threads)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        until_done.enter_context(files.locked(folder, f"training on {chosen.data}"))
+        if first:
+            folder.mkdir(parents=True, exist_ok=True)
+            until_done.enter_context(files.locked(folder, f"training on {chosen.data}"))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ValueError(f"{folder} cannot be written to ({why}); expected a folder of yours; use another output") from None
@@ -305,17 +322,23 @@ def _prepare(chosen, until_done: contextlib.ExitStack):
 
 def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
     """Train, score, save, and print what came out."""
-    for path in (folder / STATE, folder / RESULT, folder / INSIDE):
-        files.remove_partials(path)
+    together = processes.here()
+    if together.is_first:
+        for path in _written(folder):
+            files.remove_partials(path)
     warnings = warnings_for(dataset)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     begun = time.perf_counter()
     trained = train_classifier(dataset, recipe, chosen.seed, checkpoint=folder / STATE, progress=sys.stderr.isatty())
+    about = {"seconds": round(time.perf_counter() - begun, 1), "processes": together.number, "warnings": warnings}
+    together.first(_score_and_save, chosen, recipe, dataset, folder, trained, about)
+
+
+def _score_and_save(chosen, recipe: Recipe, dataset, folder: Path, trained: TrainedClassifier, about: dict) -> None:
     result = {
         "data": chosen.data, "seed": chosen.seed, "recipe": recipe._asdict(), "best_epoch": trained.fit_result.best_epoch,
-        "validation_accuracy": trained.validation_accuracy, "seconds": round(time.perf_counter() - begun, 1),
-        "warnings": warnings, "shared_texts": shared_texts(dataset),
+        "validation_accuracy": trained.validation_accuracy, **about, "shared_texts": shared_texts(dataset),
     }
     tested = ""
     if "test" in dataset:
@@ -328,7 +351,25 @@ def _train_and_save(chosen, recipe: Recipe, dataset, folder: Path) -> None:
     print(f"saved in {folder}: ReviewClassifier.load({str(folder)!r})")
 
 
+def _written(folder: Path) -> list[Path]:
+    return [folder / name for name in (STATE, RESULT, INSIDE)]
+
+
+def tidy(folder: Path, written: Iterable[Path]) -> None:
+    """Remove what a killed process has left of the files that it wrote, and its note in the folder's lock.
+
+    Nothing happens where another process has the lock.
+    """
+    with contextlib.suppress(files.InUse, OSError):
+        if folder.is_dir():
+            with files.locked(folder, "tidying up", wait=5):
+                for path in written:
+                    files.remove_partials(path)
+
+
 def _how_to_go_on(state: Path) -> str:
+    if not state.parent.is_dir():                       # on another machine than the first process
+        return "the same command continues from what the first process has saved"
     epochs = epochs_in(state)
     if epochs:
         return f"{epochs} {'epoch is' if epochs == 1 else 'epochs are'} saved, and the same command continues from there"

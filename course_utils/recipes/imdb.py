@@ -10,6 +10,7 @@ models that notebook 09 compares with: the beginning of each review only, no pos
 """
 
 import argparse
+import contextlib
 import random
 import re
 import sys
@@ -23,19 +24,22 @@ from course_utils.baselines import WORD, tfidf_regression
 from course_utils.classifier import ClassifierConfig, ReviewClassifier, SelfAttentionClassifier
 from course_utils.data import DataNotAvailable, load_reviews, split_reviews
 from course_utils.embeddings import BagOfEmbeddings
-from course_utils.files import write_text
+from course_utils.files import InUse, locked, write_text
 from course_utils.files.bars import bar
 from course_utils.files.paths import CHECKPOINTS, output_folder
-from course_utils.recipes import RECIPES
+from course_utils.recipes import RECIPES, tidy
+from course_utils.recipes.checks import STATE
 from course_utils.results import FOLDER, add_run, environment, fingerprint, read_runs, scores
 from course_utils.tokenization import WordTokenizer, truncate
 from course_utils.training import (
     BatchOptions,
     EncodedReviews,
+    FitResult,
     encode_reviews,
     evaluate,
     fastest_device,
     fit,
+    processes,
     seed_everything,
 )
 from course_utils.training.saved_models import holds_model, read_plain_texts
@@ -118,7 +122,7 @@ def run_tfidf(model: str, reviews: Reviews, common: dict) -> None:
 
 
 def run_network(model: str, seed: int, reviews: Reviews, common: dict, output: Path) -> None:
-    """Train one seed of a network on IMDb; the classifier itself is kept under `output`."""
+    """Train one seed of a network on IMDb, in all processes; the classifier itself is kept under `output`."""
     options = BatchOptions(**RECIPE.batches)
     if model.endswith("tokens only"):
         options = options._replace(truncation="head")
@@ -131,11 +135,18 @@ def run_network(model: str, seed: int, reviews: Reviews, common: dict, output: P
         changed = {"positions": "none"} if model.endswith("no positions") else {}
         net = SelfAttentionClassifier(ClassifierConfig(reviews.tokenizer.vocab_size, **{**RECIPE.model, **changed}))
     device = fastest_device()
-    state = output / f"{model}, seed {seed}" / "training_state.safetensors"
+    state = output / f"{model}, seed {seed}" / STATE
     result = fit(
         net.to(device), reviews.encoded["train"], reviews.encoded["validation"],
         options=options, seed=seed, checkpoint=state, **settings,
     )
+    processes.here().first(score_network, model, seed, reviews, common, net, result, options, state)
+
+
+def score_network(
+    model: str, seed: int, reviews: Reviews, common: dict, net, result: FitResult, options: BatchOptions, state: Path
+) -> None:
+    """Score a trained network, keep the classifier beside its checkpoint, which goes, and record the run."""
     scored = {name: reviews.encoded[name] for name in ("validation", "test", "handwritten")}
     scored["shuffled"] = reviews.shuffled(options.truncation)
     probabilities = {name: evaluate(net, part, options).probabilities[:, 1].numpy() for name, part in scored.items()}
@@ -151,35 +162,65 @@ def run_network(model: str, seed: int, reviews: Reviews, common: dict, output: P
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, print the table; return the exit status."""
+    """Run what is missing, print the table; return the exit status.
+
+    Under torchrun, its processes train each network together; the first one does all the rest.
+    """
+    from course_utils.training.distributed import joined
+
+    processes.only_the_first_speaks()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--variants", action="store_true", help="also train the models that notebook 09 compares with")
     parser.add_argument("--output", type=Path, default=output_folder() / "imdb")
     chosen = parser.parse_args(arguments)
+    go_on = "finished models and epochs are kept, and the same command continues from there"
     try:
-        dataset = load_reviews("imdb")
-    except DataNotAvailable as error:
+        with joined() as together, contextlib.ExitStack() as until_done:
+            dataset = together.all(load_reviews, "imdb")
+            together.first(hold, chosen.output, until_done)
+            run_missing(chosen, dataset)
+    except (DataNotAvailable, InUse, processes.CannotTrainTogether) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"stopped; {go_on}", file=sys.stderr)
+        return 130
+    except processes.Lost as error:
+        tidy(chosen.output, [folder / STATE for folder in chosen.output.glob("*/")])
+        print(f"python -m course_utils imdb: error: {error}.\n{go_on.capitalize()}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def hold(output: Path, until_done: contextlib.ExitStack) -> None:
+    """Make the output folder, and keep other runs out of it until all is done."""
+    output.mkdir(parents=True, exist_ok=True)
+    until_done.enter_context(locked(output, "training on IMDb"))
+
+
+def run_missing(chosen: argparse.Namespace, dataset) -> None:
+    """Run what the result files lack of what was asked for, and print all of them."""
+    together = processes.here()
     dataset = split_reviews(dataset, validation=0.1, seed=0)
     data = {split: len(dataset[split]) for split in dataset}
     settings = fingerprint(RECIPE, data, fingerprint(list(dataset["test"]["text"])))
-    common = {"data": data, "settings": settings, "recipe": RECIPE._asdict(), **environment()}
+    common = {"data": data, "settings": settings, "recipe": RECIPE._asdict(), **environment(),
+              "processes": together.number}
     networks = [MAIN, *VARIANTS] if chosen.variants else [MAIN]
     wanted = [(model, 0) for model in TFIDF] + [(model, seed) for model in networks for seed in chosen.seeds]
-    done = {(run["model"], run["seed"]) for run in read_runs("imdb") if run["settings"] == settings}
+    runs = together.first(read_runs, "imdb")
+    done = {(run["model"], run["seed"]) for run in runs if run["settings"] == settings}
     missing = [run for run in wanted if run not in done]
     reviews = Reviews(dataset) if missing else None
     for model, seed in bar(missing, unit="model"):
         if model in TFIDF:
-            run_tfidf(model, reviews, common)
+            together.first(run_tfidf, model, reviews, common | {"processes": 1})
         else:
             run_network(model, seed, reviews, common, chosen.output)
-    keep_best(chosen.output)
-    for run in read_runs("imdb"):
+    together.first(keep_best, chosen.output)
+    for run in together.first(read_runs, "imdb"):
         print(f"{run['model']:<40} seed {run['seed']}  test {run['test']['accuracy']:.4f}  {run['seconds']:.0f} s")
-    return 0
 
 
 def keep_best(output: Path) -> None:

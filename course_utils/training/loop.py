@@ -22,6 +22,7 @@ from torch.optim import Optimizer
 from course_utils import files
 from course_utils.files import bars
 from course_utils.options import FIT_RULES, RUN_RULES, check_options
+from course_utils.training import processes
 from course_utils.training.devices import say_device, training_device, training_precision
 from course_utils.training.review_batches import (
     BatchOptions,
@@ -54,7 +55,7 @@ class TrainingData(Protocol):
     def batches(self, seed: int | None) -> Iterator:
         """The batches of one epoch, in an order that depends on `seed` alone; None: always the same order.
 
-        A batch is a tensor, or anything else that has `.to(device)`.
+        A batch is a tensor, or anything else that has `.to(device)`, and for several processes `.part(rank, of)`.
         """
 
 
@@ -174,12 +175,16 @@ def fit(
     come to `loss_of` on the device that trains (bring a teacher there, too). With precision "bf16", `loss_of` runs under
     autocast; weights and validation stay in fp32, and so does the loss where `loss_of` converts the logits by `.float()`.
 
+    Inside `with processes.joined():`, in a script that torchrun has started, all its processes train one model: each takes
+    its part of every batch, the first one validates, writes the checkpoint and shows progress (see `distributed`).
+
     With `checkpoint` (a file name) the state is written after every epoch, and a run that finds one made with the same
     settings, model and data goes on from it to the same result. Raises ValueError for an empty split, and for a setting
     that cannot be, by its name; FloatingPointError if the loss is no longer finite. Whatever ends the training early, the
     model is left where it was, with the weights of its best epoch so far.
     """
-    how, data, validate = _settings(settings), _training_data(train, options), _validation(validation, options)
+    together, how = processes.here(), _settings(settings)
+    data, validate = _training_data(train, options), _validation(validation, options)
     best = best or getattr(validate, "best", None)
     sign, chosen_by = _choice(best)
     made_with = _made_with(model, how, data, loss_of, validate, best, groups) if checkpoint else {}
@@ -188,21 +193,23 @@ def fit(
     model.to(device)
     state = _first_state(model, how, groups)
     if checkpoint:
-        load_checkpoint(checkpoint, made_with, state)
+        together.first(load_checkpoint, checkpoint, made_with, state)
+    together.share(state, made_with)
+    over_all = together.over_all(model, loss_of)
     bar = bars.bar(total=how.epochs * steps, initial=len(state.history) * steps, unit="step", shown=progress)
     try:
         while not state.is_finished(how.epochs, how.patience):
             begun, epoch = time.perf_counter(), len(state.history) + 1
             seed = how.seed * 1000 + epoch
-            torch.manual_seed(seed)                     # dropout of this epoch, whether or not the run was resumed
-            shown, checked = _counted(data, seed, bar), _checked(loss_of, device, state.precision, epoch, how.learning_rate)
+            torch.manual_seed(together.seed(seed))      # dropout of this epoch, whether or not the run was resumed
+            shown, checked = _counted(data, seed, bar), _checked(over_all, device, state.precision, epoch, how.learning_rate)
             loss = train_epoch(model, state.optimizer, shown, checked, how.rates(epoch, steps), how.clip)
-            scores = _scores(validate, model, chosen_by, epoch, how.learning_rate)
+            scores = together.first(_scores, validate, model, chosen_by, epoch, how.learning_rate)
             state.add_epoch({"epoch": epoch, "train_loss": loss, **scores}, sign, chosen_by)
             bar.set_postfix(epoch=epoch, loss=f"{loss:.3f}", validation=f"{scores[chosen_by]:.3f}")
             state.seconds += time.perf_counter() - begun
             if checkpoint:
-                save_checkpoint(checkpoint, made_with, state)
+                together.first(save_checkpoint, checkpoint, made_with, state)
     finally:                                            # also after an error, or Ctrl-C in a notebook
         bar.close()
         model.load_state_dict(state.best_weights)

@@ -117,6 +117,10 @@ class PairBatch(NamedTuple):
         """The same batch with its tensors on a device."""
         return PairBatch(*(part.to(device) for part in self[:3]), self.indices)
 
+    def part(self, rank: int, of: int) -> PairBatch:
+        """Every `of`-th pair from `rank` on, as wide as the batch: the part of one of `of` processes."""
+        return PairBatch(*(one[rank::of] for one in self))
+
 
 @dataclass(frozen=True)
 class PairBatches:

@@ -43,6 +43,10 @@ class Batch(NamedTuple):
         """The same batch with its tensors on a device."""
         return Batch(self.token_ids.to(device), self.attention_mask.to(device), self.labels.to(device), self.indices)
 
+    def part(self, rank: int, of: int) -> "Batch":
+        """Every `of`-th review from `rank` on, as wide as the batch: the part of one of `of` processes."""
+        return Batch(*(one[rank::of] for one in self))
+
 
 class BatchOptions(NamedTuple):
     """How reviews become batches. `multiple_of` rounds the width up: odd widths let the allocator grow."""

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.files import write_bytes
-from course_utils.files.paths import CHECKPOINTS
+from course_utils.files.paths import CHECKPOINTS, ELSEWHERE
 from course_utils.tokenization import Tokenizer
 from course_utils.training.earlier_models import about_folder, read_folder
 from course_utils.training.model_kinds import CODE, SMALL, also_a_course_model, kind_in, kind_of
@@ -187,8 +187,10 @@ def _write(path: Path, tensors: dict[str, Tensor], about: dict) -> Path:
 def _read(path: Path) -> tuple[dict, dict[str, Tensor]]:
     if not os.path.lexists(path) or os.path.isdir(path) and not holds_model(path):
         kind = kind_in(path)
+        apart = path.parent == CHECKPOINTS and (CHECKPOINTS / ELSEWHERE).exists()
+        advice = f"the larger models are in files of their own, see data/checkpoints/{ELSEWHERE}" if apart else _ADVICE
         raise FileNotFoundError(
-            f"there is no model in {str(path)[:200]}; {kind.advice(path) if kind else _ADVICE}{also_a_course_model(path)}")
+            f"there is no model in {str(path)[:200]}; {kind.advice(path) if kind else advice}{also_a_course_model(path)}")
     try:
         return read_folder(path) if os.path.isdir(path) else read_file(path)
     except (ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Exercises and quiz of notebook 00, tensors."""
+"""Exercises, quiz and predictions of notebook 00, tensors."""
 
 import dis
 import math
@@ -58,8 +58,8 @@ MEAN = ask(
     "0.1", mean_opinion, given="every-with-every", probes=mean_probes,
     signature="mean_opinion(opinions (review, position), is_token (review, position), True = a token, False = padding) -> "
     "(review,)",
-    not_finite=dict.fromkeys(("NaN", "inf", "-inf"), "You divide by 0 here, and every review has at least one token, so no "
-                             "count should be 0."),
+    not_finite=dict.fromkeys(("NaN", "inf", "-inf"), "You divide by 0 here, and every review has at least one token. Count "
+                             "with the mask as it is: True is a token."),
     numbers=dict(review=_review, reviews=lambda case: len(case.inputs[0]), positions=lambda case: case.inputs[0].shape[1],
                  get=lambda case: f"{len(case.inputs[0])} review{' gets' if len(case.inputs[0]) == 1 else 's get'}",
                  count=lambda case: case.answer.numel(), shape=lambda case: tuple(case.answer.shape),
@@ -85,12 +85,15 @@ MEAN = ask(
                           "padding included, as if there were no mask: both the total and the count need it."),
         "zeros-left-out": M({COUNTED: "(opinions * is_token != 0).sum(dim=1)"}, "{review}", "A token with opinion 0 wasn't "
                             "counted. It's still a token: count with the mask, don't look for nonzero numbers."),
+        "nonzero-counted": M({COUNTED: "(opinions != 0).sum(dim=1)"}, "{review}", "You count the opinions that aren't 0. An "
+                             "opinion of 0 is a token too, and the padding can hold numbers: count with the mask."),
         "per-position": M({ADDED: "(opinions * is_token).sum(dim=0)", COUNTED: "is_token.sum(dim=0)"}, "you return {count} "
                           "numbers, one for each of the {positions} positions.", "The dimension that you name in sum "
                           "disappears. To keep the reviews, sum over the positions, dim=1."),
         "one-mean-for-all": M({ADDED: "(opinions * is_token).sum()", COUNTED: "is_token.sum()"}, "you return one number, "
-                              "{only:.3f}, for {reviews} reviews.", "A sum without a dim adds up everything. Name the "
-                              "dimension that should disappear, so that each review keeps a number of its own."),
+                              "{only:.3f}, for {reviews} reviews.", "A sum or a mean without a dim, or an index with the "
+                              "mask, throws all reviews together. Name the dimension that should disappear, so that each "
+                              "review keeps a number of its own."),
         "not-divided": M({"total / count": "total"}, "{review}", "That is the total. The mean is the total divided by the "
                          "number of tokens."),
     },
@@ -685,7 +688,7 @@ MODULE = ask(
         "buffer": M(_Buffer, FOUND, "A buffer is saved with the module and never trained. A weight is an nn.Parameter."),
         "made-in-forward": M(_MadeInForward, FOUND, "W is made anew each time forward runs, so whatever it learns is lost. "
                              "Make it once, in __init__, and keep it as self.W."),
-        "random-start": M(_classifier(lambda f, k: nn.Parameter(torch.randn(f, k))), "your first scores go from {start}, "
+        "random-start": M(_classifier(lambda f, k: nn.Parameter(torch.randn(f, k))), "your first scores are {start}, "
                           "expected 0.", "Here W begins as zeros, so that the first loss is the one you know from paper."),
         "linear": M(_Linear, FOUND, "nn.Linear also has a bias, and begins with random numbers. This time make W yourself: "
                     "an nn.Parameter of zeros."),
@@ -703,10 +706,10 @@ MODULE = ask(
                                  "In this notebook it's (feature, class).", convention=True),
     },
     rules=(
-        R(lambda case: case.parameters != case.right["parameters"], FOUND, "There's one table of weights, (feature, class): "
-          "an nn.Parameter made in __init__."),
-        R(lambda case: gap(case, "first scores") > 1e-6, "your first scores go from {start}, expected 0.", "W begins as "
-          "zeros, and nothing else is added to x @ W."),
+        R(lambda case: case.parameters != case.right["parameters"], FOUND, "There's one table of weights, (feature, class), "
+          "and no bias: an nn.Parameter made in __init__."),
+        R(lambda case: gap(case, "first scores") > 1e-6, "your first scores are {start}, expected 0.", "Does W begin "
+          "as zeros, and does forward return x @ W and nothing else?"),
         R(lambda case: gap(case, "scores") > 1e-4, "with weights filled in your scores are off by up to {off:.3f}.",
           "forward returns x @ W and does nothing else."),
         R(lambda case: case.trained != case.right["trained"], "a gradient reaches {trained:.0f} of {expected_trained:.0f} "
@@ -1281,4 +1284,90 @@ QUIZ = """
     - text: The loss is the same in every step.
       right: true
       remark: The gradient is cleared before the step can use it, so W never moves. Clear before backward() or after step().
+"""
+
+# ---------------------------------------------------------------- predictions: what idea a wrong guess comes from
+
+GUESSES = """
+- name: 00-wrong-loss
+  guesses:
+    - from: -0.001
+      to: 0.01
+      remark: It would be 0 if the shapes were equal. (4, 1) minus (4,) is (4, 4), every prediction minus every target.
+    - from: 0.02
+      to: 0.98
+      remark: "Count all 16 differences of the (4, 4) table: six are 0, eight are 1 or −1, two are 2 or −2. The squares sum
+        to 16."
+    - from: 1.02
+      to: 16
+      remark: "Count all 16 differences of the (4, 4) table: six are 0, eight are 1 or −1, two are 2 or −2. The squares sum
+        to 16, and the loss is their mean."
+- name: 00-calculator
+  guesses:
+    - from: 0.41
+      to: 0.43
+      remark: That's the probability, 0.422. The loss is minus its logarithm.
+    - from: -0.9
+      to: -0.8
+      remark: That's the logarithm. The loss has a minus in front of it and is never below 0.
+    - from: 0.68
+      to: 0.7
+      remark: That's ln 2, as if there were two classes. The third has the score 0, and e⁰ = 1 isn't nothing.
+    - from: 1.09
+      to: 1.11
+      remark: That's ln 3, for three equal scores. Here the third is smaller than the others.
+    - from: 0.37
+      to: 0.38
+      remark: That's the logarithm with base 10. The loss has the natural one, ln.
+    - from: 1.23
+      to: 1.25
+      remark: That's the logarithm with base 2. The loss has the natural one, ln.
+    - from: 1.3
+      to: 1.32
+      remark: That's the loss of z divided by the sum of z, or of another class. Take e to the power of each score first.
+    - from: 1.85
+      to: 1.88
+      remark: That's the loss of the third class, whose score is 0. The true one is the second.
+- name: 00-softmax-twice
+  guesses:
+    - from: 0
+      to: 0.05
+      remark: That's the loss with one softmax. The second one sees scores between 0 and 1, and makes at most e / (e + 2) =
+        0.576 of them.
+    - from: 1.05
+      to: 1.15
+      remark: That's ln 3, for no idea at all. The second softmax flattens the probabilities and keeps the right class ahead.
+    - from: 1.2
+      to: .inf
+      remark: For more than ln 3 = 1.10 the right class would have to come behind. The second softmax flattens the
+        probabilities, but keeps their order.
+- name: 00-two-steps
+  guesses:
+    - from: 0.7574
+      to: 0.7576
+      remark: That's with clearing. Without it, .grad still holds the first gradient, and the second step is longer.
+    - from: 0.7577
+      to: .inf
+      remark: The old gradient is added to the new one, and here both point downhill. So the second step is longer, and the
+        loss falls further.
+- name: 00-dull-mixed
+  guesses:
+    - from: 0.99
+      to: 1.01
+      remark: Then it would look at itself alone. Its score with itself is 1, and the three others have 0, which isn't a
+        weight of 0.
+    - from: 0.24
+      to: 0.26
+      remark: That's a quarter, for equal weights. 'not' has the score 1 with itself, and 0 with each of the others.
+    - from: 0.53
+      to: 0.54
+      remark: That's the weight that 'dull' gives to itself. But no word is the opposite of 'not', so the three others have
+        the score 0 with it, and e⁰ = 1 each.
+    - from: 0.72
+      to: 0.74
+      remark: That's e / (e + 1), with one other word. There are three.
+    - from: -0.01
+      to: 0.01
+      remark: That's its opinion, where −1 and +1 cancel. Of the four words only 'not' has a number in negates, and it looks
+        mostly at itself.
 """

@@ -1099,6 +1099,10 @@ def _changed(change):
     return lambda ids, reach: [(change(around, middle), middle) for around, middle in windows(ids, reach)]
 
 
+def _windows_by_index(ids, reach):
+    return [windows(ids, reach)[ids.index(middle)] for middle in ids]
+
+
 def _odd_example(case: Case) -> str:
     """The first example that isn't as it should be."""
     for yours, one in zip(case.examples.split(" | "), case.right["examples"].split(" | ")):
@@ -1131,6 +1135,8 @@ WINDOWS = ask(
         "by-value": M(_changed(lambda around, middle: [i for i in around if i != middle]), _odd_example,
                       "You leave out every id that's equal to the middle one. If a word comes twice, its other occurrence "
                       "is around it: leave out the position, not the id."),
+        "first-place": M(_windows_by_index, _odd_example, "ids.index(x) gives the first occurrence of x, not this one: a "
+                         "word that comes twice gets its first window again. Take the position from enumerate(ids)."),
         "once-each": M(_changed(lambda around, middle: sorted(set(around))), _odd_example, "A word that stands "
                        "twice around the middle is there once. It counts twice in the mean."),
         "pairs": M(lambda ids, reach: [([near], middle) for around, middle in windows(ids, reach) for near in around],
@@ -1230,8 +1236,8 @@ QUIZ = """
       remark: It doesn't. The first three verdicts already decide the sign of the fourth sum (section 6).
 - name: labels-or-contexts
   taught: "03"
-  question: In a table of word vectors 'superb' is nearest to 'dreadful', 'awful' and 'wonderful'. What was
-    it most likely learned from?
+  question: In a table of vectors from the course's reviews 'superb' is nearest to 'dreadful', 'awful' and 'wonderful'. What
+    was it most likely learned from?
   options:
     - text: From reviews with labels, by a bag of embeddings.
       remark: In section 7 labels put the two opinions on opposite sides, 'dreadful' far from 'superb'.

@@ -1,4 +1,4 @@
-"""Quiz of 'Attention in an hour'; its exercises are those of 04 and 11, and stay there."""
+"""Quiz and predictions of 'Attention in an hour'; its exercises are those of 04 and 11, and stay there."""
 
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
@@ -64,4 +64,81 @@ QUIZ = """
         its own (section 8).
     - text: The map gives the word no weight.
       remark: A map shows weights, and this is about the answer. 'first' had the largest weight and cost little (section 8).
+"""
+
+# ---------------------------------------------------------------- predictions: what idea a wrong guess comes from
+
+GUESSES = """
+- name: hour-bag
+  guesses:
+    - from: 450
+      to: 500
+      remark: That many it gets right among the *plain* reviews, where a word says the same wherever it is. Twins have the
+        same words, so a bag can't tell them apart.
+    - from: 251
+      to: 449
+      remark: For more than half it would have to tell some twins apart. Both are the same bag and get the same label, which
+        is right for one of them.
+    - from: 0
+      to: 249
+      remark: For fewer than half it would have to be wrong about both twins of a pair. They get the same label, and it's
+        right for one of them.
+- name: hour-opinion
+  guesses:
+    - from: -1.1
+      to: -0.9
+      remark: That's its own opinion. But it gives itself a weight of 0.017 only, and takes home what it looks at.
+    - from: -0.6
+      to: -0.3
+      remark: That's what it took home in section 2, where it looked mostly at itself. With this query it looks at 'not'.
+    - from: 0.45
+      to: 0.55
+      remark: That's the mean with equal weights. The score of 4 puts 0.948 of the weight on 'not'.
+    - from: 0.85
+      to: 1.1
+      remark: Did you turn −1 round, or add 2 to it? Here a word keeps nothing of its own. It takes home the mean of the
+        values, and that's nearly all the +2 of 'not'.
+    - from: 1.95
+      to: 2.05
+      remark: That's all of what 'not' hands over, and it has 0.948 of the weight. The −1 of 'dull' and the +1 of 'moving'
+        cancel.
+    - from: 3
+      to: 5
+      remark: 4 is the score. What comes home is a mean of the values, and none of these is above 2.
+- name: hour-twin
+  guesses:
+    - from: 0.01
+      to: .inf
+      remark: In the twin 'dull' sees the same four words, so the same weights and the same values are added up, only in
+        another order.
+    - from: -.inf
+      to: -0.01
+      remark: In the twin 'dull' sees the same four words, so the same weights and the same values are added up, only in
+        another order.
+- name: hour-turn
+  guesses:
+    - from: 0.8
+      to: 0.95
+      remark: That's its weight in the sentence. In the twin 'not' is three words back, and its key two radians away from
+        the query.
+    - from: 0.24
+      to: 0.26
+      remark: That would be four equal scores. Here the score of 'not' is −1.66, that of 'but' 4.
+    - from: 0.27
+      to: 0.79
+      remark: Compare the powers, not the scores. 'not' has the score 4 cos 2 = −1.66, and e to the power of it is 0.19;
+        'but' has the score 4, and e⁴ is 54.6.
+    - from: 0.02
+      to: 0.23
+      remark: Compare the powers, not the scores. 'not' has the score 4 cos 2 = −1.66, and e to the power of it is 0.19;
+        'but' has the score 4, and e⁴ is 54.6.
+- name: hour-off
+  guesses:
+    - from: 225
+      to: 275
+      remark: That's chance, and what becomes of *order*. In *plain* reviews a word says the same wherever it is, so a
+        reader without positions can still read them.
+    - from: 276
+      to: 450
+      remark: It loses fewer. Without positions the model is a bag, and in *plain* reviews a bag gets nearly all right.
 """

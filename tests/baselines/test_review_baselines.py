@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from course_utils.baselines import ngram_regression
+from course_utils.baselines import RecurrentClassifier, ngram_regression
 from course_utils.data import load_reviews
+from course_utils.training import seed_everything
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,14 @@ def test_ngrams_are_all_runs_of_words_up_to_the_longest(longest):
     words = ["not", "a", "bad", "film"]
     runs = {" ".join(words[i:i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)}
     assert set(fitted[0].get_feature_names_out()) == runs
+
+
+@pytest.mark.parametrize("std", [1.0, 0.02])
+def test_a_recurrent_classifier_starts_from_word_vectors_of_the_size_asked_for(std):
+    seed_everything(0)
+    model = RecurrentClassifier(500, embedding_std=std)
+    assert model.embedding.weight[1:].std().item() == pytest.approx(std, rel=0.05)
+    assert not model.embedding.weight[0].any()                             # padding
 
 
 def test_the_ngram_fit_is_at_the_lowest_point_of_its_loss(reviews):

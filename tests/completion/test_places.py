@@ -11,7 +11,7 @@ from course_utils.completion.tab import in_python
     "", "x", "x = 'ab' + c", "# comment\nx", "f'{na", 'f"{d[\'a\']} {x', '"""a\n"""\nb', "x = 'never closed\ny", "%time foo",
     "%%time\nfo", "%%timeit -n 3\nfo", "f'{x:{wi", "f\"{f'{x", "f'''{\nx", "x = {'a': f'{b}', 'c': d", "r'\\\\' + a",
     "a % b", "x = (a\n  % b", "x = (a\n\n  % (b,\n     c", "if (a\n  != b", "x = a \\\n  % b", "%cd (\nx", "!echo it's (\nx",
-    "x = [  # (\n  1\n  % b", "f(')'\n  % b", "x = 'never closed\n%time y", "rb'a' + c",
+    "x = [  # (\n  1\n  % b", "f(')'\n  % b", "x = (f(a)\n  % b", "x = 'never closed\n%time y", "rb'a' + c",
     "f'{a}' + b", "f'{{' + x", "x = 1  # it's\ny", "'it''s' + y", "f'{ {1: x}[",
 ])
 def test_code_is_code(cell):

@@ -304,6 +304,9 @@ SHAPES = {                                              # change, the source of 
     "split, by Colab": (split(ids=False), JOINED, ["put together from 2 cells"]),
     "split, the check far below": (lambda path: (split(second="pass")(path), also(CHECK)(path)), f"{HALF}\n\npass",
                                    ["it has 2 of your 3", "the cell with its check, far from the answer"]),
+    "the check above, another cell between": (
+        lambda path: (of_kind("code", HALF)(path), also(CHECK, at=1)(path), also("x = 1", "scratch", at=2)(path)), HALF,
+        ["it has 2 of your 3", "the cell with its check, far from the answer"]),
     "a second answer": (also(WHOLE.replace("x / 2", "x * 0.5")), WHOLE, ["it has 2 of your 3", "a second cell for it"]),
     "merged": (edited(lambda content: (cell_of(content, "first").update(source=MERGED),
                                        content["cells"].remove(cell_of(content, "second")))),

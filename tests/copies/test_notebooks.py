@@ -67,8 +67,9 @@ def test_a_run_writes_executed_copies_and_leaves_the_course_as_it_was(course, tm
     before = (notebooks.NOTEBOOKS / "00_first.ipynb").read_bytes()
     assert notebooks.run([], in_place=False) == 1                          # one failed, the other was still run
     assert (notebooks.NOTEBOOKS / "00_first.ipynb").read_bytes() == before
-    executed = nbformat.read(tmp_path / "elsewhere" / "notebooks" / "00_first.ipynb", as_version=4).cells[1]
-    stream, result = executed.outputs
+    executed = nbformat.read(tmp_path / "elsewhere" / "notebooks" / "00_first.ipynb", as_version=4)
+    assert executed.metadata.language_info == {"name": "python"}           # tidied: the kernel gives its version
+    stream, result = executed.cells[1].outputs
     assert stream.text == "a\nnotebooks\n" and result.data["text/plain"] == "7"
     assert not (tmp_path / "elsewhere" / "notebooks" / "01_second.ipynb").exists()
 

@@ -96,6 +96,9 @@ def test_a_column_that_is_left_out_is_said(tmp_path):
     write_lines(tmp_path / "a.jsonl", [{"text": "a", "label": 1, "x": 1}, {"text": "b", "label": 0, "x": "y"}])
     with pytest.warns(UserWarning, match="a.jsonl: the column 'x' is left out, since its values are of several types"):
         assert list(load_reviews(tmp_path / "a.jsonl")["train"].features) == ["text", "label"]
+    pq.write_table(pa.table({"odd": ODD["not UTF-8"], "text": ["a", "b"], "label": [1, 0]}), tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="a.parquet: the column 'odd' is left out"):
+        assert list(load_reviews(tmp_path / "a.parquet")["train"].features) == ["text", "label"]
 
 
 VISIBLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)

@@ -16,7 +16,7 @@ from course_utils.exercises import wire
 from course_utils.exercises.catalogue import answers_to
 from course_utils.exercises.definitions import Answers, Case, Exercise, Property
 from course_utils.exercises.judge import _by_property, judge
-from course_utils.exercises.running import Failure
+from course_utils.exercises.running import Failure, runs_of
 from course_utils.exercises.say import of_error
 from course_utils.exercises.sealed import Key
 
@@ -273,3 +273,24 @@ def test_every_result_gets_a_verdict_here_and_when_it_has_been_sent(result):
     here = judge(PAIR, Answers(attend, {}), lambda query, key: result())
     sent = judge(PAIR, Answers(attend, {}), wire.read_report(wire.report(PAIR, lambda query, key: result(), 0)))
     assert here.state == sent.state == "wrong" and here == sent
+
+
+def test_each_run_has_what_was_printed_in_it_and_nothing_of_the_run_before():
+    calls = []
+
+    def talks(query, key):
+        calls.append(1)
+        print("call", len(calls))
+        return attend(query, key)
+
+    assert [run.printed for run in runs_of(PAIR, talks, seed=0)] == ["call 1\n", "call 2\n"]
+
+
+def test_hints_are_given_one_by_one_and_other_numbers_say_which_there_are(capsys):
+    asked = exercises.exercise("4.2")
+    for n, hint in enumerate(asked._exercise.hints, start=1):
+        asked.hint(n)
+        assert hint in capsys.readouterr().out
+    for other in (0, len(asked._exercise.hints) + 1, "1"):
+        asked.hint(other)
+        assert f"1 to {len(asked._exercise.hints)}" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from course_utils.exercises import compare, wire
 from course_utils.exercises.catalogue import answers_to, find_exercise
 from course_utils.exercises.compare import Unreadable, plain_data
 from course_utils.exercises.judge import judge
+from course_utils.exercises.running import Handed
 
 
 def there_and_back(value):
@@ -95,3 +96,8 @@ def test_a_report_cannot_claim_to_be_right_or_to_have_answered_everything():
     assert judge(exercise, answers, wire.read_report(json.dumps(found)), 0).state == "wrong"
     found["handed"]["kind"] = "nothing"
     assert judge(exercise, answers, wire.read_report(json.dumps(found)), 0).state == "wrong"
+
+
+@pytest.mark.parametrize("handed", [Handed("value", "float", 0.25), Handed("stub", "NoneType"), Handed("function", "f")])
+def test_what_was_handed_in_comes_back_as_it_was_sent(handed):
+    assert wire.decode_handed(json.loads(json.dumps(wire.encode_handed(handed)))) == handed

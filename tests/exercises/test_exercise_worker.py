@@ -212,6 +212,20 @@ def test_the_function_has_what_it_uses_of_the_learners_globals_and_files(tmp_pat
     assert verdict_on(using).state == "right"
 
 
+def test_files_are_those_of_the_learners_folder_also_once_that_is_another(tmp_path, monkeypatch):
+    def reading(query, key, value):
+        with open("factor.txt", encoding="utf-8") as file:
+            weights = (float(file.read()) * query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+        return weights @ value, weights
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "factor.txt").write_text("1" if name == "one" else "2", encoding="utf-8")
+    for name, state in (("one", "right"), ("two", "wrong"), ("one", "right")):
+        monkeypatch.chdir(tmp_path / name)
+        assert verdict_on(reading).state == state, name
+
+
 def test_the_learners_line_is_shown_though_only_this_kernel_knows_it():
     import linecache
 

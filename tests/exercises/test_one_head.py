@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from course_tools.studies.sets.hour import KNOWN
 from course_utils.data import load_reviews
 from course_utils.exercises import one_head
 from course_utils.exercises.catalogue import answers_to
@@ -184,6 +185,13 @@ def test_the_text_quotes_the_runs_of_the_result_file_and_the_notebooks_own_is_th
     half = [percent for percent in found if percent < 60]
     assert len(half) == 5 and f"{span(half)} %" in CELLS["occluded-after"]
     assert f"{found[0]} %" in CELLS["occluded-after"]
+    own = [round(100 * run["hidden"]["own"] / run["left_out"]["costly"]) for run in runs]
+    assert f"find {span(own)} %, not {span(found)}." in CELLS["occluded-after"]
+    same = [round(100 * run["hidden"]["same"] / run["hidden"]["both"]) for run in runs]
+    assert f"in {span(same)} % of the reviews" in CELLS["yours-words-after"]
+    right = [[(positive > 0.5) == bool(KNOWN[text]) for text, positive in run["known"].items()] for run in runs]
+    pairs = [[sum(one[i:i + 2]) for one in right] for i in (0, 2, 4)]
+    assert [pair.count(2) for pair in pairs] == [0, 4, 3] and pairs[0].count(0) == 3      # 'limits' says so in words
     changed = by_model(read_runs("hour"))["without the residual"]
     for rows in (runs, changed):
         assert span([run["right"]["negation"] for run in rows]) in CELLS["settings"]

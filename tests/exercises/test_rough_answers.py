@@ -1,7 +1,10 @@
 """Answers that change the process they run in, end it, or never come back: each gets a verdict, the next answer finds
 nothing of it, and the kernel is as it was. They are the frozen answers to 13.2 that may not run in this process."""
 
+import copy
+import math
 import os
+import string
 
 import pytest
 import torch
@@ -33,6 +36,24 @@ def kernel():
     """What this process has in its modules."""
     yield Surroundings()
     workers.stop()
+
+
+def other(*arguments):
+    return arguments
+
+
+@pytest.mark.parametrize("owner, name", [
+    (torch.nn.Module, "softer"), (string.Template, "filled"), (string.Template, "safe_substitute"),
+    (torch.nn.functional, "softmax"), (math, "pi"), (copy.deepcopy, "__code__")])
+def test_whatever_is_replaced_or_added_is_seen_and_nothing_once_it_is_back(owner, name, monkeypatch):
+    workers.stop()
+    kernel = Surroundings()
+    kernel.extend()
+    assert kernel.changed() == ""
+    with monkeypatch.context() as changes:
+        changes.setattr(owner, name, other.__code__ if name == "__code__" else other, raising=False)
+        assert kernel.changed() == ("deepcopy" if name == "__code__" else name)
+    assert kernel.changed() == ""
 
 
 @pytest.mark.parametrize("code", [*map(rough, FEW), *(pytest.param(code, marks=pytest.mark.slow) for code in ROUGH)])

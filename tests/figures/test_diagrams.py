@@ -101,6 +101,9 @@ def test_text_is_in_its_box_nothing_is_cut_and_no_words_overlap(draw, name, monk
     for i, (text, box) in enumerate(texts):
         for other, second in texts[i + 1:]:
             assert not box.padded(-1).overlaps(second.padded(-1)), (text.get_text(), other.get_text())
+        for edges in boxes * (text.get_gid() != "box"):                    # of a box or of a group
+            within = edges.x0 < box.x0 and box.x1 < edges.x1 and edges.y0 < box.y0 and box.y1 < edges.y1
+            assert within or not edges.overlaps(box), f"an edge runs through {text.get_text()!r}"
     for patch in fig.axes[0].patches:
         inside = patch.get_window_extent()
         assert inside.x0 >= 0 and inside.y0 >= 0 and inside.x1 <= width and inside.y1 <= height

@@ -61,7 +61,9 @@ def test_the_ticks_of_a_scale_rise_from_one_end_to_the_other(low, high):
 
 @pytest.mark.parametrize("heads, tokens, title", [(2, 5, ""), (8, 12, "not a film for everyone " * 8)])
 def test_every_part_of_a_grid_of_heads_stands_in_its_figure_below_the_title(heads, tokens, title):
-    fig, _ = plot_attention_heads(softmax(heads, tokens, tokens), WORDS[:tokens], title=title)
+    fig, axes = plot_attention_heads(softmax(heads, tokens, tokens), WORDS[:tokens], title=title)
+    rows = [ax.get_position().y0 for ax in np.ravel(axes)]
+    assert max(map(rows.count, rows)) <= 4, "five maps side by side are too small to read"
     for box in (ax.get_position() for ax in fig.axes):
         assert 0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1
     told = [text for text in fig.findobj(plt.Text) if title and text.get_text().replace("\n", " ") == title.strip()]
@@ -106,6 +108,27 @@ def test_a_difference_has_a_symmetric_scale_and_its_negative_cells_are_marked():
     assert {(y, x) for x, y in dashes} == below
     small = plot_attention(difference[:4, :4], WORDS[:4], kind="difference")
     assert printed(small)[0, 0] == f"{difference[0, 0]:+.2f}".replace("-", "−")
+
+
+def test_the_alternative_text_tells_weights_from_differences_and_which_way_they_went():
+    before, after = np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([[0.9, 0.1], [0.375, 0.625]])
+    told = alt_text(plot_attention(after - before, WORDS[:2], kind="difference"))
+    assert "differences between attention weights" in told and "+0.400" in told and "-0.400" in told.replace("−", "-")
+    told = alt_text(plot_attention(after, WORDS[:2]))
+    assert "attention weights" in told and "difference" not in told and " 0.900" in told
+
+
+@pytest.mark.parametrize("options, ends", [({}, "neither"), ({"vmax": 0.2}, "max"), ({"kind": "difference"}, "neither"),
+                                           ({"vmax": 0.2, "kind": "difference"}, "both")])
+def test_values_beyond_the_scale_give_the_bar_an_arrow_at_that_end(options, ends):
+    values = np.array([[0.1, 0.9], [0.5, 0.5]]) - (0.5 if "kind" in options else 0)
+    fig = plot_attention(values, WORDS[:2], **options).figure
+    assert [ax._colorbar.extend for ax in fig.axes if hasattr(ax, "_colorbar")] == [ends]
+
+
+def test_where_nothing_differs_the_scale_is_still_one():
+    low, high = mesh(plot_attention(np.zeros((3, 3)), WORDS[:3], kind="difference")).get_clim()
+    assert (low, high) == (-1, 1)
 
 
 def test_numbers_are_printed_up_to_twelve_tokens_and_not_beyond():

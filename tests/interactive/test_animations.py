@@ -66,6 +66,13 @@ def test_heads_get_two_columns_of_every_word_and_join_again():
     assert all(shape.states[0] == shape.states[-1] for shape in cells.values())
 
 
+@each
+def test_a_movement_into_a_step_begins_where_the_step_before_ended(animation):
+    for shape in animation.shapes:
+        for step in range(1, len(shape.states)):
+            assert state_at(shape, step, 0)[:4] == pytest.approx(state_at(shape, step - 1, 1)[:4])
+
+
 def test_another_name_is_refused():
     with pytest.raises(ValueError, match="expected one of 'softmax-sharpening'"):
         animation_view("heads-splitting")

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ReviewClassifier
 from course_utils.interactive import attention_view
-from course_utils.interactive.attention_words import starts_by_spelling, words_by_marks
+from course_utils.interactive.attention_words import starts_by_spelling, starts_of_written, words_by_marks
 from course_utils.interactive.coded import decode
 from course_utils.tokenization import WordTokenizer
 
@@ -138,6 +138,12 @@ def metaspace(pre_tokenizer):
     return small.random_model(hf.GPT2Model, config), tokenizer
 
 
+def test_special_tokens_in_what_a_model_wrote_are_words_and_pieces_go_on(pairs):
+    _, tokenizer = pairs
+    written = torch.tensor(tokenizer(FIRST)["input_ids"])
+    assert starts_of_written(tokenizer, written) == [not piece.startswith("##") for piece in PIECES[:8]]
+
+
 @pytest.mark.parametrize(("make", "text", "words"), [
     (lambda: small.gpt2(), "the film café\n🙂 film!", ["the", "film", "café", "\n", "🙂", "film", "!"]),
     (lambda: small.gpt2(), "filmfilm  it's", ["filmfilm", " ", "it", "'s"]),
@@ -241,6 +247,15 @@ def test_a_saved_picture_shows_the_head_and_token_that_are_asked_for(tmp_path):
     largest = ["not", "dull", "</b>", "mov\\ning"][int(given[1, 2, 2].argmax())]
     assert words.startswith("Mine: 2 layers of 3 heads. Layer 1, head 2: The picked row, '</b>' (query 2), attends to "
                             f"'{largest}' (key ")
+
+
+def test_a_saved_picture_has_the_token_that_the_view_began_with_and_on_another_layer_the_largest_weights(tmp_path):
+    given = random_weights(2, 1, 4, 4)
+    other = int(given[1, 0].max(dim=1).values.argmax())
+    view = attention_view(["a", "b", "c", "d"], given, token=(other + 1) % 4)
+    for options, query in (({}, (other + 1) % 4), ({"layer": 1}, other), ({"head": "mean", "layer": 1}, other)):
+        texts = written(picture(view, tmp_path / "one.svg", **options)[1])
+        assert f"‘{'abcd'[query]}’ ({query}) attends to" in texts, options
 
 
 def test_a_picture_of_a_part_of_two_views_and_of_a_long_text(tmp_path, pairs):

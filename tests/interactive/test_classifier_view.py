@@ -134,6 +134,12 @@ def test_a_covered_example_says_so(small):
     assert [example.get("covered", False) for example in from_page(piece)["examples"]] == [False, True]
 
 
+def test_an_example_brings_what_to_look_at_where_it_says_so(small):
+    piece = classifier_view(small(), examples=[("one", "Dull."), ("two", "Not dull.", "the word “not”")])
+    told = [(example["name"], example["text"], example["look"]) for example in from_page(piece)["examples"]]
+    assert told == [("one", "Dull.", ""), ("two", "Not dull.", "the word “not”")]
+
+
 def test_without_turning_the_two_sentences_of_start_are_the_same(trained, monkeypatch):
     monkeypatch.setattr(type(trained.model.positions), "rotate", lambda self, x, offset=0: x)
     texts = ["The film was not dull but moving.", "The film was not moving but dull."]

@@ -1,6 +1,7 @@
 """Softmax of a few scores with a width and a temperature: the numbers are torch's, and wrong arguments are refused."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -40,6 +41,12 @@ def test_the_piece_starts_where_it_is_told_and_says_both_rows():
         row = softmax_row(SCORES, d_k=16, divide=divide, temperature=2)
         assert f"'dull' {row.weights[1]:.2f}" in piece.alt and f"slope {row.slope:.2f}" in piece.alt
     assert data_of(temperature_view([7.5, 0], ["a", "b"]))["limit"] == 8
+
+
+def test_the_still_picture_says_over_each_half_whether_scores_are_divided():
+    drawn = re.findall(r'<text[^>]*x="([\d.]+)"[^>]*>([^<]*)<', temperature_view(d_k=16).still)
+    left, right = ([words for x, words in drawn if (float(x) < 400) == side] for side in (True, False))
+    assert any("divided by √16" in words for words in left) and any("not divided" in words for words in right)
 
 
 @pytest.mark.parametrize(("given", "message"), [

@@ -1,6 +1,7 @@
 """What `fit` trains besides classifiers of reviews: it is given batches, a loss and a validation, and knows no more."""
 
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils import files
-from course_utils.training import MeanLoss, fit, train_epoch
+from course_utils.training import MeanLoss, fit, loop, train_epoch
 
 # a language model in two lines: the next token follows from the last one alone, so a table of logits is all that it needs
 
@@ -255,3 +256,40 @@ def test_other_groups_or_other_frozen_parts_are_another_training(tmp_path, capsy
     frozen[0].requires_grad_(False)
     fit_language_model(frozen, epochs=1, checkpoint=path)
     assert "belongs to other settings" in capsys.readouterr().err
+
+
+class Elsewhere(nn.Embedding):
+    """A model that says where it was sent, and stays."""
+
+    def to(self, device):
+        self.sent = [*getattr(self, "sent", []), str(device)]
+        return self
+
+
+class Sent(Sequences):
+    """Batches that say where they were sent, and stay."""
+
+    class Batch(NamedTuple):
+        tokens: torch.Tensor
+        sent: list
+
+        def to(self, device):
+            self.sent.append(str(device))
+            return self.tokens
+
+    def batches(self, seed):
+        self.sent = []
+        return (self.Batch(tokens, self.sent) for tokens in super().batches(seed))
+
+
+def test_model_and_batches_go_to_the_device_that_trains_and_the_model_comes_home(monkeypatch):
+    monkeypatch.setattr(loop, "training_device", lambda model: torch.device("cuda:0"))
+    monkeypatch.setattr(loop, "say_device", lambda device: None)
+    model, walks, at_validation = Elsewhere(4, 4), Sent(40, seed=1), []
+
+    def validation(model):
+        at_validation.extend(model.sent)
+        return {"loss": 1.0}
+
+    fit(model, walks, validation, loss_of=next_token_loss, best="lowest loss", **SETTINGS | {"epochs": 1})
+    assert at_validation == ["cuda:0"] and model.sent == ["cuda:0", "cpu"] and walks.sent == ["cuda:0"] * 2

@@ -1,6 +1,7 @@
 """`python -m course_utils translate`: what it prints where, which model it takes, and what it refuses in words."""
 
 import codecs
+import inspect
 import io
 import os
 import shutil
@@ -90,6 +91,12 @@ def test_the_translator_of_multi30k_is_taken_where_it_is_there(capsys, pieces, t
     assert status == 0 and before_cuts(said) == ["model: data/checkpoints/multi30k, trained on Multi30k's captions of "
                                                  "photographs; other kinds of text come out badly"]
     assert printed.rstrip("\n") == pieces.translate(TEXTS[:1])[0].replace("\n", " ").rstrip("\n")
+
+
+def test_every_way_to_translate_searches_in_the_same_way_unless_told_otherwise():
+    ways = (SubwordTranslator.translate, SubwordTranslator.candidates, Translator.translate)
+    told = [{name: way.default for name, way in inspect.signature(one).parameters.items()} for one in ways]
+    assert told[0] == told[1] and told[2].items() <= told[0].items()
 
 
 def test_no_sentence_of_a_text_is_dropped_and_a_pronoun_finds_its_noun(capsys):

@@ -28,6 +28,9 @@ from course_utils.training import BatchOptions, batches, encode_reviews
 EPOCHS, ASKED, COSTS = 10, 50, 0.05           # reviews of each kind whose words are left out; what counts as a cost
 SENTENCE = "The film was dull at first and moving in the end."
 TWIN = "The film was moving at first and dull in the end."
+KNOWN = {                                     # of words it knows, in an order it may not have met; 1: praise
+    "At first the film was dull, in the end it was moving.": 1, "At first the film was moving, in the end it was dull.": 0,
+    "Not dull but moving.": 1, "Not moving but dull.": 0, "The film was not moving.": 0, "The film was not dull.": 1}
 
 
 class Settings(NamedTuple):
@@ -125,15 +128,9 @@ def left_out(model: OneHeadReader) -> dict[str, int]:
 
     Of all that are asked, and of those where some word costs COSTS or more.
     """
-    test, counts = corpus()[0]["test"], {}
     counts = dict.fromkeys(("reviews", "pooling", "product", "costly", "pooling_costly", "product_costly"), 0)
-    rows = [row for kind in sorted(set(test["kind"])) for row in
-            [row for row, of in enumerate(test["kind"]) if of == kind][:ASKED]]
-    for row in rows:
-        words = split_words(test["text"][row])
-        positive, weights, pooling = read(model, words)
-        sign = 1 if positive > 0.5 else -1
-        lost = [sign * (positive - read(model, words[:i] + words[i + 1:])[0]) for i in range(len(words))]
+    for words in asked():
+        pooling, weights, lost = costs(model, words, [])
         needed, costly = lost.index(max(lost)), max(lost) >= COSTS
         counts["reviews"] += 1
         counts["costly"] += costly
@@ -142,6 +139,42 @@ def left_out(model: OneHeadReader) -> dict[str, int]:
             counts[name] += agrees
             counts[f"{name}_costly"] += agrees and costly
     return counts
+
+
+def hidden(model: OneHeadReader) -> dict[str, int]:
+    """The same with <unk> in a word's place: in how many reviews it `costs` COSTS or more, and the `product` finds it.
+
+    `same`: the word that costs most is also the one that costs most if it's left out, of `both`, the reviews where some
+    word costs COSTS or more both ways. `own`: what's left out costs most where the product and the pooling are largest
+    together, since a word hands over itself as well.
+    """
+    counts = dict.fromkeys(("costs", "product", "both", "same", "own"), 0)
+    for words in asked():
+        pooling, weights, lost = costs(model, words, [])
+        _, _, unknown = costs(model, words, ["<unk>"])
+        needed, product = unknown.index(max(unknown)), pooling @ weights
+        costly, costly_too = max(unknown) >= COSTS, max(lost) >= COSTS
+        counts["costs"] += costly
+        counts["product"] += costly and int(product.argmax()) == needed
+        counts["both"] += costly and costly_too
+        counts["same"] += costly and costly_too and lost.index(max(lost)) == needed
+        counts["own"] += costly_too and int((pooling + product).argmax()) == lost.index(max(lost))
+    return counts
+
+
+def asked() -> list[list[str]]:
+    """The words of the first ASKED test reviews of each kind."""
+    test = corpus()[0]["test"]
+    return [split_words(test["text"][row]) for kind in sorted(set(test["kind"])) for row in
+            [row for row, of in enumerate(test["kind"]) if of == kind][:ASKED]]
+
+
+def costs(model: OneHeadReader, words: list[str], instead: list[str]) -> tuple[Tensor, Tensor, list[float]]:
+    """Pooling, weights, and what the label's probability loses with `instead` in place of each word."""
+    positive, weights, pooling = read(model, words)
+    sign = 1 if positive > 0.5 else -1
+    return pooling, weights, [sign * (positive - read(model, words[:i] + instead + words[i + 1:])[0])
+                              for i in range(len(words))]
 
 
 def two_sentences(model: OneHeadReader) -> dict:
@@ -156,6 +189,11 @@ def two_sentences(model: OneHeadReader) -> dict:
             "twin_neither": positive(TWIN, "dull", "moving"), "twin_no_dull": positive(TWIN, "dull"),
             "twin_no_moving": positive(TWIN, "moving"), "heaviest": words[heaviest],
             "looks_at": words[int(weights[heaviest].argmax())]}
+
+
+def known_words(model: OneHeadReader) -> dict[str, float]:
+    """Probability of 'positive' of sentences whose words it knows."""
+    return {text: round(read(model, split_words(text))[0], 3) for text in KNOWN}
 
 
 def run(row: str, seed: int, state) -> dict:
@@ -173,6 +211,7 @@ def run(row: str, seed: int, state) -> dict:
             loss.backward()
             optimizer.step()
         column.append(int((predictions(model, encoded["validation"], options) == truth("validation"))[order].sum()))
+    more = {"hidden": hidden(model), "known": known_words(model)} if row == "as in the notebook" else {}
     found = predictions(model, encoded["test"], options)
     right, new = found == truth("test"), torch.tensor(reviews["test"]["unseen_frame"])
     order = torch.tensor([kind == "order" for kind in reviews["test"]["kind"]])
@@ -181,7 +220,7 @@ def run(row: str, seed: int, state) -> dict:
     return {"parameters": parameters_of(model), "test": scores(found.tolist(), truth("test").tolist()),
             "validation_order": column, "right": by_kind(right), "order_patterns": patterns,
             "without_turn": without(model, "turn", options), "without_head": without(model, "head", options),
-            "left_out": left_out(model), "sentences": two_sentences(model)}
+            "left_out": left_out(model), "sentences": two_sentences(model), **more}
 
 
 def line(runs: list[dict]) -> str:

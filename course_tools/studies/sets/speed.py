@@ -18,12 +18,15 @@ import random
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
 
 from course_tools.studies.libraries import (
     D_FF,
@@ -49,7 +52,10 @@ from course_utils.attention import padding_mask
 from course_utils.byte_pairs import BPETokenizer
 from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
+from course_utils.efficient_attention import tiled_attention, window_attention
 from course_utils.files import write_json
+from course_utils.files.memory import peak_mb
+from course_utils.files.processes import run_in_group
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.recipes import RECIPES
 from course_utils.results import FOLDER
@@ -313,6 +319,61 @@ def section_threads(repetitions: int = 4, seed: int = 0):
     yield row("threads", "training step: IMDb recipe, two threads", "one thread", measured, clock="wall")
 
 
+def print_rank_times(repetitions: int, seed: int = 0) -> None:
+    """One of two ranks: the same step by both, half the batch each; by rank 0 alone; by rank 0 with two threads.
+
+    They take turns, and whoever doesn't work waits at a barrier. Rank 0 prints the seconds of each.
+    """
+    dist.init_process_group("gloo", timeout=timedelta(seconds=120))
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    options, bucketed, _ = step_data(seed)
+    mine = [(rows[rank::ranks], labels[rank::ranks]) for rows, labels in bucketed]
+    arms = {
+        name: (training_steps(model, part, options, fixed=False, fused=True), threads) for name, model, part, threads in (
+            ("two processes", DistributedDataParallel(recipe_model()), mine, 1), ("one thread", recipe_model(), bucketed, 1),
+            ("two threads", recipe_model(), bucketed, 2))
+    }
+
+    def turn(name):
+        step, threads = arms[name]
+
+        def run():
+            dist.barrier()
+            torch.set_num_threads(threads)
+            if rank == 0 or name == "two processes":
+                step()
+            torch.set_num_threads(1)
+        return run
+    measured = interleaved({name: turn(name) for name in arms}, repetitions, time.perf_counter)
+    dist.barrier()
+    if rank == 0:
+        print(json.dumps(measured), flush=True)
+    dist.destroy_process_group()
+
+
+def rank_times(repetitions: int) -> dict[str, list[float]]:
+    """Seconds of a training step by two processes, by one of one thread, and by one of two threads."""
+    loopback = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
+    status, said = run_in_group(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--local-addr", "127.0.0.1",
+         "-m", "course_tools", "speed", "--ranks", str(repetitions)], 300, OMP_NUM_THREADS="1",
+        **({"GLOO_SOCKET_IFNAME": loopback} if loopback else {}))
+    if status != 0:
+        raise RuntimeError(f"two processes ended with status {status}: {said[-500:]}")
+    return json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+
+
+def section_processes(repetitions: int = 6):
+    """A training step of two processes, each with half the batch and one thread, by the clock on the wall."""
+    if free_cores() < 1.7:
+        print("no second core is free: two processes are not measured", file=sys.stderr)
+        return
+    measured = rank_times(repetitions)
+    what = "training step: IMDb recipe, two processes of one thread"
+    for other in ("one thread", "two threads"):
+        yield row("processes", what, f"one process of {other}", measured, "two processes", other, clock="wall")
+
+
 def section_precision(repetitions: int = 2):
     """A forward and backward pass in float32 against bfloat16."""
     model, real = recipe_model(), ragged(4, 128)
@@ -357,9 +418,63 @@ def section_tokenizers(repetitions: int = 5):
         yield row("tokenizers", what, "the tokenizers library, same vocabulary, same ids", measured)
 
 
+# attention without its table
+
+LONG = (128, 512, 2048, 8192)
+WINDOW = 64                                             # words on each side
+
+
+def explicit_attention(query, key, value):
+    """Notebook 04's formula, on (..., token, number)."""
+    return (query @ key.mT / math.sqrt(query.shape[-1])).softmax(dim=-1) @ value
+
+
+LONG_WAYS = {
+    "explicit": explicit_attention, "fused": F.scaled_dot_product_attention, "tiles": tiled_attention,
+    "window": lambda query, key, value: window_attention(query, key, value, WINDOW, WINDOW),
+    "feed-forward": lambda query, key, value: F.gelu(query @ torch.ones(64, 256)) @ torch.ones(256, 64),
+}
+
+
+def long_pass(way: str, length: int):
+    """Forward and backward of one head of 64, as notebook 18 measures it."""
+    inputs = [torch.randn(1, 1, length, 64, requires_grad=True) for _ in range(3)]
+    return training_pass(lambda: LONG_WAYS[way](*inputs), inputs, torch.ones(1, 1, length, 64))
+
+
+def print_long_peaks(way: str) -> None:
+    """Print by how many MB (a million bytes) the process grows in one pass of each length; in a process of its own."""
+    runs = {length: long_pass(way, length) for length in (64, *LONG)}
+    runs.pop(64)()                                      # what a first pass allocates once
+    before, peaks = peak_mb(), {}
+    for length, run in runs.items():                    # growing lengths: each peak belongs to the last
+        run()
+        peaks[length] = round(peak_mb() - before, 1)
+    print(json.dumps(peaks))
+
+
+def long_peaks(way: str) -> dict[int, float]:
+    """Peak memory of a way above what the process had before, in MB, by length."""
+    command = [sys.executable, "-m", "course_tools", "speed", "--long-peaks", way]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {int(length): peak for length, peak in json.loads(done.stdout).items()}
+
+
+def section_long(repetitions: int = 5):
+    """Attention in tiles, fused, in a window, and a feed-forward layer, against the explicit table: forward and backward."""
+    peaks = {way: long_peaks(way) for way in LONG_WAYS}
+    for length in LONG:
+        measured = interleaved({way: long_pass(way, length) for way in LONG_WAYS}, repetitions)
+        for way, other in (*((way, "explicit") for way in LONG_WAYS if way != "explicit"), ("window", "fused")):
+            yield row("long", f"one head, forward and backward: {way}, {length} tokens", other, measured, way, other,
+                      way=way, length=length, ours_mb=peaks[way][length], other_mb=peaks[other][length])
+
+
 SECTIONS = {
-    "block": section_block, "classifier": section_classifier, "attention": section_attention, "step": section_step,
+    "block": section_block, "classifier": section_classifier, "attention": section_attention, "long": section_long,
+    "step": section_step,
     "batches": section_batches, "threads": section_threads, "tokenizers": section_tokenizers, "precision": section_precision,
+    "processes": section_processes,
 }
 
 
@@ -370,12 +485,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="file to write (default: data/results/speed.json, if all is measured)")
     parser.add_argument("--peaks", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--long-peaks", choices=list(LONG_WAYS), help=argparse.SUPPRESS)
+    parser.add_argument("--ranks", type=int, metavar="REPETITIONS", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     os.environ |= {"TOKENIZERS_PARALLELISM": "false"}
     torch.set_num_threads(1)
     torch.manual_seed(chosen.seed)
     if chosen.peaks:
         print_peaks()
+        return 0
+    if chosen.long_peaks:
+        print_long_peaks(chosen.long_peaks)
+        return 0
+    if chosen.ranks:
+        print_rank_times(chosen.ranks, chosen.seed)
         return 0
     begun, rows, facts = time.perf_counter(), [], machine()
     for name in chosen.only or SECTIONS:

@@ -47,6 +47,16 @@ def test_no_box_of_code_is_scrolled_sideways_at_1280(visits):
     nothing(collected(visits, "scrolled"))
 
 
+def test_type_can_be_read_on_a_phone(visits):
+    nothing(collected(visits, "small"))
+
+
+def test_no_page_is_larger_than_three_megabytes(built_site, names):
+    """The page and what belongs to it alone; what all pages share is fetched once."""
+    sizes = {name: (built_site / name).stat().st_size for name in names}
+    nothing([f"{name}: {size / 1e6:.1f} MB" for name, size in sizes.items() if size > 3e6])
+
+
 def test_axe_finds_nothing_serious(visits):
     nothing(collected(visits, "access"))
 
@@ -72,9 +82,12 @@ def test_the_checks_would_find_something(browser, tmp_path):
     """A page with one of each fault, so that a check that finds nothing means something."""
     page = tmp_path / "faulty.html"
     page.write_text('<!doctype html><html lang="en"><title>x</title><body><main><img src="missing.png">'
+                    '<p style="font-size: 8px">small</p>'
+                    '<svg viewBox="0 0 100 100" width="50"><text y="50">drawn</text></svg>'
                     '<p style="width: 2000px">wide</p><math><merror><mtext>x</mtext></merror></math>'
                     "<script>console.error('oh')</script>", encoding="utf-8")
     with served(tmp_path) as address:
         found = visit(browser, f"{address}/faulty.html", access=("projector",))
+    assert [line.partition(": ")[2] for line in found.small] == ["p small", "text drawn"]
     assert len(found.wide) == 4 and found.formulas and any("image-alt" in line for line in found.access)
     assert any("missing.png" in line for line in found.failures) and any("oh" in line for line in found.failures)

@@ -6,6 +6,7 @@ Measured at 1280 x 720: nothing reaches beyond a slide, and no type is below 18 
 import base64
 import re
 import time
+from collections import Counter
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -80,6 +81,21 @@ def test_every_slide_can_be_read_from_the_last_row(browser, decks):
         found += [f"{name}: {said}" for said in browser.failures()]
     assert not found, f"{len(found)} problems:\n" + "\n".join(map(str, found))
     assert time.perf_counter() - begun < SECONDS
+
+
+def test_no_title_stands_more_than_twice_in_the_deck_of_a_notebook(decks):
+    often = {name: {title: number for title, number in Counter(slide.title for slide in deck.slides).items() if number > 2}
+             for name, deck in decks[1].items() if not name.startswith("week_")}
+    assert not any(often.values()), {name: titles for name, titles in often.items() if titles}
+
+
+def test_no_slide_shows_a_statement_alone_or_a_table_without_a_head(decks):
+    alone = [slide.id for deck in decks[1].values() for slide in deck.slides
+             if {block.kind for block in slide.blocks} == {"claims"}]
+    tables = {slide.id: block.html for deck in decks[1].values() for slide in deck.slides for block in slide.blocks
+              if block.kind == "table"}
+    headless = [name for name, table in tables.items() if "<thead>" not in table]
+    assert not alone and not headless, (alone, headless)
 
 
 SPOILED = """<section id="spoiled" style="font-size:30px"><h2>Spoiled</h2><p style="font-size:17px">small</p><p>fine</p>

@@ -16,7 +16,7 @@ def test_the_page_for_instructors_is_up_to_date():
     assert timetable.with_timetable(PAGE) == PAGE, "python -m course_tools timetable"
 
 
-@pytest.mark.parametrize("lecture", lectures.lectures(), ids=lambda lecture: lecture.name)
+@pytest.mark.parametrize("lecture", lectures.sessions(), ids=lambda lecture: lecture.name)
 def test_every_section_and_exercise_of_a_route_is_there(lecture):
     for stretch in lecture.stretches:
         sections = timetable.counted(find([stretch.notebook])[0]).sections

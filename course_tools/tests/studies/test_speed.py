@@ -16,7 +16,10 @@ def test_every_row_of_the_committed_file_is_one_that_the_benchmark_makes(monkeyp
     """So a row can't outlive the code that it describes. The tokenizers' rows count ids, which takes their training."""
     monkeypatch.setattr(speed, "interleaved", lambda arms, *_: {name: [1.0, 1.0, 1.0] for name in arms})  # nothing is run
     monkeypatch.setattr(speed, "peaks_mb", lambda: {f"{way} {n}": 1.0 for way in speed.WAYS for n in speed.LENGTHS})
+    monkeypatch.setattr(speed, "long_peaks", lambda way: dict.fromkeys(speed.LONG, 1.0))
     monkeypatch.setattr(speed, "free_cores", lambda: 2.0)
+    monkeypatch.setattr(speed, "rank_times", lambda repetitions: dict.fromkeys(
+        ("two processes", "one thread", "two threads"), [1.0, 1.0, 1.0]))
     imdb_like = speed.imdb_like
     monkeypatch.setattr(speed, "imdb_like", lambda reviews, seed: imdb_like(256, seed))
     sections = {name: section for name, section in speed.SECTIONS.items() if name != "tokenizers"}

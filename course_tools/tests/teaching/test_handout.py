@@ -9,18 +9,19 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from fnmatch import fnmatch
 
 import pytest
 import torch
 from frozen import made, read_rows
 
-from course_tools.teaching.editions import called_numbers, copy_without_solutions, write_handout
+from course_tools.teaching.editions import LATER, called_numbers, copy_without_solutions, write_handout
 from course_utils.copies.notebooks import everything
 from course_utils.exercises.catalogue import answers_to, find_exercise, list_exercises
 from course_utils.exercises.folder import unsealed
 from course_utils.exercises.judge import judge
 from course_utils.exercises.sealed import read_key
-from course_utils.files.paths import ROOT
+from course_utils.files.paths import ELSEWHERE, ROOT
 
 EVERY = list_exercises()
 RIGHT = {exercise.id: [row["answer"] for row in read_rows() if row["verdicts"] == {exercise.id: "right"}
@@ -187,8 +188,33 @@ def test_the_handed_out_course_is_whole_and_holds_nothing_for_instructors(handou
     assert "make solutions" not in readme and "for_instructors" not in readme and "make lab" in readme
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", readme):
         assert (handout / link).exists(), link
+
+
+def test_each_zip_file_fits_a_learning_platform_and_together_they_are_the_handout(handout):
+    packed = {path.name: zipfile.ZipFile(path) for path in handout.parent.glob("handout*.zip")}
+    assert set(packed) == {"handout.zip", *(f"handout-{name}.zip" for name in LATER)}
+    inside = {name: {one.partition("/")[2] for one in file.namelist()} for name, file in packed.items()}
+    for name, file in packed.items():
+        assert sum(one.compress_size for one in file.infolist()) < 25e6, name
+    assert set().union(*inside.values()) - {f"data/checkpoints/{ELSEWHERE}"} == {
+        path.relative_to(handout).as_posix() for path in handout.rglob("*") if path.is_file()}
+    for name, (_, models) in LATER.items():
+        there = {one.split("/")[2].partition(".")[0] for one in inside[f"handout-{name}.zip"]}
+        assert all(any(fnmatch(one, model) for one in there) for model in models), name
+
+
+def test_a_learner_without_a_larger_model_is_told_where_it_is(handout, tmp_path):
     with zipfile.ZipFile(handout.with_suffix(".zip")) as packed:
-        assert {name.partition("/")[2] for name in packed.namelist()} - {""} >= {name for name in names if "." in name[1:]}
+        packed.extractall(tmp_path)
+    said = run_there(tmp_path / "handout", """
+        from course_utils.completion import CodeCompleter
+        try:
+            CodeCompleter.load()
+        except FileNotFoundError as error:
+            print(error)""")
+    assert f"data/checkpoints/{ELSEWHERE}" in said
+    note = (tmp_path / "handout" / "data" / "checkpoints" / ELSEWHERE).read_text(encoding="utf-8")
+    assert all(model in note for _, models in LATER.values() for model in models)
 
 
 def test_a_learners_commands_work_there_and_a_makers_say_where_they_are(handout, tmp_path):

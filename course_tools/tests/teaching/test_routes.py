@@ -49,6 +49,20 @@ def test_a_section_or_an_exercise_that_there_is_not_is_named(stop):
         routes.minutes(routes.Route("too far", "", {"04": stop}), COUNTED)
 
 
+def test_the_hour_says_what_it_takes_with_its_exercises():
+    notebook = nbformat.read(NOTEBOOKS / COUNTED["hour"].name, as_version=4)
+    route, reading = routes.ROUTES[0], COUNTED["hour"].minutes
+    assert reading + route.more[1] == int(re.search(r"(\d+) minutes in all", notebook.cells[0].source)[1])
+    shown = routes.hours(reading + route.more[0], reading + route.more[1])
+    assert shown == "1–1¾ hours" and f"| {shown} |" in routes.routes_part(COUNTED)
+
+
+@pytest.mark.parametrize("minutes, shown", [((60, 100), "1–1¾ hours"), ((30, 60), "1 hour"), ((80, 140), "1–2 hours"),
+                                            ((220, 235), "4 hours"), ((501, 593), "8–10 hours")])
+def test_hours_are_whole_but_in_quarters_below_two(minutes, shown):
+    assert routes.hours(*minutes) == shown
+
+
 def test_neighbouring_sections_are_shown_as_a_range():
     for numbers, shown in (([1, 2, 3, 7], "1–3, 7"), ([1, 2], "1, 2"), ([4], "4"), ([1, 3, 4, 5], "1, 3–5")):
         assert routes.in_runs(numbers) == shown
