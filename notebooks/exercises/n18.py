@@ -485,8 +485,8 @@ def cache_probes(generator: torch.Generator) -> list[tuple]:
             (5000, 24, 15, 5, 80, 2, 700), (300, 11, 14, 7, 96, 1, 900)]
 
 
-def observe_bytes(function, tokens, num_layers, num_heads, num_key_heads, d_head, bytes_each, window):
-    return function(tokens, num_layers, num_heads, num_key_heads, d_head, bytes_each, window)
+def observe_bytes(function, *inputs):
+    return function(*inputs)
 
 
 def _says_bytes(case: Case) -> str:

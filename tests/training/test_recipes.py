@@ -14,6 +14,7 @@ from safetensors import safe_open
 
 from course_utils.classifier import ReviewClassifier
 from course_utils.recipes import RECIPES, changed, main, override, train_classifier
+from course_utils.recipes.checks import check_vocabulary
 
 # recipes and the command line
 
@@ -136,3 +137,12 @@ def test_the_command_line_says_what_is_wrong_in_one_line(arguments, message, cap
         main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_a_word_that_stands_exactly_as_often_as_asked_is_enough():
+    texts = ["A film , and a plot .", "Dull , dull ."]
+    check_vocabulary(texts, min_freq=2)
+    check_vocabulary(texts[:1], min_freq=2)             # 'a', twice
+    with pytest.raises(ValueError, match="3 times"):
+        check_vocabulary(texts, min_freq=3)
+    check_vocabulary(["dull dull dull"], min_freq=3)

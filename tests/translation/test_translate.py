@@ -117,9 +117,10 @@ def test_a_sentence_that_is_too_long_is_said_whatever_its_model(capsys, words, p
         assert (status, printed) == (2, "") and said in complaint
 
 
-def test_a_translation_that_was_cut_off_is_named_on_the_error_stream(capsys, words, monkeypatch):
+@pytest.mark.parametrize("folder", ["words", "pieces"])
+def test_a_translation_that_was_cut_off_is_named_on_the_error_stream(capsys, words, pieces, monkeypatch, folder):
     monkeypatch.setattr(Transformer, "logits", lambda self, x: torch.arange(self.config.vocab_size) * torch.ones(len(x), 1))
-    status, printed, said = run(["The film .", "--from", "words", "--beam", 1], capsys)
+    status, printed, said = run(["The film .", "--from", folder, "--beam", 1], capsys)
     assert status == 0 and len(printed.splitlines()) == 1
     assert said.splitlines()[1:] == ["cut off: 1 of 1 translations hadn't ended at its maximum length: 'The film .'"]
 
