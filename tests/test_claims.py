@@ -31,6 +31,7 @@ def test_a_claim_that_does_not_hold_is_an_error_in_the_tests_with_nothing_set_by
         claim("water is dry", False, 7)
 
 
+@pytest.mark.slow
 def test_the_tests_also_see_failing_claims_when_only_a_notebook_is_named(root, tmp_path):
     """`pytest notebooks/05*.ipynb` doesn't load what lies in tests."""
     failing = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(

@@ -101,6 +101,7 @@ def test_the_limit_is_for_the_whole_check_and_not_for_each_input():
     assert verdict_on(slow, seconds=60.0).state == "right"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a process can't be held up on Windows")
 def test_time_that_the_machine_takes_is_not_the_functions():
     verdict_on(right)
@@ -125,6 +126,7 @@ def test_time_that_the_machine_takes_is_not_the_functions():
     assert held_up.wait(10)
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_by_itself_leaves_no_pipe_open():
     verdict_on(right)
     before = workers._worker.process
@@ -243,6 +245,7 @@ def threads_in(name: str) -> list[str]:
     return [frame.name for stack in stacks for frame in stack if frame.name == name]
 
 
+@pytest.mark.slow
 def test_an_interrupted_check_leaves_nothing_running():
     def spinning_on(*inputs):
         while True:
@@ -291,8 +294,9 @@ KILLED_IN_A_LOOP = """
     """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="looks processes up as POSIX does")
-@pytest.mark.parametrize("code", [pytest.param(ORDERLY, marks=pytest.mark.slow), KILLED_IN_A_LOOP], ids=["end", "killed"])
+@pytest.mark.parametrize("code", [ORDERLY, KILLED_IN_A_LOOP], ids=["end", "killed"])
 def test_the_worker_ends_with_its_parent_however_that_ends_even_if_it_runs_an_endless_loop(code):
     code = ("import os, signal, threading, time\nfrom course_utils.exercises import exercise, workers\n"
             + textwrap.dedent(code))
@@ -387,6 +391,7 @@ def test_prints_are_shown_while_the_function_runs(monkeypatch, tmp_path):
     assert "".join(shown) == "now\n" * len(EXERCISE.probes(torch.Generator()))
 
 
+@pytest.mark.slow
 def test_work_of_the_checks_own_is_not_on_the_learners_clock():
     def slow_look(function, *inputs):
         until = time.process_time() + 0.5

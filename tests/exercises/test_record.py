@@ -20,6 +20,7 @@ def marks(tmp_path, monkeypatch):
     return tmp_path / "mine" / "progress.json"
 
 
+@pytest.mark.slow
 def test_kernels_that_mark_at_once_lose_no_mark(marks):
     code = "import sys; from course_utils.exercises import record\n" \
            "for i in range(30): record.mark('exercises', f'{sys.argv[1]}.{i}', True)"
@@ -45,6 +46,7 @@ def test_threads_that_mark_at_once_lose_no_mark(marks):
 QUIZ_ALONE = 1                                             # the hour has a quiz and no exercises
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [
     {"exercises": {"4.1": "yes", "4.2": None, "4.3": [1], "4.4": True}}, {"quizzes": {"04/scale": 3, "04/mask": "a"}},
     {"quizzes": {"04/scale": []}, "predictions": {"04-reach": {"a": 1}, "04-entropy": None}},
@@ -119,6 +121,7 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path, monkeypatch, capsys):
         assert record.read()["exercises"] == {}
 
 
+@pytest.mark.slow
 def test_a_working_folder_that_was_deleted_stops_nothing(tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from course_utils.files.processes import run_in_group
+from course_utils.files.child_processes import run_in_group
 
 CHILD = "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
 
