@@ -54,8 +54,8 @@ from course_utils.classifier import ClassifierConfig, SelfAttentionClassifier
 from course_utils.data import load_reviews
 from course_utils.efficient_attention import tiled_attention, window_attention
 from course_utils.files import write_json
-from course_utils.files.memory import peak_mb
 from course_utils.files.child_processes import run_in_group
+from course_utils.files.memory import peak_mb
 from course_utils.multi_head_attention import MultiHeadAttention
 from course_utils.recipes import RECIPES
 from course_utils.results import FOLDER
