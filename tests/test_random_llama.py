@@ -1,0 +1,62 @@
+"""The chat model of the last notebooks: random numbers where there are no weights, the same each time, and real ones where there are."""
+
+import pytest
+import torch
+
+from course_utils.chat import Conversation, chat_ids
+from course_utils.random_llama import find_chat_model, random_llama
+
+MESSAGES = [{"role": "user", "content": "Was the film good?"}]
+
+
+def test_it_is_the_same_each_time_and_about_200_000_numbers():
+    state = torch.get_rng_state()
+    one, other = random_llama(), random_llama()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
+    assert 180_000 < sum(p.numel() for p in one.model.parameters()) < 220_000
+    assert one.tokenizer.get_vocab() == other.tokenizer.get_vocab() and not one.real
+    assert not torch.equal(random_llama(seed=1).model.embedding.weight, one.model.embedding.weight)
+
+
+def test_its_template_is_chatml_with_a_system_turn():
+    tokenizer = random_llama().tokenizer
+    written = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
+    assert [line.partition("<|im_end|>")[0] for line in written.splitlines()] == [
+        "<|im_start|>system", "Answer what you are asked.", "<|im_start|>user", "Was the film good?", "<|im_start|>assistant"]
+    theirs = tokenizer.apply_chat_template(MESSAGES, tokenize=True, return_dict=False, add_generation_prompt=True)
+    assert chat_ids(tokenizer, MESSAGES) == theirs
+    with_system = [{"role": "system", "content": "Be brief."}, *MESSAGES]
+    assert tokenizer.apply_chat_template(with_system, tokenize=False).count("system\n") == 1
+    assert tokenizer.decode(tokenizer.encode("élan 你好 🙂")) == "élan 你好 🙂"
+
+
+def test_without_weights_it_says_how_to_get_them_and_goes_on(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
+    found = find_chat_model()
+    assert not found.real and "COURSE_MODELS" in (said := capsys.readouterr().out) and "random numbers" in said
+    assert "".join(Conversation(found.model, found.tokenizer, max_new_tokens=10).reply("And then?"))
+
+
+def test_a_folder_with_weights_is_taken(monkeypatch, tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+    tokenizer = random_llama().tokenizer
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_attention_heads=4,
+                                 num_key_value_heads=2, num_hidden_layers=1, max_position_embeddings=300, bos_token_id=1,
+                                 eos_token_id=2, pad_token_id=2)).save_pretrained(tmp_path / "smollm2")
+    tokenizer.save_pretrained(tmp_path / "smollm2")
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
+    found = find_chat_model()
+    assert found.real and found.model.config.d_model == 32 and found.tokenizer.chat_template == tokenizer.chat_template
+
+
+@pytest.mark.slow
+def test_the_published_weights_answer():
+    import os
+    if not os.environ.get("COURSE_MODELS"):
+        pytest.skip("COURSE_MODELS names no folder with weights")
+    found = find_chat_model()
+    if not found.real:
+        pytest.skip("no SmolLM2 in COURSE_MODELS")
+    talk = Conversation(found.model, found.tokenizer, max_new_tokens=20)
+    assert "Paris" in "".join(talk.reply("Which city is the capital of France?"))
