@@ -1,4 +1,4 @@
-"""The chat model of the last notebooks: random numbers where there are no weights, the same each time, and real ones where there are."""
+"""The chat model of the last notebooks: random numbers where there are no weights, and real ones where there are."""
 
 import pytest
 import torch
@@ -23,7 +23,8 @@ def test_its_template_is_chatml_with_a_system_turn():
     tokenizer = random_llama().tokenizer
     written = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
     assert [line.partition("<|im_end|>")[0] for line in written.splitlines()] == [
-        "<|im_start|>system", "Answer what you are asked.", "<|im_start|>user", "Was the film good?", "<|im_start|>assistant"]
+        "<|im_start|>system", "Answer what you are asked.", "<|im_start|>user", "Was the film good?",
+        "<|im_start|>assistant"]
     theirs = tokenizer.apply_chat_template(MESSAGES, tokenize=True, return_dict=False, add_generation_prompt=True)
     assert chat_ids(tokenizer, MESSAGES) == theirs
     with_system = [{"role": "system", "content": "Be brief."}, *MESSAGES]
