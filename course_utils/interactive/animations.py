@@ -218,8 +218,8 @@ def causal_mask_filling() -> Animation:
               for middle, token in zip(middles, TOKENS, strict=True)]
     shapes += [Shape(left - 10, top + middle + 5, "ink", text=token, size=15, anchor="end")
                for middle, token in zip(middles, TOKENS, strict=True)]
-    shapes += [Shape(left, top - 32, "soft", text="key (attended to)", size=13),
-               Shape(left - 10, top - 10, "soft", text="query", size=13, anchor="end")]
+    shapes += [Shape(left, top - 32, "soft", text="key (attended to)", size=14),
+               Shape(left - 10, top - 10, "soft", text="query", size=14, anchor="end")]
     for i in range(4):
         for j in range(4):
             may, weight = bool(allowed[i, j]), float(weights[i, j])
