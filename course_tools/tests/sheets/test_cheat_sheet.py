@@ -41,8 +41,8 @@ from course_utils.files.paths import NOTEBOOKS
 TEXT = PAGE.read_text(encoding="utf-8")
 # where the sheet's names are imported from
 HOMES = (attention, attention_maps, byte_pairs, classifier, distillation, efficient_attention, embeddings,
-         encoder_decoder, explain, language_model, multi_head_attention, positional_encoding, pretraining, recurrent_attention, results, tokenization,
-         transformer_blocks)
+         encoder_decoder, explain, language_model, multi_head_attention, positional_encoding, pretraining,
+         recurrent_attention, results, tokenization, transformer_blocks)
 
 
 def cells(kind: str) -> list[str]:
