@@ -109,7 +109,7 @@ WRONG_KEPT = {
     "one word too many": lambda chosen, number, capacity, first: first(chosen, number, capacity + 1),
     "True means kept": lambda chosen, number, capacity, first: ~first(chosen, number, capacity),
     "the last words are kept": lambda chosen, number, capacity, first: first(chosen.flip(0), number, capacity).flip(0),
-    "count each expert's words apart": lambda chosen, number, capacity, first: torch.arange(len(chosen)) < capacity,
+    "count each expert's words separately": lambda chosen, number, capacity, first: torch.arange(len(chosen)) < capacity,
     "○ not written": lambda *_: None, "expected a tensor": lambda *_: 3, "stopped: TypeError": lambda *_: 1 + "a",
 }
 
