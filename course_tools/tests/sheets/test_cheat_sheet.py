@@ -21,6 +21,7 @@ from course_utils import (
     byte_pairs,
     classifier,
     distillation,
+    efficient_attention,
     embeddings,
     encoder_decoder,
     explain,
@@ -39,9 +40,9 @@ from course_utils.files.paths import NOTEBOOKS
 
 TEXT = PAGE.read_text(encoding="utf-8")
 # where the sheet's names are imported from
-HOMES = (attention, attention_maps, byte_pairs, classifier, distillation, embeddings, encoder_decoder, explain,
-         language_model, multi_head_attention, positional_encoding, pretraining, recurrent_attention, results, tokenization,
-         transformer_blocks)
+HOMES = (attention, attention_maps, byte_pairs, classifier, distillation, efficient_attention, embeddings,
+         encoder_decoder, explain, language_model, multi_head_attention, positional_encoding, pretraining,
+         recurrent_attention, results, tokenization, transformer_blocks)
 
 
 def cells(kind: str) -> list[str]:
@@ -76,7 +77,7 @@ def test_what_a_box_calls_takes_these_arguments(call):
 def test_every_section_that_a_row_names_is_there():
     places = re.findall(r"<td>(\d\d) §(\d+)</td>", TEXT)
     assert len(places) == len(cells('td class="code"')) and {number for number, _ in places} == {
-        f"{number:02}" for number in range(18)} - {"01"}                     # 01 has texts and counts, no shapes
+        f"{number:02}" for number in range(19)} - {"01"}                     # 01 has texts and counts, no shapes
     for (number, section), code in zip(places, cells('td class="code"'), strict=True):
         sections, name = sections_of(number), re.split(r"[.(]", code.partition("(")[0])[-1]
         assert section in sections, f"{number} has no section {section}"
