@@ -221,6 +221,14 @@ def readings(answer) -> list:
         raise NotNumbers(f"{article(type(answer).__name__)} that holds itself") from None
 
 
+def as_digits(value) -> int | None:
+    """At least three digits in a list, [2, 1, 5], as the number 215; None for anything else."""
+    if isinstance(value, (list, tuple)) and len(value) > 2 and all(
+            isinstance(digit, (int, float)) and digit in range(10) for digit in value):
+        return int("".join(str(int(digit)) for digit in value))
+    return None
+
+
 def _readings(answer) -> list:
     if isinstance(answer, Unreadable):
         raise NotNumbers(answer.what)

@@ -20,6 +20,7 @@ from course_utils.exercises import say, workers
 from course_utils.exercises.compare import (
     NotNumbers,
     Unreadable,
+    as_digits,
     as_row,
     close,
     distance,
@@ -223,7 +224,10 @@ def _judge_value(exercise: Exercise, known: Solved | Key, handed: Handed) -> Ver
         return _judge_order(exercise, known, answer)
     form = known.form()
     try:
-        meanings = [as_row(in_form_of(named_tensors(value), form), form) for value in readings(answer)]
+        values = readings(answer)
+        if getattr(form.get(""), "shape", None) == ():      # one number: it may be written as a list of digits
+            values = [value if as_digits(value) is None else as_digits(value) for value in values]
+        meanings = [as_row(in_form_of(named_tensors(value), form), form) for value in values]
     except NotNumbers as error:
         return _wrong(exercise, f"You give {error}. {say.asked_for(exercise)}")
     got = next((meaning for name in (RIGHT, *known.names) for meaning in meanings if known.is_value(name, meaning)),

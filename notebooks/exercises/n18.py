@@ -497,11 +497,11 @@ def _says_bytes(case: Case) -> str:
             f"{case.expected.item():,.0f}.")
 
 
-def _flat(two=2, heads="key", layers=True, size=True, width=True, kept=lambda tokens, window: min(tokens, window or tokens)):
+def _flat(two=2, heads="key", layers=True, size=True, width=lambda d_head, num_heads: d_head, kept=lambda tokens, window: min(tokens, window or tokens)):
     """The bytes with a factor missing or another."""
     def answer(tokens, num_layers, num_heads, num_key_heads, d_head, bytes_each, window=None):
         number = {"key": num_key_heads, "all": num_heads, "groups": num_heads // num_key_heads, "none": 1}[heads]
-        return (two * number * (num_layers if layers else 1) * (d_head if width else 1) * (bytes_each if size else 1)
+        return (two * number * (num_layers if layers else 1) * width(d_head, num_heads) * (bytes_each if size else 1)
                 * kept(tokens, window))
     return answer
 
@@ -528,7 +528,11 @@ CACHE = ask(
         "numbers-not-bytes": M(_flat(size=False), _says_bytes, "You count numbers. Each takes bytes_each bytes."),
         "bits": M(_flat(two=16), _says_bytes, "You count bits. bytes_each is in bytes already, and so is the answer."),
         "megabytes": M(_flat(two=2e-6), _says_bytes, "That's megabytes. Return bytes, and divide where you print."),
-        "no-width": M(_flat(width=False), _says_bytes, "A key isn't one number but d_head."),
+        "no-width": M(_flat(width=lambda d_head, num_heads: 1), _says_bytes, "A key isn't one number but d_head."),
+        "width-divided": M(_flat(width=lambda d_head, num_heads: d_head / num_heads), _says_bytes, "You divide d_head by the "
+                           "number of heads. It's one head's width already; d_model would have to be divided."),
+        "width-divided-whole": M(_flat(width=lambda d_head, num_heads: d_head // num_heads), _says_bytes, "You divide d_head "
+                                 "by the number of heads. It's one head's width already; d_model would have to be divided."),
         "window-ignored": M(_flat(kept=lambda tokens, window: tokens), _says_bytes, "With a window, a layer keeps no "
                                                                                     "more than "
                             "`window` tokens."),
@@ -575,7 +579,7 @@ def _wrong(place: int, right: str):
 
 WHICH = ask(
     "18.4", which, kind="number",
-    signature="five digits, one for each of A to E, such as 12345",
+    signature="five digits, one for each of A to E, such as [1, 2, 3, 4, 5] or 12345",
     tolerance=1e-6,
     mistakes={
         "window-for-the-contract": M(lambda: 31524, "for A you say 3, and for D 2.", "The two clauses may stand "
@@ -590,8 +594,9 @@ WHICH = ask(
                                     "tiles take it away without changing a number. C's trouble is the caches, and tiles "
                                     "don't "
                                     "make those smaller."),
-        "fused-for-the-picture": M(lambda: 12534, "for A you say 1, and for B 2.", "The picture *is* the table, and fused "
-                                   "kernels never have it. A runs out of memory because of the table."),
+        "fused-for-the-picture": M(lambda: 12534, "for A you say 1, and for B 2.", "An entropy is computed from a row "
+                                   "of weights, and fused kernels never have one. A runs out of memory because of the "
+                                   "table."),
     },
     rules=(
         R(_digits, "you give {answer:.0f}.", "Write five digits from 1 to 5, the first for A."),
@@ -600,17 +605,16 @@ WHICH = ask(
         R(_wrong(0, "2"), says_of(0, 5), "A's clauses may stand anywhere, and training runs out of memory: which one "
                                          "gives the "
           "same numbers with less of it?"),
-        R(_wrong(1, "1"), says_of(1, 5), "B wants to *see* the weights, of a short text. Which one has them?"),
-        R(_wrong(2, "5"), says_of(2, 5), "What fills C's memory is keys and values, and no token may be forgotten. What "
-                                         "makes "
-          "each token's part smaller?"),
+        R(_wrong(1, "1"), says_of(1, 5), "An entropy is computed from a whole row of weights. Which one has it?"),
+        R(_wrong(2, "5"), says_of(2, 5), "While a model writes, what grows with people and tokens is the cache, and no "
+                                         "token may be forgotten. What makes each token's part smaller?"),
         R(_wrong(3, "3"), says_of(3, 5), "D needs what stands near, and nothing else."),
         R(_wrong(4, "4"), says_of(4, 5), "E's words need their neighbours, but one token must hear from all."),
     ),
     hints=(
         "Ask for each: may pairs be left out? Must the weights be seen? What is it that doesn't fit, the table or the "
         "cache?",
-        "B is the only one who wants the table. A may leave out no pair, and D and E may.",
+        "B is the only one who needs the table's numbers. A may leave out no pair, and D and E may.",
         "C may leave out no token, but heads can share keys. E needs one token that sees everything.",
     ),
 )

@@ -378,6 +378,10 @@ SCALE = ask(
             _moved,
             "You look for infinity alone. Infinity times 0 is NaN, and NaN isn't infinite, nor larger than anything. "
             "isfinite() finds both."),
+        "infinity-overlooked": M(
+            _scaled(seen=lambda gradient: not gradient.isnan().any()),
+            _moved,
+            "You look for NaN alone, and an infinite gradient isn't NaN. isfinite() finds both."),
         "minus-infinity-overlooked": M(
             _scaled(seen=lambda gradient: not (gradient == float("inf")).any()),
             _moved,
@@ -546,6 +550,10 @@ BYTES = ask(
             _bytes(frozen=True), _three,
             "Half of this model is frozen: its parameters have requires_grad = False. They get no gradient and no moments. "
             "That's why fine-tuning a small part is cheap."),
+        "frozen-weights-left-out": M(
+            lambda model: (training_bytes(model)[1], *training_bytes(model)[1:]), _three,
+            "You leave frozen parameters out of the first number, too. They get no gradient, but their weights are in memory: "
+            "the model computes with them."),
         "one-moment": M(
             _bytes(moments=1), _three,
             "AdamW keeps two numbers for each parameter, the mean of its gradients and that of their squares."),
@@ -951,8 +959,8 @@ QUIZ = """
       remark: It knows nothing of ranks. Some methods do average weights; this one doesn't have to.
 - name: scale-too-large
   taught: "19"
-  question: A training in float16 gives infinite gradients with a loss scale of a billion. Without a scale its gradients
-    are finite, but it learns little. What's going on?
+  question: Suppose a training in float16 gives infinite gradients with a loss scale of a billion. Without a scale its
+    gradients are finite, and it hardly learns. What's the likely reason?
   options:
     - text: The learning rate is too high in one case, and too low in the other.
       remark: The gradients are divided by the scale before the step, so the scale doesn't change the rate.
