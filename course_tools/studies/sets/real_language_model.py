@@ -7,7 +7,7 @@ were published. Everything is computed on one thread, and the most probable toke
 'equality': its logits and 40 tokens, beside the library's class. 'checkpoint': its tensors, counted by part. 'exchanges': the
 loss of a paragraph, and what it writes, with parts in each other's place. 'questions': twelve with a short answer; a reply is
 right if it has the words that are asked for, as a whole word. 'templates': what it writes after a conversation that is
-written down wrongly in one way. 'sampled': three draws at each of three temperatures. 'cost': bytes, and processor seconds of
+written down wrongly in one way. 'past the end': what comes after an answer if nobody stops. 'sampled': three draws at each of three temperatures. 'cost': bytes, and processor seconds of
 a reply with the key/value cache and without it, in turn; the ratio is of the same turn.
 
     COURSE_MODELS=folder python -m course_tools results real_language_model --jobs 1
@@ -77,11 +77,11 @@ def loaded() -> tuple:
     return load_chat(str(folder()))
 
 
-def written(ids: list[int], length: int, model: Llama | None = None, **how) -> str:
-    """What the model writes after these ids, up to the first token that ends a turn; with it, if it comes."""
+def written(ids: list[int], length: int, model: Llama | None = None, stops: bool = True, **how) -> str:
+    """What the model writes after these ids; with `stops` up to the first token that ends a turn, and with it, if it comes."""
     own, tokenizer = loaded()
     found = (model or own).generate(torch.tensor([ids]), length, **{"temperature": 0, **how})[0, len(ids):].tolist()
-    at = next((place for place, token in enumerate(found) if token in ends_of(tokenizer)), length)
+    at = next((place for place, token in enumerate(found) if stops and token in ends_of(tokenizer)), length)
     return tokenizer.decode(found[: at + 1])
 
 
@@ -172,6 +172,8 @@ def templates() -> dict:
             "no template at all": question,
             "no assistant turn opened": right.removesuffix(opened),
             "the user's turn not ended": right.replace(f"{question}<|im_end|>\n", f"{question}\n"),
+            "neither ended nor opened": right.removesuffix(f"<|im_end|>\n{opened}"),
+            "opened and closed": right + "<|im_end|>\n",
             "two system turns": system + right,
             "no system turn": right.removeprefix(system),
             "no new line after the role": right.removesuffix("\n"),
@@ -179,6 +181,11 @@ def templates() -> dict:
         found[question] = {name: written(tokenizer.encode(text, add_special_tokens=False), LENGTH)
                            for name, text in wrong.items()}
     return found
+
+
+def past_the_end() -> dict:
+    """What is written where nobody looks for the end."""
+    return {CAPITAL: written(asked(CAPITAL), 2 * LENGTH, stops=False)}
 
 
 def sampled() -> dict:
@@ -211,7 +218,7 @@ def cost() -> dict:
 
 
 ROWS = {"equality": equality, "checkpoint": checkpoint, "exchanges": exchanges, "questions": questions,
-        "templates": templates, "sampled": sampled, "cost": cost}
+        "templates": templates, "past the end": past_the_end, "sampled": sampled, "cost": cost}
 
 
 def run(model: str, seed: int, state) -> dict:
