@@ -125,7 +125,7 @@ TOLD = ["Be brief.", "Answer in verse.", "You review films.", "Say what you don'
 
 def chat_probes(generator: torch.Generator) -> list[tuple]:
     """One question; one with a system turn; three turns; a finished exchange; blanks and new lines in a message; a system
-    turn and a finished exchange."""
+    turn and a finished exchange; a question that isn't to be answered; an answer that is to be followed by another."""
     q, a, (s, default) = drawn(generator, ASKED, 6), drawn(generator, SAID, 4), drawn(generator, TOLD, 2)
 
     def turns(*texts, system=""):
@@ -134,7 +134,8 @@ def chat_probes(generator: torch.Generator) -> list[tuple]:
 
     return [(turns(q[0]), default, True), (turns(q[1], system=s), default, True),
             (turns(q[2], a[0], q[3]), default, True), (turns(q[4], a[1]), default, False),
-            (turns(f"  {q[5]}\n{q[0]} "), default, True), (turns(q[1], a[2], q[3], a[3], system=s), default, False)]
+            (turns(f"  {q[5]}\n{q[0]} "), default, True), (turns(q[1], a[2], q[3], a[3], system=s), default, False),
+            (turns(q[3]), default, False), (turns(q[2], a[1]), default, True)]
 
 
 def observe_chat(function, messages, default_system, answer_next):
@@ -201,6 +202,9 @@ CHAT = ask(
             _chat(when=lambda answer_next, messages: True), _count("<|im_start|>assistant"),
             "You open a turn for the assistant where answer_next is False, too: in a finished conversation, as one is "
             "trained on, nobody speaks next."),
+        "opened-after-a-question": M(
+            _chat(when=lambda answer_next, messages: messages[-1]["role"] == "user"), _count("<|im_start|>assistant"),
+            "Whether a turn is opened depends on answer_next alone. You open one where the last message is the user's."),
         "opened-the-wrong-way-round": M(
             _chat(when=lambda answer_next, messages: not answer_next), _count("<|im_start|>assistant"),
             "You open a turn when answer_next is False, and none when it's True."),
@@ -343,7 +347,7 @@ def observe_reply(function, ids, said, ends, limit):
 def _reply_seen(case: Case) -> str:
     ids, _, ends, limit = case.inputs
     return (f"to the prompt {' '.join(map(str, ids))}, where {' or '.join(map(str, sorted(ends)))} ends a reply and the limit "
-            f"is {limit}, you answer {case.reply}, expected {case.right['reply']}.")
+            f"is {limit}, you answer [{case.reply}], expected [{case.right['reply']}].")
 
 
 REPLY = ask(
@@ -356,7 +360,7 @@ REPLY = ask(
         "never-ends": M(
             _reply(over=lambda token, ends: False), _reply_seen,
             "An id of `ends` says that the reply is over, and yours goes on. What a chat model writes after it is the next "
-            "speaker's turn."),
+            "speaker's turn. (Do you look, and with a tensor? It's never in a set of numbers: take .item() first.)"),
         "end-kept": M(
             _reply(keep_end=True), _reply_seen,
             "The end is in your reply. It's a mark, not a word; the template writes it when the reply becomes a message, "

@@ -12,7 +12,7 @@ a reply with the key/value cache and without it, in turn; the ratio is of the sa
 
     COURSE_MODELS=folder python -m course_tools results real_language_model --jobs 1
 
-The folder has a folder `smollm2` with config.json, model.safetensors and a tokenizer. It takes about ten minutes.
+The folder has a folder `smollm2` with config.json, model.safetensors and a tokenizer. It takes half an hour on a busy machine.
 """
 
 import functools
