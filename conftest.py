@@ -6,6 +6,7 @@ os.environ["TQDM_DISABLE"] = "1"
 os.environ.setdefault("COURSE_SHORT_TRAINING", "1")       # 08 trains two epochs; =0 trains all sixteen
 os.environ["COURSE_TESTING"] = "1"                        # inherited by the kernels that run the notebooks
 os.environ["HF_HUB_OFFLINE"] = "1"                        # nothing is downloaded in tests
+os.environ.setdefault("COURSE_PUBLISHED", os.environ.get("COURSE_MODELS", ""))    # for `published_models`, in every process
 
 from pathlib import Path  # noqa: E402
 
@@ -35,6 +36,15 @@ def pytest_configure(config):
 def pytest_report_header(config) -> str:
     """One line at the top of a run."""
     return "saved outputs: " + ("not compared, only claims, shapes and errors" if config.option.nbval_lax else "compared")
+
+
+@pytest.fixture
+def published_models(monkeypatch) -> Path:
+    """The folder that COURSE_MODELS named when the tests were started: found by the test that asks for it, hidden from others."""
+    if not os.environ["COURSE_PUBLISHED"]:
+        pytest.skip("COURSE_MODELS names no folder with weights")
+    monkeypatch.setenv("COURSE_MODELS", os.environ["COURSE_PUBLISHED"])
+    return Path(os.environ["COURSE_PUBLISHED"])
 
 
 @pytest.fixture(scope="session")

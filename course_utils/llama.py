@@ -3,7 +3,7 @@
 Does: `Llama` is the `LanguageModel` of notebook 13 with any of the four changes; `load_llama` fills one with Hugging Face's
 weights. Does not: train, or tokenize.
 
-Exported from notebooks/extras/llama.ipynb: edit it there.
+Exported from notebooks/20_real_language_model.ipynb: edit it there.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
 
     Zhang and Sennrich 2019, section 4. `nn.RMSNorm` computes the same.
 
-    Taught in extras/llama, '1. RMSNorm: divide by the length, and leave the mean'.
+    Taught in 20_real_language_model, '1. A norm without a mean, and a gate'.
     """
     return x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight
 
@@ -39,7 +39,7 @@ class SwiGLU(nn.Module):
     No biases (Shazeer 2020, section 2). With d_ff = 8/3 d_model it has as many weights
     as `FeedForward` with 4 d_model.
 
-    Taught in extras/llama, '2. SwiGLU: a gate for every hidden unit'.
+    Taught in 20_real_language_model, '1. A norm without a mean, and a gate'.
     """
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0):
@@ -61,7 +61,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     head h // (num_heads / num_kv_heads) of keys and values. Raises ValueError for a
     `num_kv_heads` that doesn't divide num_heads.
 
-    Taught in extras/llama, '4. Grouped queries: fewer keys and values to keep'.
+    Taught in 20_real_language_model, '2. Fewer keys, and another order of the rows'.
     """
 
     def __init__(self, d_model: int, num_heads: int, num_kv_heads: int,
@@ -106,7 +106,7 @@ class LlamaConfig(LanguageModelConfig):
     `num_kv_heads` puts in grouped queries; None keeps attention as it is, with biases.
     Rotary positions are `positions="rotary"`, by position / rotary_base^(2i/d_head).
 
-    Taught in extras/llama, '5. All four in your own model'.
+    Taught in 20_real_language_model, '3. All four in your class'.
     """
 
     rms_norm: bool = True
@@ -123,7 +123,7 @@ class LlamaConfig(LanguageModelConfig):
 class Llama(LanguageModel):
     """A `LanguageModel` whose blocks have the parts that `LlamaConfig` asks for.
 
-    Taught in extras/llama, '5. All four in your own model'.
+    Taught in 20_real_language_model, '3. All four in your class'.
     """
 
     def __init__(self, config: LlamaConfig):
@@ -161,7 +161,7 @@ LLAMA_NAMES = {
 def llama_weights(theirs: dict[str, Tensor], d_head: int) -> dict[str, Tensor]:
     """The weights of a Hugging Face Llama as `Llama` has them: its names, its pairs.
 
-    Taught in extras/llama, "6. The library's Llama in your class".
+    Taught in 20_real_language_model, "4. What's in a checkpoint".
     """
     ours = {}
     for name, tensor in theirs.items():
@@ -181,7 +181,7 @@ def llama_config(config: dict) -> LlamaConfig:
 
     Raises ValueError that names the setting for one that `Llama` doesn't compute, such as scaled rotary angles.
 
-    Taught in extras/llama, "6. The library's Llama in your class".
+    Taught in 20_real_language_model, "4. What's in a checkpoint".
     """
     check_settings(config, needed=["vocab_size", "hidden_size", "intermediate_size", "num_attention_heads", "rms_norm_eps",
                                    "num_hidden_layers", "max_position_embeddings"], only={})
@@ -207,7 +207,7 @@ def load_llama(folder_or_name: str) -> Llama:
     `next_token_loss(model, token_ids, mask)`, or the ends aren't asked for. Raises ModelNotAvailable where there is no such
     model to be had, ValueError for a damaged file or one of another kind.
 
-    Taught in extras/llama, "6. The library's Llama in your class".
+    Taught in 20_real_language_model, "4. What's in a checkpoint".
     """
     checkpoint = read_checkpoint(folder_or_name, "llama")
     model = Llama(llama_config(checkpoint.config))

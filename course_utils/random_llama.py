@@ -2,12 +2,14 @@
 
 Does: `find_chat_model` loads SmolLM2-135M-Instruct into the course's `Llama` if this machine has it or may download it, and
 else makes a Llama of about 200,000 random numbers with a tokenizer trained here and a chat template, so that every cell runs
-without weights. Does not: train. What random numbers write is nonsense, the same on every machine.
+without weights; `checkpoint_of` gives the folder that either comes from, in Hugging Face's format. Does not: train. What
+random numbers write is nonsense, the same on every machine.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -15,13 +17,13 @@ from torch import nn
 
 from course_utils.chat import load_chat
 from course_utils.files.paths import DATA
-from course_utils.llama import Llama, LlamaConfig
+from course_utils.llama import LLAMA_NAMES, Llama, LlamaConfig
 from course_utils.training.hugging_face import find_if_allowed
 
 if TYPE_CHECKING:                                       # imported where it's needed: it takes seconds
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["SMOLLM2", "TEMPLATE", "ChatModel", "find_chat_model", "random_llama", "random_tokenizer"]
+__all__ = ["SMOLLM2", "TEMPLATE", "ChatModel", "checkpoint_of", "find_chat_model", "random_llama", "random_tokenizer"]
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
 # ChatML, as SmolLM2 writes it: a turn is opened and closed by special tokens, and a system turn is put in where none is
@@ -32,11 +34,12 @@ TEMPLATE = ("{% for message in messages %}{% if loop.first and message['role'] !
 
 
 class ChatModel(NamedTuple):
-    """A `model` in the course's class, its `tokenizer`, and whether the weights are real."""
+    """A `model` in the course's class, its `tokenizer`, whether the weights are real, and the folder that has them."""
 
     model: Llama
     tokenizer: PreTrainedTokenizerBase
     real: bool
+    folder: Path | None = None
 
 
 def random_tokenizer(vocab_size: int = 1024) -> PreTrainedTokenizerBase:
@@ -87,4 +90,30 @@ def find_chat_model() -> ChatModel:
     if folder is None:
         print("Until then a Llama of random numbers stands in: every cell runs, and what it writes is nonsense.")
         return random_llama()
-    return ChatModel(*load_chat(str(folder)), real=True)
+    return ChatModel(*load_chat(str(folder)), real=True, folder=Path(folder))
+
+
+def checkpoint_of(chat: ChatModel, folder: str | Path) -> Path:
+    """The folder in Hugging Face's format from which the model comes; one of random numbers is written into `folder`."""
+    if chat.folder:
+        return chat.folder
+    import transformers
+
+    c, theirs = chat.model.config, {}
+    d_head = c.d_model // c.num_heads
+    for name, tensor in chat.model.state_dict().items():
+        if "query_projection" in name or "key_projection" in name:         # the pairs of rows, back into halves
+            tensor = tensor.unflatten(0, (-1, d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
+        for their, our in LLAMA_NAMES.items():
+            name = name.replace(our, their)
+        theirs[name] = tensor
+    library = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=c.vocab_size, hidden_size=c.d_model, intermediate_size=c.d_ff, num_hidden_layers=c.num_layers,
+        num_attention_heads=c.num_heads, num_key_value_heads=c.num_kv_heads, max_position_embeddings=c.max_len,
+        rms_norm_eps=c.layer_norm_eps, tie_word_embeddings=True, bos_token_id=chat.tokenizer.bos_token_id,
+        eos_token_id=chat.tokenizer.eos_token_id, pad_token_id=chat.tokenizer.pad_token_id,
+        rope_parameters={"rope_type": "default", "rope_theta": c.rotary_base}))
+    library.load_state_dict(theirs | {"lm_head.weight": theirs["model.embed_tokens.weight"]})
+    library.save_pretrained(folder)
+    chat.tokenizer.save_pretrained(folder)
+    return Path(folder)

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
-from course_utils.chat import Conversation, chat_ids
-from course_utils.random_llama import find_chat_model, random_llama
+from course_utils.chat import Conversation, chat_ids, load_chat
+from course_utils.random_llama import checkpoint_of, find_chat_model, random_llama
 
 MESSAGES = [{"role": "user", "content": "Was the film good?"}]
 
@@ -40,7 +41,6 @@ def test_without_weights_it_says_how_to_get_them_and_goes_on(monkeypatch, tmp_pa
 
 
 def test_a_folder_with_weights_is_taken(monkeypatch, tmp_path):
-    from transformers import LlamaConfig, LlamaForCausalLM
     tokenizer = random_llama().tokenizer
     LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_attention_heads=4,
                                  num_key_value_heads=2, num_hidden_layers=1, max_position_embeddings=300, bos_token_id=1,
@@ -48,16 +48,27 @@ def test_a_folder_with_weights_is_taken(monkeypatch, tmp_path):
     tokenizer.save_pretrained(tmp_path / "smollm2")
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     found = find_chat_model()
-    assert found.real and found.model.config.d_model == 32 and found.tokenizer.chat_template == tokenizer.chat_template
+    assert found.real and found.folder == tmp_path / "smollm2" == checkpoint_of(found, tmp_path)
+    assert found.model.config.d_model == 32 and found.tokenizer.chat_template == tokenizer.chat_template
 
 
 @pytest.mark.slow
-def test_the_published_weights_answer():
-    import os
-    if not os.environ.get("COURSE_MODELS"):
-        pytest.skip("COURSE_MODELS names no folder with weights")
+def test_the_published_weights_answer(published_models):
     found = find_chat_model()
     if not found.real:
         pytest.skip("no SmolLM2 in COURSE_MODELS")
     talk = Conversation(found.model, found.tokenizer, max_new_tokens=20)
     assert "Paris" in "".join(talk.reply("Which city is the capital of France?"))
+    assert checkpoint_of(found, "nowhere") == found.folder == published_models / "smollm2"
+
+
+def test_random_numbers_go_through_a_folder_of_the_library(tmp_path):
+    one = random_llama()
+    again, tokenizer = load_chat(str(checkpoint_of(one, tmp_path / "it")))
+    assert vars(again.config) == vars(one.model.config) | {"pad_id": again.config.pad_id}
+    assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), again.parameters(), strict=True))
+    assert tokenizer.chat_template == one.tokenizer.chat_template
+    ids = torch.tensor([chat_ids(tokenizer, MESSAGES)])
+    theirs = LlamaForCausalLM.from_pretrained(tmp_path / "it").eval()
+    with torch.no_grad():
+        assert torch.allclose(again(ids).logits, theirs(input_ids=ids).logits, atol=1e-4)

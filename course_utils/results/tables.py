@@ -1,11 +1,13 @@
 """What every table of results is made of: a row's accuracy with its interval, what it cost, and the table itself.
 
-Does: turn runs of a result file into cells, show rows as a table in a notebook, list result files with their fingerprints.
+Does: turn runs of a result file into cells, show rows as a table in a notebook, or in a box that says where they were
+recorded; list result files with their fingerprints.
 Does not: know any result file but the scoreboard, which the README shows as well.
 """
 
+import html
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 from IPython.display import display
@@ -13,7 +15,7 @@ from IPython.display import display
 from course_utils.files import sha256
 from course_utils.results import FOLDER, by_model, percent, read_runs, summarise
 
-__all__ = ["accuracy", "file_rows", "mean_accuracy", "quickest", "scoreboard_rows", "show"]
+__all__ = ["accuracy", "file_rows", "mean_accuracy", "quickest", "recorded", "scoreboard_rows", "show"]
 
 WHOLE = ("display.max_colwidth", None, "display.max_rows", None, "display.max_columns", None, "display.width", 1000)
 
@@ -25,6 +27,24 @@ def show(rows: Iterable[dict]) -> None:
     first = frame.columns[0]
     with pd.option_context(*WHOLE):
         display(frame.set_index(first).rename_axis(index=None, columns=first))
+
+
+def recorded(run: dict, rows: Mapping[str, str], of: str) -> None:
+    """Show what was recorded, {what: text}, in a box that says of which model, on which processor, and in how many minutes.
+
+    `run` is one of a result file whose runs have `machine` and `minutes`. Every character of a text is shown, and a new line
+    as an arrow.
+    """
+    cores = run["machine"]["cores"]
+    where = (f"Recorded, not computed here: {of}; one thread of a machine with {cores} cores ({run['machine']['processor']}), "
+             f"PyTorch {run['torch']}, {run['minutes']} minutes in all.")
+    rows = {what: text.replace("\n", "↵ ") for what, text in rows.items()}
+    cells = "".join("<tr>" + "".join(f'<td style="text-align:left;vertical-align:top">{html.escape(cell)}</td>' for cell in row)
+                    + "</tr>" for row in rows.items())
+    page = (f'<div style="border-left:4px solid #00755c;padding:2px 12px"><p><small>{html.escape(where)}</small></p>'
+            f"<table><tbody>{cells}</tbody></table></div>")
+    lines = [where, *(f"{what}: {text}" for what, text in rows.items())]
+    display({"text/html": page, "text/plain": "\n".join(lines)}, raw=True)
 
 
 def accuracy(runs: list[dict], split: str = "test", *path: str) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import re
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ from course_utils.completion import CodeCompleter
 from course_utils.data import load_reviews
 from course_utils.data.meanings import load_pronouns, load_senses
 from course_utils.pretraining import load_bert
+from course_utils.random_llama import checkpoint_of, random_llama
 from course_utils.recipes import copied_summaries
 from course_utils.training import FitResult
 from course_utils.training.pair_batches import EncodedPairs, PairBatches, encode_pairs
@@ -79,6 +81,7 @@ SHORT: dict[str, dict] = {
     "language_model": {"MODEL": TINY, "LENGTH": 16, "FIT": {"epochs": 1}, "STRIDE": 8},
     "learning_curves": {"RECIPE.fit": {"epochs": 1}, "ROWS": {
         row: (network, amount._replace(reviews=50, passes=1)) for row, (network, amount) in learning_curves.ROWS.items()}},
+    "real_language_model": {"LENGTH": 4, "TURNS": 2, "LENGTHS": (2, 4)},
     "llama_changes": {"SHAPE": {"vocab_size": 300, "d_model": 12, "num_layers": 1, "max_len": 16}, "CONTEXT": 16,
                       "BATCH": 2, "STEPS": 2, "WIDTH": 48},
     "multi30k": {"VOCAB_SIZE": 280, "BATCH_SIZE": 16, "TRANSFORMER": NET, "PUBLISHED": NET,
@@ -225,11 +228,16 @@ def small_encoder_for_few(patch, made) -> None:
         patch.setattr(module, "load_bert", lambda name, **changes: loaded(**changes))
 
 
+def random_chat(patch, made) -> None:
+    """A Llama of random numbers where the published one is looked for."""
+    checkpoint_of(random_llama(), Path(os.environ["COURSE_MODELS"]) / "smollm2")
+
+
 SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "completion_speed": code_models,
            "fine_tuning": small_encoder_for_few, "heads": whole_reviews,
            "reader_maps": maps, "reader_more": readers, "reader_vectors": word_tables,
            "summaries_by_copying": summaries, "translation": translators_of_pairs, "recurrent_attention": recurrent,
-           "luong_variants": recurrent}
+           "luong_variants": recurrent, "real_language_model": random_chat}
 
 
 def meanings() -> list[str]:
