@@ -24,7 +24,8 @@ def test_its_template_is_chatml_with_a_system_turn():
     tokenizer = random_llama().tokenizer
     written = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
     assert [line.partition("<|im_end|>")[0] for line in written.splitlines()] == [
-        "<|im_start|>system", "Answer what you are asked.", "<|im_start|>user", "Was the film good?", "<|im_start|>assistant"]
+        "<|im_start|>system", "Answer what you are asked.", "<|im_start|>user", "Was the film good?",
+        "<|im_start|>assistant"]
     theirs = tokenizer.apply_chat_template(MESSAGES, tokenize=True, return_dict=False, add_generation_prompt=True)
     assert chat_ids(tokenizer, MESSAGES) == theirs
     with_system = [{"role": "system", "content": "Be brief."}, *MESSAGES]
