@@ -1,9 +1,9 @@
 """A chat model for the notebooks about real ones: published weights where there are any, else random numbers in their place.
 
-Does: `find_chat_model` loads SmolLM2-135M-Instruct into the course's `Llama` if this machine has it (or may download it), and
-else makes a Llama of about 200,000 random numbers with a tokenizer trained here and a chat template, so that every cell runs
-without weights; `checkpoint_of` gives the folder that either comes from, in Hugging Face's format. Does not: train. What
-random numbers write is nonsense, the same on every machine.
+Does: `find_chat_model` loads SmolLM2-135M-Instruct into the course's `Llama` if this machine has it (or may download it),
+and else makes a Llama of about 200,000 random numbers with a tokenizer trained here and a chat template, so that every
+cell runs without weights; `checkpoint_of` gives the folder that either comes from, in Hugging Face's format. Does not:
+train. What random numbers write is nonsense, the same on every machine.
 """
 
 from __future__ import annotations
