@@ -1,4 +1,4 @@
-"""The chat model of the last notebooks: random numbers where there are no weights, and real ones where there are."""
+"""The chat model of the last notebooks: random numbers, the same each time, or real weights where there are any."""
 
 import pytest
 import torch

@@ -36,11 +36,11 @@ def recorded(run: dict, rows: Mapping[str, str], of: str) -> None:
     as an arrow.
     """
     cores = run["machine"]["cores"]
-    where = (f"Recorded, not computed here: {of}; one thread of a machine with {cores} cores ({run['machine']['processor']}), "
-             f"PyTorch {run['torch']}, {run['minutes']} minutes in all.")
+    where = (f"Recorded, not computed here: {of}; one thread of a machine with {cores} cores "
+             f"({run['machine']['processor']}), PyTorch {run['torch']}, {run['minutes']} minutes in all.")
     rows = {what: text.replace("\n", "↵ ") for what, text in rows.items()}
-    cells = "".join("<tr>" + "".join(f'<td style="text-align:left;vertical-align:top">{html.escape(cell)}</td>' for cell in row)
-                    + "</tr>" for row in rows.items())
+    cell = '<td style="text-align:left;vertical-align:top">'
+    cells = "".join("<tr>" + "".join(f"{cell}{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows.items())
     page = (f'<div style="border-left:4px solid #00755c;padding:2px 12px"><p><small>{html.escape(where)}</small></p>'
             f"<table><tbody>{cells}</tbody></table></div>")
     lines = [where, *(f"{what}: {text}" for what, text in rows.items())]

@@ -1,18 +1,21 @@
 """What notebook 20 says of a published chat model in the course's class: a result set.
 
-Writes data/results/real_language_model.json, of SmolLM2-135M-Instruct (Ben Allal et al. 2025) as `load_llama` reads it. Its
-weights were a file of about 4 bits a number, written out in float32, so its replies aren't quite those of the weights that
-were published. Everything is computed on one thread, and the most probable token is taken where nothing else is said.
+Writes data/results/real_language_model.json, of SmolLM2-135M-Instruct (Ben Allal et al. 2025) as `load_llama` reads it.
+Its weights were a file of about 4 bits a number, written out in float32, so its replies aren't quite those of the weights
+that were published. Everything is computed on one thread, and the most probable token is taken where nothing else is
+said.
 
-'equality': its logits and 40 tokens, beside the library's class. 'checkpoint': its tensors, counted by part. 'exchanges': the
-loss of a paragraph, and what it writes, with parts in each other's place. 'questions': twelve with a short answer; a reply is
-right if it has the words that are asked for, as a whole word. 'templates': what it writes after a conversation that is
-written down wrongly in one way. 'past the end': what comes after an answer if nobody stops. 'sampled': three draws at each of three temperatures. 'cost': bytes, and processor seconds of
-a reply with the key/value cache and without it, in turn; the ratio is of the same turn.
+'equality': its logits and 40 tokens, beside the library's class. 'checkpoint': its tensors, counted by part. 'exchanges':
+the loss of a paragraph, and what it writes, with parts in each other's place. 'questions': twelve with a short answer; a
+reply is right if it has the words that are asked for, as a whole word. 'templates': what it writes after a conversation
+that is written down wrongly in one way. 'past the end': what comes after an answer if nobody stops. 'sampled': three
+draws at each of three temperatures. 'cost': bytes, and processor seconds of a reply with the key/value cache and without
+it, in turn; the ratio is of the same turn.
 
     COURSE_MODELS=folder python -m course_tools results real_language_model --jobs 1
 
-The folder has a folder `smollm2` with config.json, model.safetensors and a tokenizer. It takes half an hour on a busy machine.
+The folder has a folder `smollm2` with config.json, model.safetensors and a tokenizer. It takes half an hour on a busy
+machine.
 """
 
 import functools
@@ -28,7 +31,7 @@ from course_tools.studies.runner import ResultSet, once
 from course_tools.studies.timing import interleaved, machine
 from course_utils.chat import chat_ids, ends_of, load_chat
 from course_utils.files import sha256
-from course_utils.llama import Llama, load_llama
+from course_utils.llama import Llama
 from course_utils.random_llama import SMOLLM2
 from course_utils.results import fingerprint
 from course_utils.training.hugging_face import find_checkpoint, first_there
@@ -52,8 +55,8 @@ QUESTIONS = {
     "What is the first word of this question?": ["what"],
 }
 TEMPERATURES, DRAWS = (0.7, 1.0, 1.5), 3
-PARAGRAPH = ("The film begins slowly. For half an hour nothing happens but rain, and then a letter comes, and everybody in the "
-             "house wants to know who wrote it. I went in tired and came out wide awake.")
+PARAGRAPH = ("The film begins slowly. For half an hour nothing happens but rain, and then a letter comes, and everybody in "
+             "the house wants to know who wrote it. I went in tired and came out wide awake.")
 EXCHANGES = {"queries and output": ("attention.query_projection", "attention.output_projection"),
              "keys and values": ("attention.key_projection", "attention.value_projection"),
              "gate and expand": ("feed_forward.gate", "feed_forward.expand"),
@@ -78,7 +81,7 @@ def loaded() -> tuple:
 
 
 def written(ids: list[int], length: int, model: Llama | None = None, stops: bool = True, **how) -> str:
-    """What the model writes after these ids; with `stops` up to the first token that ends a turn, and with it, if it comes."""
+    """What the model writes after these ids; with `stops` up to and with the first that ends a turn."""
     own, tokenizer = loaded()
     found = (model or own).generate(torch.tensor([ids]), length, **{"temperature": 0, **how})[0, len(ids):].tolist()
     at = next((place for place, token in enumerate(found) if stops and token in ends_of(tokenizer)), length)
@@ -212,7 +215,8 @@ def cost() -> dict:
         measured = interleaved({"with": write(True), "without": write(False)}, TURNS if length <= LENGTH else 1)
         ratios = [other / one for one, other in zip(measured["with"], measured["without"])]
         found["replies"][str(length)] = {
-            "with": round(statistics.median(measured["with"]), 3), "without": round(statistics.median(measured["without"]), 3),
+            "with": round(statistics.median(measured["with"]), 3),
+            "without": round(statistics.median(measured["without"]), 3),
             "ratio": round(statistics.median(ratios), 2), "turns": len(ratios)}
     return found
 
