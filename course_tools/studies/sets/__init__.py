@@ -36,6 +36,7 @@ from course_tools.studies.sets import (
     reader_speed,
     reader_vectors,
     recurrent_attention,
+    scaling_laws,
     scoreboard,
     sentiment_axis,
     small_encoder,
