@@ -2,7 +2,7 @@
 
 Writes data/results/scaling_laws.json, read by the extra scaling_laws. Six models of two blocks and two heads that differ in
 width alone, three budgets of bytes, each byte read at most once, and the loss on modules that none of them has read. A run's
-seed draws the first weights and which windows of the library are read. At the largest budget the two narrowest models have
+seed draws the first weights and which windows of the library are read. At the middle budget the two narrowest models have
 five seeds, everything else has seed 0.
 
 The learning rate follows one rule, RATE · (12 / width)^½. Its constant comes from rows that try four rates on the two
@@ -30,10 +30,10 @@ from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.results import fingerprint, read_runs
 from course_utils.training import seed_everything
 
-WIDTHS, BUDGETS = (12, 20, 32, 48, 72, 112), (200_000, 500_000, 1_250_000)
+WIDTHS, BUDGETS = (12, 20, 32, 48, 72, 112), (125_000, 250_000, 500_000)
 BLOCKS, HEADS, LENGTH, BATCH, HELD_OUT = 2, 2, 128, 8, 800   # held out: windows of LENGTH bytes, the same for all
 WARMUP, CLIP, BETAS = 0.1, 1.0, (0.9, 0.95)
-TRIED, RATE = (0.005, 0.01, 0.02, 0.04), None            # RATE: of the model 12 wide
+TRIED, RATE = (0.005, 0.01, 0.02, 0.04), 0.02            # RATE: of the model 12 wide, from those tried
 PREDICTION: dict | None = None
 
 
@@ -47,18 +47,18 @@ class Row(NamedTuple):
 
 def rate_of(width: int) -> float:
     """The rule: a model four times as wide gets half the rate."""
-    return round((RATE or 0.01) * (12 / width) ** 0.5, 6)
+    return round(RATE * (12 / width) ** 0.5, 6)
 
 
-ROWS = {f"{width} wide, rate {rate}": Row(width, BUDGETS[1], rate) for width in WIDTHS[:2] for rate in TRIED} | {
+ROWS = {f"{width} wide, rate {rate}": Row(width, BUDGETS[-1], rate) for width in WIDTHS[:2] for rate in TRIED} | {
     f"{width} wide, {budget:,} bytes": Row(width, budget, rate_of(width)) for budget in BUDGETS for width in WIDTHS
 }
 LARGEST = list(ROWS)[-1]
 
 
 def seeds(row: str, asked: list[int]) -> list[int]:
-    """Five seeds for the two narrowest models at the largest budget, one for the rest, whatever is asked for."""
-    return list(range(5)) if row in [f"{width} wide, {BUDGETS[-1]:,} bytes" for width in WIDTHS[:2]] else [0]
+    """Five seeds for the two narrowest models at the middle budget, one for the rest, whatever is asked for."""
+    return list(range(5)) if row in [f"{width} wide, {BUDGETS[1]:,} bytes" for width in WIDTHS[:2]] else [0]
 
 
 def build(width: int) -> LanguageModel:
@@ -149,26 +149,23 @@ def known_points() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def predict() -> dict:
     """The largest run's loss from all others, and the interval that goes with it.
 
-    The interval's half is Student's 97.5 % times a spread: that of the seeds at the largest budget, and that of the fit's
-    value when one of the known points is left out, added as squares. It is cut to a sixth of the distance between the two
-    largest models known at that budget, so that it says something.
+    Half the interval is twice a spread: that of the seeds, and that of the fitted value when one known point is left out
+    (jackknife), added as squares; but at most a sixth of the distance between the losses of the two largest models known at
+    that budget, so that the interval says something.
     """
     parameters, read, losses = known_points()
     n, d = parameters_of(build(WIDTHS[-1])) - 256 * WIDTHS[-1], max(read)
     value = float(law(fitted(parameters, read, losses), n, d))
-    keep = ~np.eye(len(losses), dtype=bool)
-    left_out = [float(law(fitted(parameters[k], read[k], losses[k]), n, d)) for k in keep]
-    jackknife = math.sqrt((len(losses) - 1) / len(losses) * sum((x - np.mean(left_out)) ** 2 for x in left_out))
-    by_size: dict = {}
+    left_out = [float(law(fitted(parameters[k], read[k], losses[k]), n, d)) for k in ~np.eye(len(losses), dtype=bool)]
+    jackknife = math.sqrt((len(losses) - 1) * np.var(left_out))
+    several: dict = {}
     for run in read_runs("scaling_laws"):
-        if run["model"].endswith(f"{BUDGETS[-1]:,} bytes"):
-            by_size.setdefault(run["parameters"], []).append(run["loss"])
-    spread = math.sqrt(np.mean([np.var(found, ddof=1) for found in by_size.values() if len(found) > 1]))
-    largest = [np.mean(by_size[size]) for size in sorted(size for size in by_size if size < n)[-2:]]
-    half = 2.31 * math.hypot(spread, jackknife)          # 8 degrees of freedom: two sizes with five seeds
-    allowed = abs(largest[0] - largest[1]) / 6
-    return {"value": round(value, 4), "half": round(min(half, allowed), 4), "wanted_half": round(half, 4),
-            "allowed_half": round(float(allowed), 4), "seed_spread": round(spread, 4), "fit_spread": round(jackknife, 4)}
+        several.setdefault(run["model"], []).append(run["loss"])
+    spread = math.sqrt(np.mean([np.var(found, ddof=1) for found in several.values() if len(found) > 1]))
+    fifth, fourth = sorted(losses[read == d])[:2]
+    half, allowed = 2 * math.hypot(spread, jackknife), (fourth - fifth) / 6
+    return {"value": round(value, 3), "half": round(min(half, allowed), 3), "half_by_spread": round(half, 3),
+            "half_allowed": round(float(allowed), 3), "seeds": round(spread, 4), "fit": round(jackknife, 4)}
 
 
 def _predicted(row: str, seed: int) -> None:
