@@ -37,6 +37,7 @@ from course_tools.studies.sets import (
     reader_vectors,
     real_language_model,
     recurrent_attention,
+    scaling_laws,
     scoreboard,
     sentiment_axis,
     small_encoder,
@@ -60,7 +61,7 @@ SETS: dict[str, ResultSet] = {
                    pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
                    bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5,
-                   real_language_model)
+                   real_language_model, scaling_laws)
 }
 
 

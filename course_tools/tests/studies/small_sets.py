@@ -97,6 +97,8 @@ SHORT: dict[str, dict] = {
     "luong_variants": {"recurrent.FIT": {"epochs": 1}},
     "reader_maps": {"STEPS": 2},
     "reader_more": {"STEPS": 3, "READS": {row: dict.fromkeys(reads, 40) for row, reads in reader_more.READS.items()}},
+    "scaling_laws": {"HELD_OUT": 4, "PREDICTION": {"value": 2.0, "half": 0.1}, "LENGTH": 16,
+                     "BATCH": 2},
     "scoreboard": {"RECIPE.fit": {"epochs": 1}},
     "sentiment_axis": {"CASES": {
         row: case._replace(reviews=case.reviews and 50, passes=1) for row, case in sentiment_axis.CASES.items()}},
