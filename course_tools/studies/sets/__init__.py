@@ -30,6 +30,7 @@ from course_tools.studies.sets import (
     parts,
     pretrained,
     pretrained_vectors,
+    prompting,
     reader,
     reader_maps,
     reader_more,
@@ -58,7 +59,8 @@ SETS: dict[str, ResultSet] = {
                    code_completion, code_elsewhere, completion_speed, llama_changes, context, induction, other_heads,
                    pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
-                   bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5)
+                   bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5,
+                   prompting)
 }
 
 
