@@ -1,8 +1,8 @@
 """Prompts that are scored: ln p of answers, and positions that later tokens can't see.
 
-Does: read what many prompts share once and continue from its key/value cache; score whole
-answers; calibrate by texts without content; hide positions. Does not: write prompts, load
-models, or choose examples.
+Does: read what many prompts share once and continue from its key/value cache; score
+whole answers; calibrate by texts without content; hide positions. Does not: write
+prompts, load models, or choose examples.
 
 Exported from notebooks/21_prompting.ipynb: edit it there.
 """

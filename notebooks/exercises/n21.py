@@ -491,7 +491,7 @@ QUIZ = """
   options:
     - text: Draw other examples, and put them in other orders.
       right: true
-      remark: One draw in one order is one run, as one seed is. Here orders of the same eight differ by more than five points.
+      remark: One draw in one order is one run, as one seed is. In this notebook orders of the same eight differ by more than that.
     - text: Add examples until the curve is flat.
       remark: Every point of that curve would be one draw again, so you can't tell its slope from luck.
     - text: Ask the same sentences once more, to see whether it repeats.

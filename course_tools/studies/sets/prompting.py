@@ -95,7 +95,9 @@ def seeds(row: str, asked: list[int]) -> Iterable[int]:
     one = ROWS[row]
     if one.nearest or one.other == "reader" or not one.examples or (one.other and one.examples == 300):
         return asked[:1]
-    return asked[:3] if one.epochs or one.hidden or one.look or one.labels == "drawn" or one.words != "sentiment" else asked
+    if one.look:
+        return asked[:2]
+    return asked[:3] if one.epochs or one.hidden or one.labels == "drawn" or one.words != "sentiment" else asked
 
 
 @functools.cache
