@@ -99,7 +99,7 @@ BY_HAND = {"05_multi_head_attention": {"0.24", "0.70", "0.74", "0.79", "0.9"},
             "18_efficient_attention": {"1.626", "2.350", "2.718", "3.718", "4.2", "5.086", "7.6"},
             "19_scaling": {"0.833", "2.5", "0.5"},
             # the tiny table of section 1, divided by hand in section 4
-            "21_prompting": {"0.01", "0.02", "0.03", "0.04", "0.2", "0.4", "0.6", "0.75", "0.8", "0.94", "0.95"}, "results_part_3": {"7.8"}}
+            "21_prompting": {"0.98", "0.93", "0.01", "0.02", "0.03", "0.04", "0.2", "0.4", "0.6", "0.75", "0.8", "0.94", "0.95"}, "results_part_3": {"7.8"}}
 
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))

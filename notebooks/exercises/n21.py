@@ -83,8 +83,9 @@ def _without_question(log_p, question, answer):
 
 
 def _scores_seen(case: Case) -> str:
-    return f"for answers of {', '.join(str(len(a)) for a in case.inputs[2])} tokens your scores are {listed(case.scores)}; " \
-           f"expected {listed(case.right['scores'])}."
+    lengths = ", ".join(str(len(answer)) for answer in case.inputs[2])
+    return (f"for answers of {lengths} tokens your scores are {listed(case.scores)}; expected "
+            f"{listed(case.right['scores'])}.")
 
 
 ANSWERS = ask(
@@ -101,11 +102,12 @@ ANSWERS = ask(
             "That's the first token of each answer. Two answers that begin alike come out equal, and what follows is never "
             "asked. Add ln p of the other tokens."),
         "last-token-only": M(
-            _each(lambda *g: _right(*g)[-1]), _scores_seen, "That's the last token of each answer alone. Add up all of them."),
+            _each(lambda *g: _right(*g)[-1]), _scores_seen,
+            "That's the last token of each answer alone. Add up all of them."),
         "mean-over-tokens": M(
             _each(lambda *g: _right(*g).mean()), _scores_seen,
-            "You take the mean over an answer's tokens. That's sometimes done on purpose, so that long answers aren't put at "
-            "a disadvantage, but it's no longer the probability of the answer: add up, and don't divide."),
+            "You take the mean over an answer's tokens. That's sometimes done on purpose, so that long answers aren't put "
+            "at a disadvantage, but it's no longer the probability of the answer: add up, and don't divide."),
         "one-late": M(
             _each(_late), _scores_seen,
             "Each token is scored where the model has read it. The row that predicts it is one earlier: the answer's first "
@@ -135,7 +137,8 @@ ANSWERS = ask(
     },
     rules=(
         R(lambda case: case.scores.shape != case.right["scores"].shape,
-          lambda case: f"your scores have the shape {tuple(case.scores.shape)}, expected {tuple(case.right['scores'].shape)}.",
+          lambda case: f"your scores have the shape {tuple(case.scores.shape)}, expected "
+          f"{tuple(case.right['scores'].shape)}.",
           "One number for each answer."),
         R(lambda case: (case.scores > 1e-6).any(), lambda case: f"a score is {case.scores.max():.3f}.",
           "ln of a probability is never above 0."),
@@ -218,8 +221,8 @@ CALIBRATION = ask(
         "scores-divided": M(lambda s, e: (s / e.mean(dim=0)).softmax(dim=-1), _first_row,
                             "You divide logarithms. Turn both into probabilities first, by a softmax."),
         "own-questions": M(lambda s, e: _divide(_p(s), _p(s).mean(dim=0)), _first_row,
-                           "Your prior is the mean over the questions themselves. That's another kind of calibration, and it "
-                           "needs many questions; here the prior comes from `empty`.", convention=True),
+                           "Your prior is the mean over the questions themselves. That's another kind of calibration, and "
+                           "it needs many questions; here the prior comes from `empty`.", convention=True),
         "logarithms": M(lambda s, e: _divide(_p(s), _p(e).mean(dim=0)).log(), _first_row,
                         "Those are the logarithms; return the probabilities."),
     },
@@ -294,12 +297,12 @@ NEAREST = ask(
     "21.3", nearest_examples,
     probes=nearest_probes,
     observe=observe_nearest,
-    signature="nearest_examples(similarity (question, pool), number, own: for each question its position in the pool, or -1) "
-    "-> positions (question, number), the most similar last",
+    signature="nearest_examples(similarity (question, pool), number, own: for each question its position in the pool, or "
+    "-1) -> positions (question, number), the most similar last",
     mistakes={
         "itself": M(_ranked(itself=False), _ids_seen,
-                    "A question that is in the pool is its own nearest example, with its label beside it. The model only has "
-                    "to copy, and your score says nothing. Leave it out."),
+                    "A question that is in the pool is its own nearest example, with its label beside it. The model only "
+                    "has to copy, and your score says nothing. Leave it out."),
         "nearest-first": M(_ranked(last=False), _ids_seen,
                            "The right ones, with the most similar first. Put it last, next to the question."),
         "itself-and-first": M(_ranked(itself=False, last=False), _ids_seen,
@@ -491,7 +494,8 @@ QUIZ = """
   options:
     - text: Draw other examples, and put them in other orders.
       right: true
-      remark: One draw in one order is one run, as one seed is. In this notebook orders of the same eight differ by more than that.
+      remark: One draw in one order is one run, as one seed is. Here orders of the same eight
+        differ by more than that.
     - text: Add examples until the curve is flat.
       remark: Every point of that curve would be one draw again, so you can't tell its slope from luck.
     - text: Ask the same sentences once more, to see whether it repeats.
@@ -511,8 +515,8 @@ QUIZ = """
         it at the same disadvantage.
 - name: prior-of-nothing
   taught: "21"
-  question: For an empty text a prompt gives 'positive' 0.8 and 'negative' 0.2. For a sentence it gives 0.7 and 0.3. What does
-    calibration by the prior say about the sentence?
+  question: For an empty text a prompt gives 'positive' 0.8 and 'negative' 0.2. For a sentence it gives 0.7 and 0.3. What
+    does calibration by the prior say about the sentence?
   options:
     - text: Positive, less surely than before.
       remark: Divide, 0.7/0.8 = 0.875 and 0.3/0.2 = 1.5. The second is larger.

@@ -155,7 +155,7 @@ def encode(text: str) -> list[int]:
 
 
 def prompt_ids(examples: list[tuple[str, int]], words: tuple[str, str], instruction: bool) -> tuple[list[int], list[int]]:
-    """The ids before a question, as they are when it follows, its `Review:` included, and where among them the labels are."""
+    """The ids before a question, its `Review:` included, and where among them the labels are."""
     text, places, start = INSTRUCTION + "\n\n" if instruction else "", [], FORM.partition("{")[0].rstrip()
     for shown, label in examples:
         text += FORM.format(text=shown) + words[label]
