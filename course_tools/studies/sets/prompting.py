@@ -91,13 +91,13 @@ ROWS = {
 
 
 def seeds(row: str, asked: list[int]) -> Iterable[int]:
-    """All that are asked for where examples are drawn; one where nothing is; three of what is long or beside the point."""
+    """All that are asked for where examples are drawn; one where nothing is; two or three of what is long."""
     one = ROWS[row]
     if one.nearest or one.other == "reader" or not one.examples or (one.other and one.examples == 300):
         return asked[:1]
-    if one.look:
+    if one.look or one.hidden or one.labels == "drawn":
         return asked[:2]
-    return asked[:3] if one.epochs or one.hidden or one.labels == "drawn" or one.words != "sentiment" else asked
+    return asked[:3] if one.epochs or one.words != "sentiment" else asked
 
 
 @functools.cache
