@@ -30,6 +30,7 @@ from course_tools.studies.sets import (
     parts,
     pretrained,
     pretrained_vectors,
+    prompting,
     reader,
     reader_maps,
     reader_more,
@@ -61,7 +62,7 @@ SETS: dict[str, ResultSet] = {
                    pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
                    bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5,
-                   real_language_model, scaling_laws)
+                   real_language_model, scaling_laws, prompting)
 }
 
 
