@@ -26,11 +26,6 @@ def weight_probes(generator: torch.Generator) -> list[tuple]:
     return [draw(5, 1.2, 0.75), draw(3, 2.0, 0.4), draw(1, 0.9, 0.3), zero]
 
 
-def _seen(case: Case) -> str:
-    place = (case.answer - case.right["answer"]).abs().argmax() if hasattr(case, "right") else 0
-    return (f"{case.inputs[0][place]:.0f} occurrences in {case.inputs[1][place]:.0f} words weigh "
-            f"{case.answer[place]:.3f}, expected {case.expected[place]:.3f}.")
-
 
 def _first(case: Case) -> str:
     place = (case.answer - case.expected).abs().argmax()
