@@ -10,7 +10,7 @@ from course_exercises.common import what
 # ---------------------------------------------------------------- 22.1 BM25's weight
 
 def weight(count, length, mean, k1, b):
-    long = 1 - b + b * length / mean
+    long = 1 - b + b * (length / mean)
     return count * (k1 + 1) / (count + k1 * long)
 
 
@@ -48,19 +48,19 @@ WEIGHT = ask(
             {"length / mean": "mean / length"}, _first,
             "Long documents are rewarded: it's their length divided by the mean, not the other way round."),
         "length-in-full": M(
-            {"1 - b + b * length / mean": "length / mean"}, _first,
+            {"1 - b + b * (length / mean)": "length / mean"}, _first,
             "The length counts in full, whatever b is. At b = 0 it shouldn't count at all: 1 - b + b * length / mean."),
         "one-minus-b-forgotten": M(
-            {"1 - b + b * length / mean": "b * length / mean"}, _first,
+            {"1 - b + b * (length / mean)": "b * length / mean"}, _first,
             "1 - b is missing. A document of mean length must get the factor 1, whatever b is."),
         "b-and-its-rest-exchanged": M(
-            {"1 - b + b * length / mean": "b + (1 - b) * length / mean"}, _first,
+            {"1 - b + b * (length / mean)": "b + (1 - b) * length / mean"}, _first,
             "b and 1 - b have changed places: b is the part that the length has."),
         "length-not-divided": M(
             {"length / mean": "length"}, _first,
             "The length isn't divided by the mean length, so every document is a very long one."),
         "k1-plus-one-forgotten": M(
-            {"count * (k1 + 1)": "count"}, _first,
+            {"count * (k1 + 1)": "count * 1"}, _first,
             "The factor k1 + 1 above the line is missing. With it, one occurrence in a document of mean length weighs 1."),
         "k1-below-forgotten": M(
             {"k1 * long": "long"}, _first,
