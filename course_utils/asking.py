@@ -27,6 +27,8 @@ ENOUGH = 0.2                                            # of the best score that
 REFUSED = re.compile(r"\b(don't|do not|doesn't|does not|can't|cannot|isn't|is not|not) (know|say|mention|contain|provide|"
                      r"answer|possible to|mentioned|provided|clear|sure)|no (information|mention)|\bunknown\b")
 
+KNOWS_NOT = r"(i'm sorry, )?(but )?i('m not| am not)? ?(don't|do not|can't|cannot|sure)"
+
 
 def course_passages() -> list[Passage]:
     """The passages of START, the numbered notebooks and the extras, in their order; a file that can't be read is left out."""
@@ -64,7 +66,7 @@ def judged(reply: str, accepted: list[str]) -> str:
     Where nothing is accepted, since no page answers, a refusal is what's right, and it's called 'refused'.
     """
     said = reply.lower().replace("’", "'")
-    if any(re.search(rf"(?<!\w){re.escape(one.lower())}", said) for one in accepted) and not REFUSED.match(said):
+    if any(re.search(rf"(?<!\w){re.escape(one.lower())}", said) for one in accepted) and not re.match(KNOWS_NOT, said):
         return "right"
     return "refused" if not said.strip() or REFUSED.search(said) else "wrong"
 
