@@ -8,7 +8,7 @@ import torch
 
 from course_utils import asking
 from course_utils.asking import course_index, course_passages, course_questions, judged, main
-from course_utils.retrieval import BM25, combined, cut, grounded_prompt, mean_vectors, recall_at, sections_of, words_of
+from course_utils.retrieval import BM25, combined, cut, grounded_prompt, mean_vectors, sections_of, words_of
 
 LINES = ["dull dull dull dull", "dull but moving", "not dull but moving but not dull but not moving", "not moving"]
 
@@ -64,8 +64,7 @@ def test_a_vector_does_not_depend_on_its_batch():
     assert torch.allclose(together, torch.stack(alone), atol=1e-5) and torch.allclose(together.norm(dim=1), torch.ones(3))
 
 
-def test_recall_and_prompt():
-    assert recall_at([["a", "b"], ["c", "d"]], [{"b"}, {"x"}], 2) == 0.5
+def test_the_prompt_has_whole_texts_and_the_question_last():
     prompt = grounded_prompt("Why?", ["one two", "three " * 9, "four"], room=5)
     assert "[1] one two" in prompt and "three" not in prompt and "four" not in prompt and prompt.endswith("Question: Why?")
 
@@ -75,7 +74,8 @@ def test_the_questions_are_a_hundred_and_their_sections_are_there():
     questions, there = course_questions(), {one.key for one in course_passages()}
     named = {key for one in questions for key in one["sections"]}
     assert len(questions) == 100 and sum(not one["sections"] for one in questions) == 16
-    assert len({one["question"] for one in questions}) == 100 and all(bool(q["sections"]) == bool(q["accepted"]) for q in questions)
+    assert len({one["question"] for one in questions}) == 100
+    assert all(bool(one["sections"]) == bool(one["accepted"]) for one in questions)
     assert len(named & there) > 0.9 * len(named)
     asked = {one["question"] for one in course_questions("for_settings")}
     assert asked.isdisjoint(one["question"] for one in questions)
