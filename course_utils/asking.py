@@ -12,7 +12,6 @@ import functools
 import json
 import os
 import re
-import sys
 import textwrap
 
 from course_utils.copies.notebooks import extras
