@@ -62,6 +62,12 @@ def chat() -> Command:
     return main
 
 
+def ask() -> Command:
+    """say where in the course a question is answered, and answer it where there are weights"""
+    from course_utils.asking import main
+    return main
+
+
 def quiz_cards() -> Command:
     """write the quizzes as cards that Anki can import"""
     from course_utils.exercises.quizzes import main
@@ -82,7 +88,7 @@ def paths() -> Command:
 
 GROUPS = {
     "copies of the notebooks": (copy, fresh, update, run, paths),
-    "models": (train, imdb, complete, translate, chat),
+    "models": (train, imdb, complete, translate, chat, ask),
     "to learn by heart": (quiz_cards,),
 }
 COMMANDS = by_name(GROUPS)

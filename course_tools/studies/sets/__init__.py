@@ -38,6 +38,7 @@ from course_tools.studies.sets import (
     reader_vectors,
     real_language_model,
     recurrent_attention,
+    retrieval,
     scaling_laws,
     scoreboard,
     sentiment_axis,
@@ -59,7 +60,7 @@ SETS: dict[str, ResultSet] = {
     for module in (scoreboard, ablations, parts, toy_parts, facts, fine_tuning, heads, hour, token_range,
                    sentiment_axis, learning_curves, imdb_better, imdb_settings, imdb_order, language_model, code_baselines,
                    code_completion, code_elsewhere, completion_speed, llama_changes, context, induction, other_heads,
-                   pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
+                   pretrained, pretrained_vectors, retrieval, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
                    bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5,
                    real_language_model, scaling_laws, prompting)
