@@ -7,7 +7,6 @@ as a layer. Does not: know padding, or return weights, which these forms never c
 Exported from notebooks/extras/other_kernels.ipynb: edit it there.
 """
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 

@@ -56,8 +56,8 @@ SETS: dict[str, ResultSet] = {
     module.SET.name: module.SET
     for module in (scoreboard, ablations, parts, toy_parts, facts, fine_tuning, heads, hour, token_range,
                    sentiment_axis, learning_curves, imdb_better, imdb_settings, imdb_order, language_model, code_baselines,
-                   code_completion, code_elsewhere, completion_speed, llama_changes, long_texts, context, induction, other_heads,
-                   pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
+                   code_completion, code_elsewhere, completion_speed, llama_changes, long_texts, context, induction,
+                   other_heads, pretrained, pretrained_vectors, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
                    bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5)
 }
