@@ -4,9 +4,9 @@ Writes data/results/long_texts.json: nine forms of attention, three kinds of row
 
 "distant": in the course's classifier, trained with full attention on reviews of some 40 tokens, another form takes full
 attention's place, and the model is trained on for a few steps: on *distant* reviews that neutral sentences lengthen to 256
-tokens, then to 1,024. It's scored at each length, on test reviews lengthened by sentences of the test split. (After 25 steps on
-4,096 tokens full attention was at 56.5 % with seed 0, and more would have cost hours: so it ends at 1,024.) Seed by seed these
-are the course's five classifiers. Every form and seed takes the same number of steps.
+tokens, then to 1,024. It's scored at each length, on test reviews lengthened by sentences of the test split. (After 25 steps
+on 4,096 tokens full attention was at 56.5 % with seed 0, and more would have cost hours: so it ends at 1,024.) Seed by seed
+these are the course's five classifiers. Every form and seed takes the same number of steps.
 "needle": one block, trained from nothing. In a text of random words stand four tokens that are a colour and a letter in one;
 the first token asks for the letter of one colour, and the answer is read there. It's trained on 256, 1,024 and 4,096 tokens.
 "cost": processor time and memory of one text in that classifier, forward and backward, in a process of its own; once.
