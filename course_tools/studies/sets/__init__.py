@@ -23,6 +23,7 @@ from course_tools.studies.sets import (
     language_model,
     learning_curves,
     llama_changes,
+    long_texts,
     luong_variants,
     multi30k,
     other_heads,
@@ -63,7 +64,7 @@ SETS: dict[str, ResultSet] = {
                    pretrained, pretrained_vectors, retrieval, small_encoder, static_vectors, which_data, student, reader,
                    reader_more, partial_inputs, reader_maps, reader_speed, reader_vectors, recurrent_attention,
                    bottleneck, luong_variants, translation, summaries_by_copying, translation_speed, multi30k, tuning, t5,
-                   real_language_model, scaling_laws, prompting)
+                   real_language_model, scaling_laws, prompting, long_texts)
 }
 
 
