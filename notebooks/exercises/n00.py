@@ -486,7 +486,8 @@ STEP = ask(
           "softmax of x @ W."),
     ),
     hints=(
-        "Either write out the formula of section 5, or let autograd do it on W.detach().clone(); both are right.",
+        "Either write out the formula of section 5, or let autograd do it on W.detach().clone() and return the new table with "
+        ".detach(); both are right.",
         "p = (x @ W).softmax(dim=-1), and y = F.one_hot(true_class, num_classes=W.shape[1]).",
         "G = x.T @ (p - y) / len(x); what you return is W - learning_rate * G.",
     ),

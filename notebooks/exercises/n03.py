@@ -118,6 +118,9 @@ GRADIENT = ask(
         "counts": M(_counts, lambda case: f"your rows hold whole numbers, up to {case.answer.max():.0f}.",
                     "You count how often a word occurs. That is the gradient for the sum of all looked-up numbers, where "
                     "every upstream number is 1. Here they aren't."),
+        "ones": M(lambda ids, up, n: (_counts(ids, up, n) > 0).float(), "your rows hold nothing but ones and zeros.", "You "
+                  "mark the rows of the words that occur, and don't use `upstream`. Each row gets the sum of the upstream "
+                  "rows of its word's positions."),
         "averaged": M(_averaged, _of_three, "That is the mean over the positions of the word. Gradients of several uses "
                       "add up."),
         "sum-of-all": M(_sum_of_all, _of_once, "Each row gets the upstream of all positions. A row should only get that of "
