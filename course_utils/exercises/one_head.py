@@ -178,6 +178,7 @@ def _wrong_vectors(ours: OneHeadReader, mask: Tensor, logits: Tensor) -> str:
     mistakes = {
         "each word's own vector is lost: x is replaced by the context (4), and should be added to it.": weights @ value,
         "the context never reaches the words (4): add weights @ value to x.": x,
+        "each word gets its own value (4), not its context: add weights @ value to x.": x + value,
         "the values are turned as well. Only queries and keys meet in a score; what is handed over keeps its "
         "direction.": x + weights @ turned(value, ours.speeds),
         "the context is added to the values (4), and should be added to each word's own vector, x.": value + weights @ value,

@@ -828,6 +828,8 @@ REPAIR = ask(
         R(lambda case: _split(case.text), _reads, "Mojibake has to come before NFC: an accent of its own can be hidden in "
           "it."),
         R(lambda case: _untidy(case.text) and _untidy(case.inputs[0]), _reads, "White space is left in runs, or at an end."),
+        R(lambda case: len("".join(case.text.split())) < len("".join(case.right["text"].split())), _reads, "Characters of "
+          "the text are gone. Of what stands between < and >, remove <br> alone, in its three spellings."),
         R(lambda case: _untidy(case.text), _reads, "White space is left in runs, or at an end: a <br> became a space after "
           "you had tidied."),
         R(lambda case: any(sign in case.text and sign not in case.right["text"] for sign in "Ãâ"), _reads, "There's "
@@ -905,6 +907,12 @@ PRECISION_RECALL = ask(
                      "what was *called* positive, recall by what *is*; and precision comes first."),
         "accuracy": M(lambda truth, says: (sum(t == s for t, s in zip(truth, says)) / len(truth),) * 2, _both, "That is "
                       "the accuracy, twice. Both numbers look at hits alone, and divide by a column or by a row."),
+        "accuracy-as-precision": M({PRECISION: "sum(t == s for t, s in zip(truth, says)) / len(truth)"}, _both, "Your "
+                                   "precision is the accuracy: all right answers, divided by all reviews. Divide the hits by "
+                                   "the number of reviews that are called positive."),
+        "accuracy-as-recall": M({RECALL: "sum(t == s for t, s in zip(truth, says)) / len(truth)"}, _both, "Your recall is "
+                                "the accuracy: all right answers, divided by all reviews. Divide the hits by the number of "
+                                "reviews that are positive."),
         "right-ones": M({HITS: "is_so == said"}, _both, "You counted all right answers. A hit is a review that is positive "
                         "*and* is called positive."),
         "of-all": M({PRECISION: "hits / len(truth)", RECALL: "hits / len(truth)"}, _both, "You divide by the number of all "

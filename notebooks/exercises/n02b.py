@@ -445,6 +445,9 @@ ENCODE = ask(
                                 "+ k."),
         "numbered-from-one": M({MERGED: "257 + k"}, _numbers, "The first merge has number 0 and makes the id 256. With "
                                "ids that are one too high, later merges don't find their pieces."),
+        "numbered-one-too-low": M({MERGED: "255 + k"}, _numbers, "Ids begin at 256 + k: the first merge has number 0 and "
+                                  "makes the id 256, since 255 is a byte's. With ids that are one too low, later merges "
+                                  "don't find their pieces."),
         "code-points": M({BYTES: "[ord(letter) for letter in chunk]"}, _cut, "These are code points, one for each "
                          "character. Merges are pairs of bytes: chunk.encode(\"utf-8\") gives them, two for an é, four "
                          "for an emoji."),

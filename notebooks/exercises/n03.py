@@ -118,6 +118,9 @@ GRADIENT = ask(
         "counts": M(_counts, lambda case: f"your rows hold whole numbers, up to {case.answer.max():.0f}.",
                     "You count how often a word occurs. That is the gradient for the sum of all looked-up numbers, where "
                     "every upstream number is 1. Here they aren't."),
+        "ones": M(lambda ids, up, n: (_counts(ids, up, n) > 0).float(), "your rows hold nothing but ones and zeros.", "You "
+                  "mark the rows of the words that occur, and don't use `upstream`. Each row gets the sum of the upstream "
+                  "rows of its word's positions."),
         "averaged": M(_averaged, _of_three, "That is the mean over the positions of the word. Gradients of several uses "
                       "add up."),
         "sum-of-all": M(_sum_of_all, _of_once, "Each row gets the upstream of all positions. A row should only get that of "
@@ -431,12 +434,13 @@ def train_epoch(model, optimizer, several):
 
 
 def _epoch(clear="before", backward=True, step="each", mode=True, reduction="mean", softmax=False, report="right",
-           only=None):
+           only=None, fresh=True):
     """An epoch with one or more things changed."""
     def train(model, optimizer, several):
         if mode:
             model.train()
-        optimizer.zero_grad()
+        if fresh:
+            optimizer.zero_grad()                                          # once, before the loop
         losses, sizes = [], []
         for batch in several[:only]:
             logits = model(batch.token_ids, batch.attention_mask)
@@ -449,6 +453,8 @@ def _epoch(clear="before", backward=True, step="each", mode=True, reduction="mea
                 optimizer.zero_grad()
             if step == "each":
                 optimizer.step()
+            if clear == "after":
+                optimizer.zero_grad()
             losses.append(loss.item())
             sizes.append(len(batch.labels))
         if step == "once":
@@ -509,9 +515,11 @@ def epoch_probes(generator: torch.Generator) -> list[tuple]:
 def observe_epoch(function, model, several):
     """The loss that is returned, the parameters afterwards, and the mode of the forward passes.
 
-    If no parameter has moved, also what was called, since that tells why.
+    If no parameter has moved, also what was called, since that tells why. The gradients of an earlier step are there.
     """
     before = [parameter.detach().clone() for parameter in model.parameters()]
+    for parameter in model.parameters():
+        parameter.grad = parameter.detach().flip(0) / 2
     optimizer = torch.optim.SGD(model.parameters(), lr=0.4)
     steps, backwards = [], []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
@@ -575,6 +583,15 @@ EPOCH = ask(
         "never-cleared": M(_epoch(clear="never"), _after, "With one batch they are right; with several, each step uses the "
                            "sum of all gradients so far. backward adds to what is there: clear before it, for every batch "
                            "(section 4)."),
+        "cleared-at-the-end": M(_epoch(clear="after", fresh=False), _after, "You clear after the step, and gradients of an "
+                                "earlier step were there when the epoch began: backward added to them. Clear before "
+                                "backward."),
+        "nowhere-cleared": M(_epoch(clear="never", fresh=False), _after, "The gradients are never cleared, and those of an "
+                             "earlier step were there when the epoch began: backward adds to what is there. Clear before "
+                             "it, for every batch (section 4)."),
+        "one-step-nothing-cleared": M(_epoch(clear="never", step="once", fresh=False), _after, "The gradients of all batches "
+                                      "add up, on top of those of an earlier step, and one step follows the loop. A step for "
+                                      "each batch belongs inside it, and zero_grad before each backward."),
         "cleared-between": M(_epoch(clear="between"), lambda case: f"no parameter has moved, though {case.moved}.",
                              "The step had no gradient to go by: it came before backward, or the gradient was cleared "
                              "between the two."),
