@@ -166,8 +166,8 @@ CHAT = ask(
     "20.2", write_chat,
     probes=chat_probes,
     observe=observe_chat,
-    signature="write_chat(messages: a list of {'role': …, 'content': …}, default_system: a text, answer_next: True or False) "
-    "-> one text",
+    signature="write_chat(messages: a list of {'role': …, 'content': …}, default_system: a text, answer_next: True or "
+    "False) -> one text",
     mistakes={
         "ends-forgotten": M(
             _chat(turn="<|im_start|>{role}\n{content}\n"), _count("<|im_end|>"),
@@ -346,8 +346,8 @@ def observe_reply(function, ids, said, ends, limit):
 
 def _reply_seen(case: Case) -> str:
     ids, _, ends, limit = case.inputs
-    return (f"to the prompt {' '.join(map(str, ids))}, where {' or '.join(map(str, sorted(ends)))} ends a reply and the limit "
-            f"is {limit}, you answer [{case.reply}], expected [{case.right['reply']}].")
+    return (f"to the prompt {' '.join(map(str, ids))}, where {' or '.join(map(str, sorted(ends)))} ends a reply and the "
+            f"limit is {limit}, you answer [{case.reply}], expected [{case.right['reply']}].")
 
 
 REPLY = ask(
