@@ -497,7 +497,8 @@ def _says_bytes(case: Case) -> str:
             f"{case.expected.item():,.0f}.")
 
 
-def _flat(two=2, heads="key", layers=True, size=True, width=lambda d_head, num_heads: d_head, kept=lambda tokens, window: min(tokens, window or tokens)):
+def _flat(two=2, heads="key", layers=True, size=True, width=lambda d_head, num_heads: d_head,
+          kept=lambda tokens, window: min(tokens, window or tokens)):
     """The bytes with a factor missing or another."""
     def answer(tokens, num_layers, num_heads, num_key_heads, d_head, bytes_each, window=None):
         number = {"key": num_key_heads, "all": num_heads, "groups": num_heads // num_key_heads, "none": 1}[heads]
@@ -505,6 +506,8 @@ def _flat(two=2, heads="key", layers=True, size=True, width=lambda d_head, num_h
                 * kept(tokens, window))
     return answer
 
+
+DIVIDED = ("You divide d_head by the number of heads. It's one head's width already; d_model would have to be divided.")
 
 CACHE = ask(
     "18.3", cache_bytes,
@@ -529,10 +532,8 @@ CACHE = ask(
         "bits": M(_flat(two=16), _says_bytes, "You count bits. bytes_each is in bytes already, and so is the answer."),
         "megabytes": M(_flat(two=2e-6), _says_bytes, "That's megabytes. Return bytes, and divide where you print."),
         "no-width": M(_flat(width=lambda d_head, num_heads: 1), _says_bytes, "A key isn't one number but d_head."),
-        "width-divided": M(_flat(width=lambda d_head, num_heads: d_head / num_heads), _says_bytes, "You divide d_head by the "
-                           "number of heads. It's one head's width already; d_model would have to be divided."),
-        "width-divided-whole": M(_flat(width=lambda d_head, num_heads: d_head // num_heads), _says_bytes, "You divide d_head "
-                                 "by the number of heads. It's one head's width already; d_model would have to be divided."),
+        "width-divided": M(_flat(width=lambda d_head, num_heads: d_head / num_heads), _says_bytes, DIVIDED),
+        "width-divided-whole": M(_flat(width=lambda d_head, num_heads: d_head // num_heads), _says_bytes, DIVIDED),
         "window-ignored": M(_flat(kept=lambda tokens, window: tokens), _says_bytes, "With a window, a layer keeps no "
                                                                                     "more than "
                             "`window` tokens."),

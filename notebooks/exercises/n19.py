@@ -552,8 +552,8 @@ BYTES = ask(
             "That's why fine-tuning a small part is cheap."),
         "frozen-weights-left-out": M(
             lambda model: (training_bytes(model)[1], *training_bytes(model)[1:]), _three,
-            "You leave frozen parameters out of the first number, too. They get no gradient, but their weights are in memory: "
-            "the model computes with them."),
+            "You leave frozen parameters out of the first number, too. They get no gradient, but their weights are in "
+            "memory: the model computes with them."),
         "one-moment": M(
             _bytes(moments=1), _three,
             "AdamW keeps two numbers for each parameter, the mean of its gradients and that of their squares."),
