@@ -415,7 +415,7 @@ def observe_step(answer, W, x, true_class, learning_rate):
                         "torch.no_grad()") from None
     if isinstance(output, torch.Tensor) and output.grad_fn is not None and _same(
             gradient_step(W, x, true_class, learning_rate), new.detach(), W):
-        raise TypeError("expected a table from which the next step can start. The numbers of yours are right, but it "
+        raise TypeError("expected a table from which the next step can start. Its numbers are right, but it "
                         "still hangs on the record of your computation: after a backward() of its own its .grad would be None. "
                         "Return it with .detach(), or compute it under torch.no_grad()")
     if not _same(step(new.detach().clone()), _table(second, W), W):
