@@ -416,7 +416,7 @@ def observe_step(answer, W, x, true_class, learning_rate):
     if isinstance(output, torch.Tensor) and output.grad_fn is not None and _same(
             gradient_step(W, x, true_class, learning_rate), new.detach(), W):
         raise TypeError("expected a table from which the next step can start. Its numbers are right, but it "
-                        "still hangs on the record of your computation: after a backward() of its own its .grad would be None. "
+                        "still hangs on the record of your computation: after its own backward() its .grad would be None. "
                         "Return it with .detach(), or compute it under torch.no_grad()")
     if not _same(step(new.detach().clone()), _table(second, W), W):
         raise TypeError(f"expected the next step from your own result to be the one from a copy of it, and it's another. "
