@@ -415,8 +415,8 @@ def observe_step(answer, W, x, true_class, learning_rate):
                         "torch.no_grad()") from None
     if isinstance(output, torch.Tensor) and output.grad_fn is not None and _same(
             gradient_step(W, x, true_class, learning_rate), new.detach(), W):
-        raise TypeError("expected a table from which the next step can start, and the numbers of yours are right, but it still "
-                        "hangs on the record of your computation: after a backward() of its own its .grad would be None. "
+        raise TypeError("expected a table from which the next step can start. Its numbers are right, but it "
+                        "still hangs on the record of your computation: after its own backward() its .grad would be None. "
                         "Return it with .detach(), or compute it under torch.no_grad()")
     if not _same(step(new.detach().clone()), _table(second, W), W):
         raise TypeError(f"expected the next step from your own result to be the one from a copy of it, and it's another. "
@@ -486,8 +486,8 @@ STEP = ask(
           "softmax of x @ W."),
     ),
     hints=(
-        "Either write out the formula of section 5, or let autograd do it on W.detach().clone() and return the new table with "
-        ".detach(); both are right.",
+        "Either write out the formula of section 5, or let autograd do it on W.detach().clone() and return the new table "
+        "with .detach(); both are right.",
         "p = (x @ W).softmax(dim=-1), and y = F.one_hot(true_class, num_classes=W.shape[1]).",
         "G = x.T @ (p - y) / len(x); what you return is W - learning_rate * G.",
     ),

@@ -908,8 +908,8 @@ PRECISION_RECALL = ask(
         "accuracy": M(lambda truth, says: (sum(t == s for t, s in zip(truth, says)) / len(truth),) * 2, _both, "That is "
                       "the accuracy, twice. Both numbers look at hits alone, and divide by a column or by a row."),
         "accuracy-as-precision": M({PRECISION: "sum(t == s for t, s in zip(truth, says)) / len(truth)"}, _both, "Your "
-                                   "precision is the accuracy: all right answers, divided by all reviews. Divide the hits by "
-                                   "the number of reviews that are called positive."),
+                                   "precision is the accuracy: all right answers, divided by all reviews. Divide the hits "
+                                   "by the number of reviews that are called positive."),
         "accuracy-as-recall": M({RECALL: "sum(t == s for t, s in zip(truth, says)) / len(truth)"}, _both, "Your recall is "
                                 "the accuracy: all right answers, divided by all reviews. Divide the hits by the number of "
                                 "reviews that are positive."),

@@ -589,9 +589,9 @@ EPOCH = ask(
         "nowhere-cleared": M(_epoch(clear="never", fresh=False), _after, "The gradients are never cleared, and those of an "
                              "earlier step were there when the epoch began: backward adds to what is there. Clear before "
                              "it, for every batch (section 4)."),
-        "one-step-nothing-cleared": M(_epoch(clear="never", step="once", fresh=False), _after, "The gradients of all batches "
-                                      "add up, on top of those of an earlier step, and one step follows the loop. A step for "
-                                      "each batch belongs inside it, and zero_grad before each backward."),
+        "one-step-nothing-cleared": M(_epoch(clear="never", step="once", fresh=False), _after, "The gradients of all "
+                                      "batches add up, on top of those of an earlier step, and one step follows the loop. A "
+                                      "step for each batch belongs inside it, and zero_grad before each backward."),
         "cleared-between": M(_epoch(clear="between"), lambda case: f"no parameter has moved, though {case.moved}.",
                              "The step had no gradient to go by: it came before backward, or the gradient was cleared "
                              "between the two."),
