@@ -34,7 +34,7 @@ from course_utils.files import sha256
 from course_utils.llama import Llama
 from course_utils.random_llama import SMOLLM2
 from course_utils.results import fingerprint
-from course_utils.training.hugging_face import find_checkpoint, first_there
+from course_utils.training import hugging_face
 
 LENGTH, TURNS, LENGTHS = 40, 5, (8, 40, 160)
 CAPITAL = "Which city is the capital of France?"
@@ -71,7 +71,7 @@ def settings() -> str:
 
 def folder():
     """Where the weights are."""
-    return find_checkpoint(first_there("smollm2", SMOLLM2))
+    return hugging_face.find_checkpoint(hugging_face.first_there("smollm2", SMOLLM2))
 
 
 @functools.cache
