@@ -74,7 +74,7 @@ def test_a_hidden_position_changes_nothing_from_its_start_on_and_is_seen_again_a
 def test_the_published_weights_take_their_words_from_the_examples():
     if not os.environ.get("COURSE_MODELS"):
         pytest.skip("COURSE_MODELS names no folder with weights")
-    model, tokenizer, real = find_chat_model()
+    model, tokenizer, real, _ = find_chat_model()
     if not real:
         pytest.skip("no SmolLM2 in COURSE_MODELS")
     examples = [("Whoever edited this deserves a raise.", " positive"), ("I want my evening back.", " negative")]

@@ -57,7 +57,7 @@ MAP = {
 BOX, STEP = (84, 46), (96, 92)                            # of the map: width and height of a box; from one to the next
 SHORT_TITLES = {"02b": "Byte pairs", "05": "Heads", "06": "Positions", "07": "Blocks", "09": "Real reviews", "10": "Maps",
                 "11": "Explaining", "12": "Comparing", "13": "Language", "13b": "Induction", "17": "Translation",
-                "18": "Efficient",
+                "18": "Efficient", "20": "Real model",
                 "16": "Recurrent", "R1": "Review", "R2": "Review", "R3": "Review", HOUR: "in short"}
 STYLE = """<style>
 .course-map .wide{overflow-x:auto}

@@ -82,6 +82,7 @@ SHORT: dict[str, dict] = {
     "language_model": {"MODEL": TINY, "LENGTH": 16, "FIT": {"epochs": 1}, "STRIDE": 8},
     "learning_curves": {"RECIPE.fit": {"epochs": 1}, "ROWS": {
         row: (network, amount._replace(reviews=50, passes=1)) for row, (network, amount) in learning_curves.ROWS.items()}},
+    "prompting": {"ASKED": 4},
     "real_language_model": {"LENGTH": 4, "TURNS": 2, "LENGTHS": (2, 4)},
     "llama_changes": {"SHAPE": {"vocab_size": 300, "d_model": 12, "num_layers": 1, "max_len": 16}, "CONTEXT": 16,
                       "BATCH": 2, "STEPS": 2, "WIDTH": 48},
@@ -95,7 +96,8 @@ SHORT: dict[str, dict] = {
         ("imdb", "reviews", "sentences", "written"), 50)},
     "reader_speed": {"TURNS": 2, "LONG": 2, "BATCH": 4, "MINILM": {"d_model": 24, "d_ff": 24, "num_layers": 1}},
     "recurrent_attention": {"FIT": {"epochs": 1}},
-    "long_texts": {"DISTANT": (long_texts.Stage(256, 1, 2, 2),), "NEEDLE": (long_texts.Stage(256, 1, 2, 2),)},
+    "long_texts": {"DISTANT": tuple(long_texts.Stage(length, 1, 2, 2) for length in (256, 1024)),
+                   "NEEDLE": tuple(long_texts.Stage(length, 1, 2, 2) for length in (256, 1024, 4096))},
     "luong_variants": {"recurrent.FIT": {"epochs": 1}},
     "reader_maps": {"STEPS": 2},
     "reader_more": {"STEPS": 3, "READS": {row: dict.fromkeys(reads, 40) for row, reads in reader_more.READS.items()}},
@@ -237,11 +239,25 @@ def random_chat(patch, made) -> None:
     checkpoint_of(random_llama(), Path(os.environ["COURSE_MODELS"]) / "smollm2")
 
 
+def prompts(patch, made) -> None:
+    """The random Llama, asked about whole reviews: examples are drawn from 300."""
+    random_chat(patch, made)
+    patch.setattr(made, "load_reviews", load_reviews)
+
+
+def few_questions(patch, made) -> None:
+    """The random Llama, asked every twentieth question about the course."""
+    random_chat(patch, made)
+    few_of_them = made.course_questions()[::20]
+    patch.setattr(made, "course_questions", lambda: few_of_them)
+
+
 SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "completion_speed": code_models,
            "fine_tuning": small_encoder_for_few, "heads": whole_reviews,
            "reader_maps": maps, "reader_more": readers, "reader_vectors": word_tables,
            "summaries_by_copying": summaries, "translation": translators_of_pairs, "recurrent_attention": recurrent,
-           "luong_variants": recurrent, "real_language_model": random_chat}
+           "luong_variants": recurrent, "real_language_model": random_chat,
+           "prompting": prompts, "retrieval": few_questions}
 
 
 def meanings() -> list[str]:
@@ -285,7 +301,7 @@ def small_set(name: str, patch, folder: Path) -> ResultSet:
                     patch.setattr(module, known, new)
             if getattr(module, "VOCAB_SIZE", 0) == 4096:
                 patch.setattr(module, "VOCAB_SIZE", 300)
-            if hasattr(module, "first_there"):
+            if hasattr(module, "first_there") and hasattr(module, "NAME"):
                 patch.setattr(module, "NAME", "minilm")
     replace(patch, made, SHORT.get(name, {}))
     clear_caches()
