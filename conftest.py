@@ -40,7 +40,7 @@ def pytest_report_header(config) -> str:
 
 @pytest.fixture
 def published_models(monkeypatch) -> Path:
-    """The folder that COURSE_MODELS named when the tests were started: found by the test that asks for it, hidden from others."""
+    """The folder that COURSE_MODELS named when the tests began: found by the test that asks for it, hidden from others."""
     if not os.environ["COURSE_PUBLISHED"]:
         pytest.skip("COURSE_MODELS names no folder with weights")
     monkeypatch.setenv("COURSE_MODELS", os.environ["COURSE_PUBLISHED"])

@@ -129,7 +129,7 @@ RECALL = ask(
         "the-kth-only": M({"found[:k]": "found[k - 1 : k]"}, _fraction,
                           "You look at the k-th name only. All of the first k count."),
         "precision": M(_hits(lambda f, w, k: len(w & set(f[:k])) / k), _fraction,
-                       "You count right names among the k that were shown. That's precision. Each question is found or it isn't."),
+                       "You count right names among the k: that's precision. Each question is found or it isn't."),
         "share-of-the-right": M(_hits(lambda f, w, k: len(w & set(f[:k])) / len(w)), _fraction,
                                 "You take the share of a question's right sections. Here one is enough: a question is "
                                 "found or it isn't."),
@@ -158,7 +158,8 @@ def prompt(question, texts, room):
     return "\n\n".join([*kept, question])
 
 
-def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, everything=False, no_question=False, twice=False):
+def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, everything=False, no_question=False,
+            twice=False):
     def answer(question, texts, room_, kept=None):
         kept, used = [], 0
         for text in texts:
@@ -225,7 +226,7 @@ PROMPT = ask(
         "question-forgotten": M(_prompt(no_question=True), "there's no question in your prompt.", "It comes last."),
         "worst-first": M(_prompt(reverse=True), "your texts are in reverse order.", "Keep the best one first."),
         "one-too-many": M(_prompt(room="after"), _kept,
-                          "You look at the room after a text has gone in. Ask before: used + its words > room?"),
+                          "You ask for room after a text has gone in. Ask before: used + its words > room?"),
         "no-limit": M(_prompt(everything=True), _kept, "The room makes no difference. Stop before the text that doesn't fit."),
         "cut-in-the-middle": M(_prompt(cut=True), _kept, "Half a text may say the opposite of the whole. Take whole ones."),
         "letters-counted": M(_prompt(room="letters"), _kept, "You count letters. The room is in words: len(text.split())."),
