@@ -30,7 +30,7 @@ KNOWS_NOT = r"(i'm sorry, )?(but )?i('m not| am not)? ?(don't|do not|can't|canno
 
 
 def course_passages() -> list[Passage]:
-    """The passages of START, the numbered notebooks and the extras, in their order; a file that can't be read is left out."""
+    """The passages of START, the numbered notebooks and the extras, in order; a file that can't be read is left out."""
     files = [NOTEBOOKS / "START.ipynb", *sorted(NOTEBOOKS.glob("[0-9][0-9]*.ipynb")), *extras()]
     passages = []
     for file in files:
@@ -54,7 +54,7 @@ def course_index(passages: list[Passage], k1: float = 1.2, b: float = 0.75) -> B
 
 @functools.cache
 def course_questions(name: str = "course") -> list[dict]:
-    """The questions in data/questions: 'course' to score on, 'for_settings' to choose by. Each says which sections answer."""
+    """The questions in data/questions: 'course' to score on, 'for_settings' to choose by; each with its sections."""
     lines = (DATA / "questions" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 

@@ -129,7 +129,7 @@ RECALL = ask(
         "the-kth-only": M({"found[:k]": "found[k - 1 : k]"}, _fraction,
                           "You look at the k-th name only. All of the first k count."),
         "precision": M(_hits(lambda f, w, k: len(w & set(f[:k])) / k), _fraction,
-                       "You count right names among the k that were shown. That's precision. Each question is found or it isn't."),
+                       "You count right names among the k: that's precision. Each question is found or it isn't."),
         "share-of-the-right": M(_hits(lambda f, w, k: len(w & set(f[:k])) / len(w)), _fraction,
                                 "You take the share of a question's right sections. Here one is enough: a question is "
                                 "found or it isn't."),
@@ -158,7 +158,8 @@ def prompt(question, texts, room):
     return "\n\n".join([*kept, question])
 
 
-def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, everything=False, no_question=False, twice=False):
+def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, everything=False, no_question=False,
+            twice=False):
     def answer(question, texts, room_, kept=None):
         kept, used = [], 0
         for text in texts:
@@ -225,8 +226,8 @@ PROMPT = ask(
         "question-forgotten": M(_prompt(no_question=True), "there's no question in your prompt.", "It comes last."),
         "worst-first": M(_prompt(reverse=True), "your texts are in reverse order.", "Keep the best one first."),
         "one-too-many": M(_prompt(room="after"), _kept,
-                          "You look at the room after a text has gone in. Ask before: used + its words > room?"),
-        "no-limit": M(_prompt(everything=True), _kept, "The room makes no difference. Stop before the text that doesn't fit."),
+                          "You ask for room after a text has gone in. Ask before: used + its words > room?"),
+        "no-limit": M(_prompt(everything=True), _kept, "The room makes no difference. Stop before a text that doesn't fit."),
         "cut-in-the-middle": M(_prompt(cut=True), _kept, "Half a text may say the opposite of the whole. Take whole ones."),
         "letters-counted": M(_prompt(room="letters"), _kept, "You count letters. The room is in words: len(text.split())."),
         "gaps-filled": M(_prompt(skip=True), _kept,
@@ -335,4 +336,26 @@ WARM_UP = """
       remark: That's all it was trained for. So today it's given the page to continue from, and says which.
     - text: What the majority of people think.
       remark: Nobody was asked. It has read texts, some of them many times.
+"""
+
+GUESSES = """
+- name: 22-four
+  guesses:
+    - from: 0.9
+      to: 1.2
+      remark: That's what one is worth. The next three still count, each less than the one before.
+    - from: 2.1
+      to: 2.3
+      remark: 2.2 is k1 + 1, the limit. Four occurrences are on the way there.
+    - from: 3.9
+      to: 4.1
+      remark: "Without saturation it would be 4, as in TF-IDF. Here it's 4 · 2.2 / (4 + 1.2)."
+- name: 22-recall
+  guesses:
+    - from: 80
+      to: 100
+      remark: "As many as that would be found if people asked in the pages' own words. They often ask in others."
+    - from: 0
+      to: 30
+      remark: A question seldom has none of its page's words, and one rare word in common is often enough.
 """
