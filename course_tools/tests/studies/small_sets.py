@@ -99,6 +99,7 @@ SHORT: dict[str, dict] = {
     "luong_variants": {"recurrent.FIT": {"epochs": 1}},
     "reader_maps": {"STEPS": 2},
     "reader_more": {"STEPS": 3, "READS": {row: dict.fromkeys(reads, 40) for row, reads in reader_more.READS.items()}},
+    "retrieval": {"NEW_TOKENS": 2, "FOUND": 1, "ORDERS": 2},
     "scaling_laws": {"HELD_OUT": 4, "PREDICTION": {"value": 2.0, "half": 0.1}, "LENGTH": 16,
                      "BATCH": 2},
     "scoreboard": {"RECIPE.fit": {"epochs": 1}},
@@ -209,6 +210,17 @@ def code_models(patch, made) -> None:
     patch.setattr(CodeCompleter, "load", lambda *name: completer)
 
 
+def few_questions(patch, made) -> None:
+    """Four questions, the last without an answer; of the passages those that answer them, and some others; a random model."""
+    everything = made.course_questions()
+    questions = [*everything[:3], next(one for one in everything if not one["sections"])]
+    keys = {key for one in questions for key in one["sections"]}
+    passages = [one for i, one in enumerate(made.pages()) if one.key in keys or i % 40 == 0]
+    patch.setattr(made, "course_questions", lambda: questions)
+    patch.setattr(made, "pages", lambda: passages)
+    patch.setattr(made, "chat_model", lambda: random_llama()[:2])
+
+
 def maps(patch, made) -> None:
     corpora = {name: split.select(range(12)) for name, split in made.corpora().items()}
     patch.setattr(made, "corpora", lambda: corpora)
@@ -241,7 +253,7 @@ SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "compl
            "fine_tuning": small_encoder_for_few, "heads": whole_reviews,
            "reader_maps": maps, "reader_more": readers, "reader_vectors": word_tables,
            "summaries_by_copying": summaries, "translation": translators_of_pairs, "recurrent_attention": recurrent,
-           "luong_variants": recurrent, "real_language_model": random_chat}
+           "luong_variants": recurrent, "real_language_model": random_chat, "retrieval": few_questions}
 
 
 def meanings() -> list[str]:
@@ -285,7 +297,7 @@ def small_set(name: str, patch, folder: Path) -> ResultSet:
                     patch.setattr(module, known, new)
             if getattr(module, "VOCAB_SIZE", 0) == 4096:
                 patch.setattr(module, "VOCAB_SIZE", 300)
-            if hasattr(module, "first_there"):
+            if hasattr(module, "first_there") and hasattr(module, "NAME"):
                 patch.setattr(module, "NAME", "minilm")
     replace(patch, made, SHORT.get(name, {}))
     clear_caches()
