@@ -211,7 +211,7 @@ def code_models(patch, made) -> None:
 
 
 def few_questions(patch, made) -> None:
-    """Four questions, the last without an answer; of the passages those that answer them, and some others; a random model."""
+    """Four questions, the last without an answer; the passages that answer them, and some others; a random model."""
     everything = made.course_questions()
     questions = [*everything[:3], next(one for one in everything if not one["sections"])]
     keys = {key for one in questions for key in one["sections"]}
