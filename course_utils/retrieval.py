@@ -95,23 +95,16 @@ def cut(name: str, cells: list[dict], longest: int = 80) -> list[Passage]:
 
     Taught in 22_retrieval, '3. The course as a pile of passages'.
     """
-    found, title, section, skip = [], "", "", False
+    found, title, section = [], "", ""              # (title, section, paragraphs) each
     for cell in cells:
         if cell["cell_type"] != "markdown":
             continue
         text = "".join(cell["source"])
         text = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
-        paragraphs, size = [], 0
-        skip = False            # what follows an exercise's cell is the section's again
-
-        def close():
-            if paragraphs and section:
-                found.append(Passage(name, title, section, "\n\n".join(paragraphs)))
-            paragraphs.clear()
-
+        found.append((title, section, []))
+        size, skip = 0, False   # what follows an exercise's cell is the section's again
         for paragraph in re.split(r"\n\s*\n", text):
             if heading := re.match(r"(#{1,4}) (.+)", paragraph):
-                close()
                 skip = bool(re.match(NOT_FOR_READING, heading[2]))
                 if skip:
                     continue
@@ -119,19 +112,19 @@ def cut(name: str, cells: list[dict], longest: int = 80) -> list[Passage]:
                     title, section = heading[2], "Opening"
                 elif heading[1] == "##":
                     section = heading[2]
-                else:
-                    paragraphs.append(heading[2] + ".")
-                paragraph = paragraph.partition("\n")[2]
-                size = 0
+                found.append((title, section, []))
+                if len(heading[1]) > 2:
+                    found[-1][-1].append(heading[2] + ".")
+                paragraph, size = paragraph.partition("\n")[2], 0
             if skip or not paragraph.strip():
                 continue
-            if paragraphs and size + len(paragraph.split()) > longest:
-                close()
+            if found[-1][-1] and size + len(paragraph.split()) > longest:
+                found.append((title, section, []))
                 size = 0
-            paragraphs.append(paragraph.strip())
+            found[-1][-1].append(paragraph.strip())
             size += len(paragraph.split())
-        close()
-    return found
+    return [Passage(name, title, section, "\n\n".join(paragraphs))
+            for title, section, paragraphs in found if paragraphs and section]
 
 
 SMALL = set("""a an and are as at be but by can could do does did for from has have

@@ -138,7 +138,8 @@ def change(row: str) -> dict:
 
 
 def line(runs: list[dict]) -> str:
-    return f"{len(runs[0].get('replies', runs[0].get('found', [])))} questions"
+    one = runs[0]["orders"][0] if "orders" in runs[0] else runs[0]
+    return f"{len(one.get('replies', one.get('found', [])))} questions"
 
 
 def look(row: str, seed: int) -> None:

@@ -101,6 +101,7 @@ SHORT: dict[str, dict] = {
     "luong_variants": {"recurrent.FIT": {"epochs": 1}},
     "reader_maps": {"STEPS": 2},
     "reader_more": {"STEPS": 3, "READS": {row: dict.fromkeys(reads, 40) for row, reads in reader_more.READS.items()}},
+    "retrieval": {"NEW_TOKENS": 2, "FOUND": 1, "ORDERS": 2},
     "scaling_laws": {"HELD_OUT": 4, "PREDICTION": {"value": 2.0, "half": 0.1}, "LENGTH": 16,
                      "BATCH": 2},
     "scoreboard": {"RECIPE.fit": {"epochs": 1}},
@@ -211,6 +212,17 @@ def code_models(patch, made) -> None:
     patch.setattr(CodeCompleter, "load", lambda *name: completer)
 
 
+def few_questions(patch, made) -> None:
+    """Four questions, the last without an answer; the passages that answer them, and some others; a random model."""
+    everything = made.course_questions()
+    questions = [*everything[:3], next(one for one in everything if not one["sections"])]
+    keys = {key for one in questions for key in one["sections"]}
+    passages = [one for i, one in enumerate(made.pages()) if one.key in keys or i % 40 == 0]
+    patch.setattr(made, "course_questions", lambda: questions)
+    patch.setattr(made, "pages", lambda: passages)
+    patch.setattr(made, "chat_model", lambda: random_llama()[:2])
+
+
 def maps(patch, made) -> None:
     corpora = {name: split.select(range(12)) for name, split in made.corpora().items()}
     patch.setattr(made, "corpora", lambda: corpora)
@@ -243,13 +255,6 @@ def prompts(patch, made) -> None:
     """The random Llama, asked about whole reviews: examples are drawn from 300."""
     random_chat(patch, made)
     patch.setattr(made, "load_reviews", load_reviews)
-
-
-def few_questions(patch, made) -> None:
-    """The random Llama, asked every twentieth question about the course."""
-    random_chat(patch, made)
-    few_of_them = made.course_questions()[::20]
-    patch.setattr(made, "course_questions", lambda: few_of_them)
 
 
 SPECIAL = {"code_completion": code_models, "code_elsewhere": code_models, "completion_speed": code_models,
