@@ -533,7 +533,8 @@ CACHE = ask(
         "megabytes": M(_flat(two=2e-6), _says_bytes, "That's megabytes. Return bytes, and divide where you print."),
         "no-width": M(_flat(width=lambda d_head, num_heads: 1), _says_bytes, "A key isn't one number but d_head."),
         "width-divided": M(_flat(width=lambda d_head, num_heads: d_head / num_heads), _says_bytes, DIVIDED),
-        "width-divided-whole": M(_flat(width=lambda d_head, num_heads: d_head // num_heads), _says_bytes, DIVIDED),
+        "width-divided-whole": M(_flat(width=lambda d_head, num_heads: d_head // num_heads), _says_bytes,
+                                 DIVIDED + " And // drops what's left over."),
         "window-ignored": M(_flat(kept=lambda tokens, window: tokens), _says_bytes, "With a window, a layer keeps no "
                                                                                     "more than "
                             "`window` tokens."),

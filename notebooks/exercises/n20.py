@@ -316,7 +316,7 @@ def reply_probes(generator: torch.Generator) -> list[tuple]:
     a, b, c, d, e, f = words[:6]
     return [([a, b, c], [d, e, d, f, c, 2, a, b, e, f], {2}, 9), ([c, a], [b, e, 1, d, 2, f, a, c], {1, 2}, 7),
             ([f, e, d, a], [b, c, b, a, d, e, f, b, c], {3}, 6), ([b], [2, c, d, e, f, a], {2}, 5),
-            ([d, f], [a, 2, c, e], {2}, 1), ([e, b], [3, 1, c, 2, d, a, f], {2}, 6), ([a, d], [f, 3, b, 2, c, e], {1, 3}, 6)]
+            ([d, f], [a, c, 2, e], {2}, 1), ([e, b], [3, 1, c, 2, d, a, f], {2}, 6), ([a, d], [f, 3, b, 2, c, e], {1, 3}, 6)]
 
 
 def observe_reply(function, ids, said, ends, limit):
