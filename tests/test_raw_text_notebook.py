@@ -72,8 +72,8 @@ def test_the_counter_is_scikit_learns_word_by_word(run):
     names = run(5)
     log_p = names["counter"][1].feature_log_prob_
     theirs = dict(zip(names["counter"][0].get_feature_names_out(), log_p[1] - log_p[0]))
-    assert theirs.keys() == names["ratio"].keys()
-    assert max(abs(theirs[word] - value) for word, value in names["ratio"].items()) < 1e-12
+    assert theirs.keys() == names["log_ratio"].keys()
+    assert max(abs(theirs[word] - value) for word, value in names["log_ratio"].items()) < 1e-12
 
 
 def test_what_section_6_says_of_the_hand_written_reviews(run):
@@ -116,7 +116,7 @@ def test_what_section_7_says_of_the_twelve_and_of_the_two_remedies(run):
     names = run(7)
     words, train, test = names["words"], names["train"], names["test"]
     assert ((names["z"] > 0) == names["key"]).sum() == 7
-    assert names["ratio"]["amusing"] > -names["ratio"]["ineffective"] > 0
+    assert names["log_ratio"]["amusing"] > -names["log_ratio"]["ineffective"] > 0
     bags = [sorted(names["with_not"](text).split()) for text in ("not dull but moving", "not moving but dull")]
     assert bags[0] == bags[1]
 
