@@ -472,7 +472,7 @@ def observe_range(function, answer, high):
     try:
         output = function(fits, high)
     except _NoEnd:
-        return {"size": -1, "asked": f"no end, in the end about {asked[-1]}"}
+        return {"size": -1, "asked": f"no end: {asked[-1]}"}
     if output is None:
         return None
     few = len(asked) <= 2 * high.bit_length() + 2
@@ -498,10 +498,10 @@ def _questions(case: Case) -> str:
 
 
 def _no_end(case: Case) -> str:
-    return f"with the sizes 1 to {case.inputs[1]}, of which {case.inputs[0]} is the answer, it asks and asks: there's {case.asked}."
+    again = case.asked.removeprefix("no end: ")
+    return (f"with the sizes 1 to {case.inputs[1]}, of which {case.inputs[0]} is the answer, your loop doesn't end: it asks "
+            f"about {again} again and again.")
 
-
-MIDDLE = "high = middle"
 
 RANGE = ask(
     "2.13", smallest, observe=observe_range, probes=range_probes,
@@ -514,7 +514,7 @@ RANGE = ask(
                               "isn't above it."),
         "stops-early": M({"high - low > 1": "high - low > 2"}, _found_size, "You stop while there's still a size between "
                          "the two ends. Go on until they are neighbours."),
-        "middle-left-out": M({MIDDLE: "high = middle - 1"}, _found_size, "You throw a middle away that fits, and it may be "
+        "middle-left-out": M({"high = middle": "high = middle - 1"}, _found_size, "You throw a middle away that fits, and it may be "
                              "the answer itself: it's the new upper end."),
         "answer-passed": M({"low = middle": "low = middle + 1"}, _found_size, "Your lower end is a size that doesn't fit. "
                            "middle + 1 may fit, and be the answer: then it's never asked about."),
@@ -522,9 +522,10 @@ RANGE = ask(
                         "last, and it may not fit. The answer is the upper end."),
         "once": M(lambda fits, high: high // 2 if high > 1 and fits(high // 2) else high, _found_size, "You halve the range "
                   "once. Go on with the half that's left, until one size is left in it."),
-        "all-of-it": M(lambda fits, high: high, _found_size, "That's `high` itself, which is enough, but seldom the smallest."),
-        "doubled": M(_jumps, _found_size, "You double the size until it fits. That finds a size that fits, not the smallest: "
-                     "go on between it and its half."),
+        "all-of-it": M(lambda fits, high: high, _found_size, "That's `high` itself, which is enough, but seldom the "
+                       "smallest."),
+        "doubled": M(_jumps, _found_size, "You double the size until it fits. That finds a size that fits, not the "
+                     "smallest: go on between it and its half."),
         "high-halved": M(_halves, _found_size, "You halve `high` as long as its half fits. Where the half doesn't fit, the "
                          "answer still lies between the two: keep both ends, and ask about their middle."),
         "one-by-one": M(lambda fits, high: next(size for size in range(1, high + 1) if fits(size)), _questions, "You ask "
@@ -538,7 +539,8 @@ RANGE = ask(
           "ends when the two ends are neighbours."),
         R(lambda case: case.size != case.right["size"], _found_size, "Keep two ends: low, which doesn't fit, and high, "
           "which does. The middle becomes one of them."),
-        R(lambda case: case.asked != "few", _questions, "Ask about the middle of what's left: each answer settles half of it."),
+        R(lambda case: case.asked != "few", _questions, "Ask about the middle of what's left: each answer settles half of "
+          "it."),
     ),
     hints=(
         "Two numbers say where you are: low doesn't fit, high does. At the start low is 0.",

@@ -267,11 +267,9 @@ def loop_probes(generator: torch.Generator) -> list[tuple]:
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
 
     def some(how_many, letters):
-        drawn_words = []
-        for _ in range(how_many):
-            size = int(torch.randint(4, 8, (1,), generator=generator))
-            drawn_words.append("".join(letters[i] for i in torch.randint(len(letters), (size,), generator=generator).tolist()))
-        return drawn_words
+        sizes = torch.randint(4, 8, (how_many,), generator=generator).tolist()
+        places = [torch.randint(len(letters), (size,), generator=generator).tolist() for size in sizes]
+        return ["".join(letters[i] for i in row) for row in places]
 
     def ids(*words):
         return [list(word.encode("utf-8")) for word in words]
@@ -300,6 +298,9 @@ def observe_loop(function, words, times, num_merges):
         if not hasattr(one, "__iter__") or isinstance(one, (str, dict)):
             raise TypeError(f"expected {asked}, got {what(one)} in it. The ids of the new pieces needn't be returned: merge "
                             "number k makes 256 + k")
+        if isinstance(one, list):
+            raise TypeError(f"expected each merge as a tuple, such as (108, 108), got the list {one}. Later cells look pairs "
+                            "up, and a list can't be looked up")
         merges.append(" ".join(str(whole_id(i)) for i in pair_of(one, asked)))
     return {"merges": " | ".join(merges)}
 
@@ -318,7 +319,12 @@ def _wrong_merge(case: Case) -> str:
     for k, (yours, true) in enumerate(zip(got, right)):
         if yours != true:
             return f"from {_words_of(case)} your merge {k} is {yours}, expected {true}."
-    return f"from {_words_of(case)} you learn {len(got)} merges, expected {len(right)}."
+    return _how_many(case)
+
+
+def _how_many(case: Case) -> str:
+    got, right = (len(_of(merges)) for merges in (case.merges, case.right["merges"]))
+    return f"from {_words_of(case)} you learn {got} merge{'s' * (got != 1)}, expected {right}."
 
 
 LOOP_CHOICE, LOOP_MERGE = "min(counts, key=lambda pair: (-counts[pair], pair))", "256 + k"
@@ -338,8 +344,8 @@ LOOP = ask(
                            "it as often as `times` says."),
         "once-per-word": M({"zip(word, word[1:])": "dict.fromkeys(zip(word, word[1:]))"}, _wrong_merge, "You count a pair "
                            "once in a word. Count every position where it occurs."),
-        "across-words": M(_over_borders, _wrong_merge, "You count neighbours across the border between two words. Count within "
-                          "each word."),
+        "across-words": M(_over_borders, _wrong_merge, "You count neighbours across the border between two words. Count "
+                          "within each word."),
         "first-met": M({LOOP_CHOICE: "max(counts, key=counts.get)"}, _wrong_merge, "Both are equally frequent, and you "
                        "took the one met first. Take the smallest pair, as Python compares tuples."),
         "last-of-equals": M({LOOP_CHOICE: "max(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_merge, "Both are "
@@ -362,14 +368,14 @@ LOOP = ask(
                       "The first one learned comes first, since its place in the list is its number."),
     },
     rules=(
-        R(lambda case: len(_of(case.merges)) != len(_of(case.right["merges"])), lambda case: f"from {_words_of(case)} you "
-          f"learn {len(_of(case.merges))} merges, expected {len(_of(case.right['merges']))}.", "num_merges says how many."),
+        R(lambda case: len(_of(case.merges)) != len(_of(case.right["merges"])), _how_many, "num_merges says how many."),
         R(lambda case: case.merges != case.right["merges"], _wrong_merge, "Each round: count the pairs of neighbours in the "
           "words as they are now, take the most frequent one, of equals the smallest, and merge it in every word."),
     ),
     hints=(
         "The loop goes over k, the number of the merge. What has to be new in each round, and what must last?",
-        "In each round: an empty Counter, the two loops of exercise 2.6 that fill it, the choice, and the merge in all words.",
+        "In each round: an empty Counter, the two loops of exercise 2.6 that fill it, the choice, and the merge in all "
+        "words.",
         "words = [merge(word, best, 256 + k) for word in words] makes new lists; merges.append(best) keeps the pair.",
     ),
 )
