@@ -299,8 +299,8 @@ def observe_loop(function, words, times, num_merges):
             raise TypeError(f"expected {asked}, got {what(one)} in it. The ids of the new pieces needn't be returned: merge "
                             "number k makes 256 + k")
         if isinstance(one, list):
-            raise TypeError(f"expected each merge as a tuple, such as (108, 108), got the list {one}. Later cells look pairs "
-                            "up, and a list can't be looked up")
+            raise TypeError(f"expected each merge as a tuple, such as (108, 108), got the list {one}. Later cells look "
+                            "pairs up, and a list can't be looked up")
         merges.append(" ".join(str(whole_id(i)) for i in pair_of(one, asked)))
     return {"merges": " | ".join(merges)}
 
