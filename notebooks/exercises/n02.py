@@ -514,8 +514,8 @@ RANGE = ask(
                               "isn't above it."),
         "stops-early": M({"high - low > 1": "high - low > 2"}, _found_size, "You stop while there's still a size between "
                          "the two ends. Go on until they are neighbours."),
-        "middle-left-out": M({"high = middle": "high = middle - 1"}, _found_size, "You throw a middle away that fits, and it "
-                             "may be the answer itself: it's the new upper end."),
+        "middle-left-out": M({"high = middle": "high = middle - 1"}, _found_size, "You throw a middle away that fits, and "
+                             "it may be the answer itself: it's the new upper end."),
         "answer-passed": M({"low = middle": "low = middle + 1"}, _found_size, "Your lower end is a size that doesn't fit. "
                            "middle + 1 may fit, and be the answer: then it's never asked about."),
         "last-asked": M(_last_asked, _found_size, "You return the size that you asked about "
