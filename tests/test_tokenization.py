@@ -134,7 +134,8 @@ def built():
     """The names that the notebook's own cells make, without a learner's answers."""
     cells = cells_of("02_tokenization")
     names = {"pad_batch": answers_to("2.7").reference, "sample": "", "claim": lambda said, true: None}
-    for cell in ("setup", "pattern", "case-code", "vocabulary-loop", "export-word-tokenizer", "leak", "loader"):
+    for cell in ("setup", "pattern", "case-code", "vocabulary-loop", "export-word-tokenizer", "leak", "dataset", "collate",
+                 "loader"):
         exec("\n".join(line for line in cells[cell].splitlines() if "guess_" not in line), names)    # no predictions
     return names
 

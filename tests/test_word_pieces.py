@@ -7,12 +7,13 @@ import unicodedata
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lesson_cells import cells_of
 from tokenizers import AddedToken, BertWordPieceTokenizer, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from transformers import AutoTokenizer
 
-from course_utils.pretraining import TextCleaning, WordPieceTokenizer, longest_pieces
+from course_utils.pretraining import TextCleaning, WordPieceTokenizer, load_bert, longest_pieces
 from course_utils.training.word_piece_files import SPECIAL, read_word_pieces
 
 LETTERS = "abdeilmnortuvwyßöéñşıжхйκσς中文가각½²ḁ̈ǆſ0123456789'-.,!?&$^`~|"
@@ -235,3 +236,11 @@ def test_added_tokens_of_a_kind_of_their_own_are_left_to_the_library_with_a_word
     (tmp_path / "tokenizer_config.json").write_text('{"mask_token": "<mask>"}')
     with pytest.warns(UserWarning, match=r"it has '<mask>' in place of \[MASK\]"):
         assert read_word_pieces(tmp_path) is None
+
+
+def test_notebook_02_quotes_the_pieces_of_the_kept_encoder():
+    """The line that 02 shows beside the learner's own: the sentence of its cell, as the tokenizer that 14 loads cuts it."""
+    cells, (_, pieces) = cells_of("02_tokenization"), load_bert("encoder")
+    mine = "A heartbreaking debut. I left the cinema walking on air."
+    assert f'"{mine}"' in cells["your-review"]
+    assert "\n" + " ".join(token.text for token in pieces.tokenize(mine)) + "\n" in cells["limits"]

@@ -404,6 +404,151 @@ CODER = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 2.13 halve the range
+
+def smallest(fits, high):
+    low = 0                                             # too few; high fits
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class _NoEnd(Exception):
+    """Stops an answer that asks and asks."""
+
+
+def _jumps(fits, high):
+    """Doubles until it fits."""
+    size = 1
+    while not fits(size):
+        size *= 2
+    return size
+
+
+def _halves(fits, high):
+    """Halves as long as the half fits."""
+    while high > 1 and fits(high // 2):
+        high //= 2
+    return high
+
+
+def _last_asked(fits, high):
+    low = middle = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return middle or high
+
+
+def range_probes(generator: torch.Generator) -> list[tuple]:
+    """(the smallest size that fits, high): the example; a single size; the ends of a range, and sizes inside it."""
+    def between(low, high):
+        return int(torch.randint(low, high, (1,), generator=generator))
+
+    return [(6, 10), (between(700, 1200), 2707), (between(1400, 2600), 2707), (1, 1), (1, between(20, 40)), (2, 2), (32, 32),
+            (between(33, 60), 64), (between(70, 90), 200), (between(400, 500), 2000)]
+
+
+def observe_range(function, answer, high):
+    """The size found, and whether it was found with few questions; how many, if not.
+
+    Raises TypeError for a question that isn't about a whole number of ids.
+    """
+    asked = []
+
+    def fits(size):
+        if isinstance(size, (bool, str)) or not hasattr(size, "__index__"):
+            raise TypeError(f"fits needs a whole number of ids, such as 5, and your function asks about {what(size)}. For "
+                            "the middle divide with //, which gives whole numbers")
+        asked.append(size)
+        if len(asked) > 3 * high + 20:
+            raise _NoEnd
+        return size >= answer
+
+    try:
+        output = function(fits, high)
+    except _NoEnd:
+        return {"size": -1, "asked": f"no end: {asked[-1]}"}
+    if output is None:
+        return None
+    few = len(asked) <= 2 * high.bit_length() + 2
+    return {"size": whole_size(output), "asked": "few" if few else f"{len(asked)} times"}
+
+
+def whole_size(output) -> int:
+    """A size as an int. Raises TypeError for what isn't one whole number."""
+    if isinstance(output, (bool, str)) or not hasattr(output, "__index__"):
+        raise TypeError(f"expected a whole number, the smallest size that fits, got {what(output)}")
+    return int(output)
+
+
+def _found_size(case: Case) -> str:
+    answer, high = case.inputs
+    return (f"of the sizes 1 to {high}, where {answer} is the smallest that fits, you find {int(case.size)}, expected "
+            f"{answer}.")
+
+
+def _questions(case: Case) -> str:
+    return (f"you find the right size, {case.inputs[0]} of 1 to {case.inputs[1]}, and ask fits {case.asked}; halving needs "
+            f"{(case.inputs[1] - 1).bit_length()} questions.")
+
+
+def _no_end(case: Case) -> str:
+    again = case.asked.removeprefix("no end: ")
+    return (f"with the sizes 1 to {case.inputs[1]}, of which {case.inputs[0]} is the answer, your loop doesn't end: it asks "
+            f"about {again} again and again.")
+
+
+RANGE = ask(
+    "2.13", smallest, observe=observe_range, probes=range_probes,
+    signature="smallest(fits (a function: size -> True or False), high (a size that fits)) -> the smallest size that fits",
+    mistakes={
+        "too-few": M({"return high": "return low"}, _found_size, "That's the largest size that does *not* fit. When the two "
+                     "ends are neighbours, the upper one is the answer."),
+        "halves-exchanged": M({"fits(middle)": "not fits(middle)"}, _found_size,
+                              "You go on in the wrong half. If the middle fits, it's the new upper end, and the answer "
+                              "isn't above it."),
+        "stops-early": M({"high - low > 1": "high - low > 2"}, _found_size, "You stop while there's still a size between "
+                         "the two ends. Go on until they are neighbours."),
+        "middle-left-out": M({"high = middle": "high = middle - 1"}, _found_size, "You throw a middle away that fits, and "
+                             "it may be the answer itself: it's the new upper end."),
+        "answer-passed": M({"low = middle": "low = middle + 1"}, _found_size, "Your lower end is a size that doesn't fit. "
+                           "middle + 1 may fit, and be the answer: then it's never asked about."),
+        "last-asked": M(_last_asked, _found_size, "You return the size that you asked about "
+                        "last, and it may not fit. The answer is the upper end."),
+        "once": M(lambda fits, high: high // 2 if high > 1 and fits(high // 2) else high, _found_size, "You halve the range "
+                  "once. Go on with the half that's left, until one size is left in it."),
+        "all-of-it": M(lambda fits, high: high, _found_size, "That's `high` itself, which is enough, but seldom the "
+                       "smallest."),
+        "doubled": M(_jumps, _found_size, "You double the size until it fits. That finds a size that fits, not the "
+                     "smallest: go on between it and its half."),
+        "high-halved": M(_halves, _found_size, "You halve `high` as long as its half fits. Where the half doesn't fit, the "
+                         "answer still lies between the two: keep both ends, and ask about their middle."),
+        "one-by-one": M(lambda fits, high: next(size for size in range(1, high + 1) if fits(size)), _questions, "You ask "
+                        "about one size after the other. Each question reads the whole validation split, so ask about the "
+                        "middle, and half of the range is settled."),
+        "no-end": M({"high - low > 1": "high > low"}, _no_end, "When low and high are neighbours, their middle is low once "
+                    "more, and nothing changes any longer. Stop there: while high - low > 1."),
+    },
+    rules=(
+        R(lambda case: case.asked.startswith("no end"), _no_end, "Each question must make the range smaller, and the loop "
+          "ends when the two ends are neighbours."),
+        R(lambda case: case.size != case.right["size"], _found_size, "Keep two ends: low, which doesn't fit, and high, "
+          "which does. The middle becomes one of them."),
+        R(lambda case: case.asked != "few", _questions, "Ask about the middle of what's left: each answer settles half of "
+          "it."),
+    ),
+    hints=(
+        "Two numbers say where you are: low doesn't fit, high does. At the start low is 0.",
+        "Ask about middle = (low + high) // 2. If it fits, it's the new high, else the new low.",
+        "while high - low > 1: and at the end, return high.",
+    ),
+)
+
 # ---------------------------------------------------------------- 2.12 which verdicts are gone
 
 def verdicts_lost(reviews, encode):
@@ -438,6 +583,13 @@ def _first_only(reviews, encode):
     return same, verdicts_lost(reviews, encode)[1]
 
 
+def _twins_only(reviews, encode):
+    """Compares a review with those alone that have the same words in another order."""
+    same, blind = verdicts_lost(reviews, encode)
+    spelt = [sorted(words(review["text"])) for review in reviews]
+    return [(i, j) for i, j in same if spelt[i] == spelt[j]], blind
+
+
 def _first_words_equal(one, other) -> bool:
     return all(a == b for a, b in zip(one, other))
 
@@ -460,7 +612,8 @@ def lost_probes(generator: torch.Generator) -> list[tuple]:
     """(reviews, encode): equal ids with equal and with opposite labels, the same ids in another order, with a word more,
     without the unknown ones; evidence of one and several pieces, of which none, some or all is known.
 
-    Then a single review without known evidence, two without any loss, and two whose evidence ends at a comma.
+    Then a single review without known evidence, two without any loss, two whose evidence ends at a comma, and twins that
+    share their ids with a third.
     """
     a, b, c, f, g, h = drawn(generator, NOUNS, 6)
     numbers = {token: i for i, token in enumerate((a, b, c, ","), start=2)}
@@ -473,8 +626,9 @@ def lost_probes(generator: torch.Generator) -> list[tuple]:
             _a_review([h, h, f], 0, (0, 2), (2, 3)), _a_review([h, g, f], 1, (1, 2)), _a_review([c, g], 1, (0, 1), (1, 2))]
     order = torch.randperm(len(many), generator=generator).tolist()
     commas = [_a_review([f, ",", a], 1, (0, 1)), _a_review([a, g, ",", b], 0, (0, 2))]
+    twins = [_a_review([f, a, g], 1, (0, 1)), _a_review([g, a, f], 0, (0, 1)), _a_review([h, a, g], 0, (0, 1))]
     return [(many, encode), ([many[i] for i in order], encode), ([many[0]], encode), ([many[5], many[8]], encode),
-            (commas, encode)]
+            (commas, encode), (twins, encode)]
 
 
 def observe_lost(function, reviews, encode):
@@ -552,6 +706,9 @@ LOST = ask(
                         "keeps. Several earlier reviews may have them: keep a list of their numbers."),
         "neighbours-only": M(_losing(where=lambda i, j: j == i + 1), _one_pair, "You compare each review with the next one "
                              "alone. Twins may be anywhere: compare every two."),
+        "twins-only": M(_twins_only, _one_pair, "You compare a review with its twins alone, those of the same words. Two "
+                        "reviews of *different* words become the same ids too, once these words are unknown: compare "
+                        "every two."),
         "any-unknown": M(_losing(blind=lambda pieces, text: any(1 in piece for piece in pieces)), _one_blind, "You count "
                          "reviews with *some* unknown evidence. One known token may be enough: blind are those without "
                          "any."),

@@ -206,6 +206,180 @@ STEP = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 2.14 learn the merges
+
+def learn_merges(words, times, num_merges):
+    merges = []
+    for k in range(num_merges):
+        counts = Counter()
+        for word, count in zip(words, times):
+            for pair in zip(word, word[1:]):
+                counts[pair] += count
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        words = [merge(word, best, 256 + k) for word in words]
+        merges.append(best)
+    return merges
+
+
+def _counted_pairs(words, times) -> Counter:
+    counts: Counter = Counter()
+    for word, count in zip(words, times):
+        for pair in zip(word, word[1:]):
+            counts[pair] += count
+    return counts
+
+
+def _counted_once(words, times, num_merges):
+    counts = _counted_pairs(words, times)
+    return sorted(counts, key=lambda pair: (-counts[pair], pair))[:num_merges]
+
+
+def _counts_kept(words, times, num_merges):
+    """Goes on adding to the counts of earlier rounds, in which merged pairs have no place any more."""
+    counts, merges = Counter(), []
+    for k in range(num_merges):
+        counts += _counted_pairs(words, times)
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        words = [merge(word, best, 256 + k) for word in words]
+        merges.append(best)
+    return merges
+
+
+def _first_place_only(words, times, num_merges):
+    merges = []
+    for k in range(num_merges):
+        counts = _counted_pairs(words, times)
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        words = [_merge_first(word, best, 256 + k) for word in words]
+        merges.append(best)
+    return merges
+
+
+def _over_borders(words, times, num_merges):
+    """Counts over one list of all words."""
+    row = [one for word, count in zip(words, times) for one in list(word) * count]
+    return learn_merges([row], [1], num_merges)
+
+
+def loop_probes(generator: torch.Generator) -> list[tuple]:
+    """(words, times, num_merges): the example and the four words of section 2; words of few letters, so that merges build on
+    merges and counts are often equal; one word; runs; accents and an emoji; one merge, and none."""
+    p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
+
+    def some(how_many, letters):
+        sizes = torch.randint(4, 8, (how_many,), generator=generator).tolist()
+        places = [torch.randint(len(letters), (size,), generator=generator).tolist() for size in sizes]
+        return ["".join(letters[i] for i in row) for row in places]
+
+    def ids(*words):
+        return [list(word.encode("utf-8")) for word in words]
+
+    return [
+        (ids("dull", "tell"), [3, 1], 2),
+        (ids("dull", "duller", "fuller", "tell"), [3, 2, 2, 1], 4),
+        (ids(*some(6, p + q + r)), [1, 4, 2, 3, 1, 2], 6),
+        (ids(*some(5, p + q + r + s)), [2, 2, 1, 3, 1], 5),
+        (ids(p * 9 + q, r + p * 4), [1, 2], 4),
+        (ids(p + q + r + s + p + q + r + s), [1], 3),
+        (ids("é🎬é", "é" + p, "🎬" + p), [2, 3, 1], 5),
+        (ids(q + p, s + r, q + p + s), [2, 3, 1], 1),
+        (ids(q + p, p + q, q + p), [1, 3, 1], 1),
+        (ids(p + q, r), [2, 5], 0),
+    ]
+
+
+def observe_loop(function, words, times, num_merges):
+    output = function(words, times, num_merges)
+    if output is None:
+        return None
+    asked = f"a list of {num_merges} pairs of ids, the merges in their order"
+    merges = []
+    for one in items_of(output, asked):
+        if not hasattr(one, "__iter__") or isinstance(one, (str, dict)):
+            raise TypeError(f"expected {asked}, got {what(one)} in it. The ids of the new pieces needn't be returned: merge "
+                            "number k makes 256 + k")
+        if isinstance(one, list):
+            raise TypeError(f"expected each merge as a tuple, such as (108, 108), got the list {one}. Later cells look "
+                            "pairs up, and a list can't be looked up")
+        merges.append(" ".join(str(whole_id(i)) for i in pair_of(one, asked)))
+    return {"merges": " | ".join(merges)}
+
+
+def _of(merges: str) -> list[tuple[int, ...]]:
+    return [tuple(int(i) for i in one.split()) for one in merges.split(" | ") if one]
+
+
+def _words_of(case: Case) -> str:
+    return ", ".join(f"{bytes(word).decode('utf-8')} ×{times}" for word, times in zip(*case.inputs[:2]))
+
+
+def _wrong_merge(case: Case) -> str:
+    """The first merge that isn't the right one, or how many there are."""
+    got, right = _of(case.merges), _of(case.right["merges"])
+    for k, (yours, true) in enumerate(zip(got, right)):
+        if yours != true:
+            return f"from {_words_of(case)} your merge {k} is {yours}, expected {true}."
+    return _how_many(case)
+
+
+def _how_many(case: Case) -> str:
+    got, right = (len(_of(merges)) for merges in (case.merges, case.right["merges"]))
+    return f"from {_words_of(case)} you learn {got} merge{'s' * (got != 1)}, expected {right}."
+
+
+LOOP_CHOICE, LOOP_MERGE = "min(counts, key=lambda pair: (-counts[pair], pair))", "256 + k"
+
+LOOP = ask(
+    "2.14", learn_merges, observe=observe_loop, probes=loop_probes,
+    signature="learn_merges(words (lists of ids), times (list of counts), num_merges) -> merges, a list of pairs of ids",
+    mistakes={
+        "not-merged": M({"words = [merge(word, best, 256 + k) for word in words]": ""}, _wrong_merge, "You find the same "
+                        "pair again and again, because the words stay as they were. Merge it in every word, and count in "
+                        "the new words."),
+        "counted-once": M(_counted_once, _wrong_merge, "You count once and take the most frequent pairs of that count. Each "
+                          "merge changes who stands beside whom: count again after each."),
+        "counts-kept": M(_counts_kept, _wrong_merge, "You add to the counts of the round before. Begin each round with an "
+                         "empty Counter."),
+        "times-ignored": M({"counts[pair] += count": "counts[pair] += 1"}, _wrong_merge, "You count every word once. Count "
+                           "it as often as `times` says."),
+        "once-per-word": M({"zip(word, word[1:])": "dict.fromkeys(zip(word, word[1:]))"}, _wrong_merge, "You count a pair "
+                           "once in a word. Count every position where it occurs."),
+        "across-words": M(_over_borders, _wrong_merge, "You count neighbours across the border between two words. Count "
+                          "within each word."),
+        "first-met": M({LOOP_CHOICE: "max(counts, key=counts.get)"}, _wrong_merge, "Both are equally frequent, and you "
+                       "took the one met first. Take the smallest pair, as Python compares tuples."),
+        "last-of-equals": M({LOOP_CHOICE: "max(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_merge, "Both are "
+                            "equally frequent, and you took the largest pair. Take the smallest."),
+        "rarest": M({LOOP_CHOICE: "min(counts, key=lambda pair: (counts[pair], pair))"}, _wrong_merge, "That is the rarest "
+                    "pair; take the most frequent."),
+        "first-place-only": M(_first_place_only, _wrong_merge, "You merge one place in each word. Merge the pair wherever "
+                              "it occurs, as `merge` does."),
+        "numbered-from-zero": M({LOOP_MERGE: "k"}, _wrong_merge, "The ids up to 255 are bytes. Merge number k makes the id "
+                                "256 + k."),
+        "numbered-from-one": M({LOOP_MERGE: "257 + k"}, _wrong_merge, "The first merge has number 0 and makes the id 256: "
+                               "256 + k."),
+        "numbered-one-too-low": M({LOOP_MERGE: "255 + k"}, _wrong_merge, "255 is a byte's id. The first merge has number 0 "
+                                  "and makes the id 256: 256 + k."),
+        "one-id-for-all": M({LOOP_MERGE: "256"}, _wrong_merge, "Every merge makes the same id, so different pieces look "
+                            "equal. Merge number k makes the id 256 + k."),
+        "one-too-few": M({"range(num_merges)": "range(num_merges - 1)"}, _wrong_merge, "The last merge is missing: "
+                         "range(num_merges) counts from 0."),
+        "reversed": M({"merges.append(best)": "merges.insert(0, best)"}, _wrong_merge, "Your merges are in reverse order. "
+                      "The first one learned comes first, since its place in the list is its number."),
+    },
+    rules=(
+        R(lambda case: len(_of(case.merges)) != len(_of(case.right["merges"])), _how_many, "num_merges says how many."),
+        R(lambda case: case.merges != case.right["merges"], _wrong_merge, "Each round: count the pairs of neighbours in the "
+          "words as they are now, take the most frequent one, of equals the smallest, and merge it in every word."),
+    ),
+    hints=(
+        "The loop goes over k, the number of the merge. What has to be new in each round, and what must last?",
+        "In each round: an empty Counter, the two loops of exercise 2.6 that fill it, the choice, and the merge in all "
+        "words.",
+        "words = [merge(word, best, 256 + k) for word in words] makes new lists; merges.append(best) keeps the pair.",
+    ),
+)
+
 # ---------------------------------------------------------------- 2.9 encode a chunk
 
 def encode_chunk(chunk, merges):
