@@ -215,7 +215,9 @@ def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 
     return picture(width, y + 52, bar(8, 12, 6, 28, said), label(22, 32, words, 16), *boxes)
 
 
-def maps_picture(seen: Sequence[Explanation], classifier: ReviewClassifier, head: Sequence[int], alt: str) -> tuple[str, str]:
+def maps_picture(
+    seen: Sequence[Explanation], classifier: ReviewClassifier, head: Sequence[int], alt: str,
+) -> tuple[str, str]:
     """For each text the answer and one head's weights, side by side, as an SVG; and `alt` with the same in words."""
     name, (layer, number), views, titles, told = classifier.label_names[1], head, [], [], []
     for one in seen:
@@ -223,7 +225,8 @@ def maps_picture(seen: Sequence[Explanation], classifier: ReviewClassifier, head
         view = make_view(one.attentions[layer][number].numpy(), words, None, None, "weights", None, MOST_IN_A_MAP, True)
         views.append(view)
         titles.append(f"{one.label}, {likely}: {cut(' '.join(words), 40)}")
-        told.append(f"‘{cut(' '.join(words), 300)}’ is {one.label}, {likely}; {describe_view(view, (len(words),) * 2, 'weights', 0, 1, [])}")
+        shown_in_words = describe_view(view, (len(words), len(words)), "weights", 0, 1, [])
+        told.append(f"‘{cut(' '.join(words), 300)}’ is {one.label}, {likely}. {shown_in_words}")
     note = (f"Above each map the answer, with the probability of ‘{name}’. A row is a word that looks around; the darker a "
             f"box, the more it takes from that word. The maps are those of head {layer}.{number}.")
     drawn = still_picture(views, [None] * len(views), titles, 1.0, note)
