@@ -19,6 +19,8 @@ from torch.nn import functional as F
 
 from course_utils.classifier import ClassifierConfig, Explanation, ReviewClassifier
 from course_utils.figures import NEGATIVE, POSITIVE, WEIGHT_MAP, ink_on
+from course_utils.heatmaps.views import describe_view, make_view
+from course_utils.interactive.attention_still import still_picture
 from course_utils.interactive.drawing import INK, LINE, bar, cut, label, picture, shown
 from course_utils.interactive.piece import Piece
 from course_utils.tokenization import WordTokenizer
@@ -103,6 +105,7 @@ def _check(classifier: ReviewClassifier) -> None:
 
 STANDARD = ("strip", "occlusion", "map", "heads")
 PARTS = (*STANDARD, "positions", "words")
+MOST_IN_A_MAP = 16                                                         # tokens in a map of the still picture
 REMOVALS = ("delete", "unk")
 SCRIPTS = ("classifier_model", "classifier_parts")
 
@@ -110,6 +113,7 @@ SCRIPTS = ("classifier_model", "classifier_parts")
 def classifier_view(
     classifier: ReviewClassifier, text: str | None = None, *, examples: Sequence[Sequence[str]] = (),
     parts: Sequence[str] = STANDARD, head: tuple[int, int] = (0, 0), how: str = "delete", covered: Sequence[str] = (),
+    still: Sequence[str] = (),
 ) -> Piece:
     """A box to write a review in, and what the model makes of it at every keystroke, in the browser itself.
 
@@ -122,6 +126,7 @@ def classifier_view(
         "positions" a switch without which queries and keys aren't turned, for a model with rotary positions;
         "words" the words to click, where neither "strip" nor "occlusion" puts numbers under them.
     covered: the names of examples whose map waits until it's asked for, however they are changed, so that it can be guessed.
+    still: texts whose answers and maps of `head` are the still picture, side by side, in place of the words of `text`.
     The weights are 16-bit floats: for the course's models probabilities are within 0.001 of Python's. The piece takes about
     350 kB, nearly all of it word vectors. Raises TypeError or ValueError for other parts, and for a model that the script
     can't run: it runs two classes, pre-norm, rotary or no positions, attention or mean pooling, and `WordTokenizer`.
@@ -145,10 +150,14 @@ def classifier_view(
                          "switch off")
     data = {"model": model, "text": text, "examples": prepared, "parts": [part for part in PARTS if part in parts],
             "head": checked_head(head, model), "how": how}
+    if isinstance(still, str) or not all(isinstance(one, str) for one in still):
+        raise ValueError(f"still={still!r}; expected a list of texts")
     seen = classifier.explain(text)
     weights = "strip" in parts or "words" not in parts
-    still, alt = strip_picture(seen, classifier, weights=weights), described(seen, classifier, weights)
-    return Piece("classifier_view", data, still=still, alt=alt, scripts=SCRIPTS)
+    drawn, alt = strip_picture(seen, classifier, weights=weights), described(seen, classifier, weights)
+    if still:
+        drawn, alt = maps_picture([classifier.explain(one) for one in still], classifier, data["head"], alt)
+    return Piece("classifier_view", data, still=drawn, alt=alt, scripts=SCRIPTS)
 
 
 def checked_head(head: Sequence[int], model: dict) -> list[int]:
@@ -204,6 +213,24 @@ def strip_picture(seen: Explanation, classifier: ReviewClassifier, width: int = 
     words = f"{seen.label}, probability of ‘{names[1]}’ {likely:.3f}. {below}{more}"
     said = POSITIVE if seen.label == names[1] else NEGATIVE
     return picture(width, y + 52, bar(8, 12, 6, 28, said), label(22, 32, words, 16), *boxes)
+
+
+def maps_picture(
+    seen: Sequence[Explanation], classifier: ReviewClassifier, head: Sequence[int], alt: str,
+) -> tuple[str, str]:
+    """For each text the answer and one head's weights, side by side, as an SVG; and `alt` with the same in words."""
+    name, (layer, number), views, titles, told = classifier.label_names[1], head, [], [], []
+    for one in seen:
+        words, likely = [token.text for token in one.tokens], f"{one.probabilities[name]:.3f}"
+        view = make_view(one.attentions[layer][number].numpy(), words, None, None, "weights", None, MOST_IN_A_MAP, True)
+        views.append(view)
+        titles.append(f"{one.label}, {likely}: {cut(' '.join(words), 40)}")
+        shown_in_words = describe_view(view, (len(words), len(words)), "weights", 0, 1, [])
+        told.append(f"‘{cut(' '.join(words), 300)}’ is {one.label}, {likely}. {shown_in_words}")
+    note = (f"Above each map the answer, with the probability of ‘{name}’. A row is a word that looks around; the darker a "
+            f"box, the more it takes from that word. The maps are those of head {layer}.{number}.")
+    drawn = still_picture(views, [None] * len(views), titles, 1.0, note)
+    return drawn, f"{alt} In the still picture, with the maps of head {layer}.{number}: {' '.join(told)}"
 
 
 def answers_picture(texts: Sequence[str], likely: Sequence[float], names: Sequence[str], width: int = 760) -> str:

@@ -59,6 +59,7 @@ MISTAKES = [                                             # an edit of the right 
     ("x = x + weights @ value", "x = weights @ value", "own vector is lost"),
     ("x = x + weights @ value", "pass", "never reaches"),
     ("x = x + weights @ value", "x = x + weights @ x", "not the values"),
+    ("x = x + weights @ value", "x = x + value", "its own value"),
     ("x = x + weights @ value", "x = x + weights.transpose(-2, -1) @ value", "transposed"),
     ("x = x + weights @ value", "x = x - weights @ value", "first logit"),
     ("key.transpose(-2, -1)", "key", "which .T can't"),
@@ -182,10 +183,10 @@ def test_the_text_quotes_the_runs_of_the_result_file_and_the_notebooks_own_is_th
 
     assert f"from {span([run['without_head']['plain'] for run in runs])} of the 500" in CELLS["worth-after"]
     found = [round(100 * run["left_out"]["product_costly"] / run["left_out"]["costly"]) for run in runs]
-    assert f"The product finds {span(found)} % in our seven runs" in CELLS["occluded-after"]
+    assert f"On our seven seeds it's {span(found)} %" in CELLS["occluded-after"]
     assert f"{found[0]} %" in CELLS["occluded-after"]
     own = [round(100 * run["hidden"]["own"] / run["left_out"]["costly"]) for run in runs]
-    assert f"the whole map {span(own)} (" in CELLS["occluded-after"]
+    assert f"and it's {span(own)}." in CELLS["occluded-after"]
     same = [round(100 * run["hidden"]["same"] / run["hidden"]["both"]) for run in runs]
     assert f"in {span(same)} % of the reviews" in CELLS["yours-words-after"]
     right = [[(positive > 0.5) == bool(KNOWN[text]) for text, positive in run["known"].items()] for run in runs]

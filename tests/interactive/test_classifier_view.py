@@ -111,6 +111,7 @@ def test_the_words_of_the_picture_stand_within_it_and_none_on_another(trained):
     ({"how": "hide"}, "use 'delete' or 'unk'"), ({"head": (2, 0)}, r"head=\(2, 0\); expected \(layer, head\)"),
     ({"examples": [("one", 2)]}, "all strings"), ({"covered": ["one"]}, "expected a list of names of examples"),
     ({"covered": "one", "examples": [("one", "Dull.")]}, "expected a list of names of examples"),
+    ({"still": "Dull."}, "expected a list of texts"), ({"still": [1]}, "expected a list of texts"),
 ])
 def test_wrong_arguments(small, options, message):
     with pytest.raises(ValueError, match=message):
@@ -127,6 +128,21 @@ def test_with_words_alone_neither_picture_nor_description_has_pooling_weights(tr
     piece = classifier_view(trained, "A moving zzyx.", parts=["words", "map"])
     assert "ooling" not in piece.alt + piece.still and not re.findall(r">\d\.\d\d</text>", piece.still)
     assert piece.still.count("stroke-dasharray") == 1 and "zzyx" in piece.still
+
+
+def test_two_texts_may_stand_in_the_still_picture_with_their_answers_and_maps(trained):
+    texts = ["A dull film.", "A film."]
+    plain, piece = (classifier_view(trained, texts[0], head=(1, 1), **more) for more in ({}, {"still": texts}))
+    assert piece.name == plain.name, "the live figure is the same"
+    for text in texts:
+        seen = trained.explain(text)
+        answer = f"{seen.label}, {seen.probabilities['positive']:.3f}"
+        words = " ".join(token.text for token in seen.tokens)
+        assert f"{answer}: {words}" in piece.still and f"‘{words}’ is {answer}" in piece.alt
+        for weight in seen.attentions[1][1].flatten().tolist():
+            assert f">{weight:.2f}</text>" in piece.still
+    assert "head 1.1" in piece.still and plain.alt in piece.alt
+    ET.fromstring(piece.still)
 
 
 def test_a_covered_example_says_so(small):
