@@ -1257,7 +1257,7 @@ QUIZ = """
     was it most likely learned from?
   options:
     - text: From reviews with labels, by a bag of embeddings.
-      remark: In section 7 labels put the two opinions on opposite sides, 'dreadful' far from 'superb'.
+      remark: Labels put the two opinions on opposite sides (section 6), 'dreadful' far from 'superb'.
     - text: From nothing yet, because opposite words are side by side.
       remark: Vectors drawn at random would hardly put three opinions beside a fourth.
     - text: From contexts, by guessing words from those around them.
