@@ -149,7 +149,7 @@ def parts_of_a_plan(root=lambda C: (C / 120) ** 0.5, reads=lambda N: 20 * N, tak
 
 WRONG_PLANS = {
     "that's N · N": parts_of_a_plan(root=lambda C: C / 120),
-    "put it into C": parts_of_a_plan(root=lambda C: (C / 6) ** 0.5),
+    "put D = 20 N into C": parts_of_a_plan(root=lambda C: (C / 6) ** 0.5),
     "6 operations for each token": parts_of_a_plan(root=lambda C: (C / 20) ** 0.5),
     "backward adds 4": parts_of_a_plan(root=lambda C: (C / 40) ** 0.5),
     "one card's": parts_of_a_plan(spent=lambda cards, days: days * 86_400 * 4e14),
