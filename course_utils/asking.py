@@ -1,7 +1,7 @@
 """`python -m course_utils ask "…"`: where in the course's notebooks a question is answered; with weights, an answer.
 
 Does: find passages by BM25 over the originals of the notebooks, print where they stand, let a chat model answer from them
-where this machine has one, and say when nothing good was found. Does not: read learners' copies or the exercises' answers,
+where this machine has one, and say when nothing good was found, or which words no page has: then no model is asked. Does not: read learners' copies or the exercises' answers,
 or download anything.
 """
 
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{number}. {one.place}  (notebooks/{file_of(one)})")
         print(textwrap.fill(textwrap.shorten(plain(one.text), 400, placeholder=" …"), 100, initial_indent="   ",
                             subsequent_indent="   "))
-    if chosen.no_model or (loaded := chat_model_here()) is None:
+    if chosen.no_model or unknown or (loaded := chat_model_here()) is None:    # on a page beside the point it would invent
         return 0
     from course_utils.chat import Conversation
 

@@ -110,6 +110,8 @@ def test_the_command_lets_a_model_answer_and_says_that_it_may_be_wrong(capsys, m
     assert main(["--places", "1", "What is a causal mask?"]) == 0
     said = capsys.readouterr().out
     assert "It may be wrong" in said and said.count("reading") >= 1
+    assert main(["--places", "1", "What is a causal qwertymask in attention?"]) == 0
+    assert "It may be wrong" not in capsys.readouterr().out, "where a word is on no page, no model is asked"
 
 
 def test_a_damaged_notebook_is_left_out(tmp_path, monkeypatch):
