@@ -1,8 +1,8 @@
 """`python -m course_utils ask "…"`: where in the course's notebooks a question is answered; with weights, an answer.
 
 Does: find passages by BM25 over the originals of the notebooks, print where they stand, let a chat model answer from them
-where this machine has one, and say when nothing good was found, or which words no page has: then no model is asked. Does not: read learners' copies or the exercises' answers,
-or download anything.
+where this machine has one, and say when nothing good was found, or which words no page has: then no model is asked. Does
+not: read learners' copies or the exercises' answers, or download anything.
 """
 
 from __future__ import annotations
