@@ -1,8 +1,8 @@
 """`python -m course_utils ask "…"`: where in the course's notebooks a question is answered; with weights, an answer.
 
 Does: find passages by BM25 over the originals of the notebooks, print where they stand, let a chat model answer from them
-where this machine has one, and say when nothing good was found. Does not: read learners' copies or the exercises' answers,
-or download anything.
+where this machine has one, and say when nothing good was found, or which words no page has: then no model is asked. Does
+not: read learners' copies or the exercises' answers, or download anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from course_utils.files.text import print_on_any_console
 from course_utils.retrieval import BM25, Passage, cut, grounded_prompt, sections_of, words_of
 
 __all__ = ["ENOUGH", "found_for", "course_index", "course_passages", "course_questions",
-           "index_words", "judged"]
+           "index_words", "judged", "on_no_page"]
 
 ENOUGH = 0.2                                            # of the best score that a question's words could reach
 REFUSED = re.compile(r"\b(don't|do not|doesn't|does not|can't|cannot|isn't|is not|not) (know|say|mention|contain|provide|"
@@ -70,11 +70,18 @@ def judged(reply: str, accepted: list[str]) -> str:
     return "refused" if not said.strip() or REFUSED.search(said) else "wrong"
 
 
-def found_for(question: str, k: int, passages: list[Passage] | None = None) -> tuple[list[Passage], float]:
+def found_for(question: str, k: int, passages: list[Passage] | None = None,
+              index: BM25 | None = None) -> tuple[list[Passage], float]:
     """The best passages of the `k` best sections, and the best score as a fraction of what the words could reach."""
     passages = course_passages() if passages is None else passages
-    index, words = course_index(passages), words_of(question)
+    index, words = index or course_index(passages), words_of(question)
     return sections_of(index.scores(words), passages, k), index.share(words)
+
+
+def on_no_page(question: str, index: BM25) -> list[str]:
+    """The question's words, as they're written, that none of the passages has."""
+    written = dict.fromkeys(re.findall(r"[^\W_]+", question))
+    return [word for word in written if any(not index.within[one] for one in words_of(word))]
 
 
 def chat_model_here() -> tuple | None:
@@ -115,19 +122,24 @@ def main(arguments: list[str] | None = None) -> int:
     passages = course_passages()
     if not passages:
         parser.error(f"there are no notebooks in {NOTEBOOKS}; run it from the course's own folder")
-    found, share = found_for(question, chosen.places, passages)
+    index = course_index(passages)
+    found, share = found_for(question, chosen.places, passages, index)
+    unknown = ", ".join(f"'{word}'" for word in on_no_page(question, index))
     if share < ENOUGH:
-        print("I found nothing good about that in the course.", end=" " if share else "\n")
+        print("I found nothing good about that in the course.", f"No page has {unknown}." if unknown else "")
         if share:
-            print("Closest, and probably beside the point:" if found else "")
-            print(f"  {found[0].place}  (notebooks/{file_of(found[0])})")
+            print("Closest, and perhaps beside the point:")
+            for one in found:
+                print(f"  {one.place}  (notebooks/{file_of(one)})")
         print("Ask in other words, or look into notebooks/notation_and_glossary.md.")
         return 1
+    if unknown:
+        print(f"No page of the course has {unknown}, so this may be beside the point:")
     for number, one in enumerate(found, start=1):
         print(f"{number}. {one.place}  (notebooks/{file_of(one)})")
         print(textwrap.fill(textwrap.shorten(plain(one.text), 400, placeholder=" …"), 100, initial_indent="   ",
                             subsequent_indent="   "))
-    if chosen.no_model or (loaded := chat_model_here()) is None:
+    if chosen.no_model or unknown or (loaded := chat_model_here()) is None:    # on a page beside the point it would invent
         return 0
     from course_utils.chat import Conversation
 

@@ -128,7 +128,7 @@ def cut(name: str, cells: list[dict], longest: int = 80) -> list[Passage]:
 
 
 SMALL = set("""a an and are as at be but by can could do does did for from has have
-how i if in into is it its me my of on or so than that the their them then there these
+how i if in into is it its me my of on or s so than that the their them then there these
 they this to up us was we what when where which who why will with would you
 your""".split())
 

@@ -47,6 +47,7 @@ def test_passages_are_cut_at_headings_and_leave_out_exercises_and_folded_answers
 
 def test_words_lose_small_ones_and_endings():
     assert words_of("The weights are weighted.") == ["weight", "weight"] and words_of("what is it") == []
+    assert words_of("What's a mask?") == words_of("What’s a mask?") == ["mask"], "an 's is no word"
 
 
 def test_ranks_are_added_and_sections_named_once():
@@ -95,6 +96,8 @@ def test_the_command_names_the_section_and_says_when_it_found_nothing(capsys, mo
     assert "04 Attention, 5." in said and "notebooks/04_attention.ipynb" in said
     assert main(["Who sells zebras in Uzbekistan?"]) == 1
     assert "found nothing good" in capsys.readouterr().out
+    assert main(["--no-model", "What is a causal qwertymask in attention?"]) == 0
+    assert "No page of the course has 'qwertymask'" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["what is it"])
 
@@ -107,6 +110,8 @@ def test_the_command_lets_a_model_answer_and_says_that_it_may_be_wrong(capsys, m
     assert main(["--places", "1", "What is a causal mask?"]) == 0
     said = capsys.readouterr().out
     assert "It may be wrong" in said and said.count("reading") >= 1
+    assert main(["--places", "1", "What is a causal qwertymask in attention?"]) == 0
+    assert "It may be wrong" not in capsys.readouterr().out, "where a word is on no page, no model is asked"
 
 
 def test_a_damaged_notebook_is_left_out(tmp_path, monkeypatch):
