@@ -2,6 +2,7 @@
 
 import json
 
+import pandas
 import pytest
 import torch
 from lesson_cells import cells_of
@@ -88,10 +89,11 @@ def test_the_notebook_reads_a_folder_as_the_hub_has_it(tmp_path):
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     weights = {name: tensor.bfloat16() for name, tensor in load_file(folder / "model.safetensors").items()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    names = {"folder": folder, "config": config, "weights": weights, "tokenizer": one.tokenizer, "claim": claim,
+    names = {"folder": folder, "config": config, "load_file": load_file, "pd": pandas, "tokenizer": one.tokenizer,
+             "claim": claim,
              "our_order": lambda d_head: [row for pair in range(d_head // 2) for row in (pair, pair + d_head // 2)]}
     cells = cells_of("20_real_language_model")
-    for cell in ("export-imports", "imports", "export-rms", "export-swiglu", "export-grouped", "export-config", "export-names",
-                 "by-hand", "equal"):
+    for cell in ("export-imports", "imports", "export-rms", "export-swiglu", "export-grouped", "export-config",
+                 "export-names", "tensors", "by-hand", "equal"):
         exec(cells[cell], names)
     assert names["gap"] < 1e-3 < 1 < names["wrong"] and names["model"].config.rotary_base == config["rope_theta"]

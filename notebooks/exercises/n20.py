@@ -274,7 +274,7 @@ CHAT = ask(
             "them out, and so does the course's `chat`.)"),
         "last-new-line-forgotten": M(
             _chat(end=lambda text, messages: text.removesuffix("\n"), opened="\n<|im_start|>assistant"), _differs,
-            "The text ends with a new line, whether a turn is opened or not. You've taken it off, perhaps by strip or join."),
+            "The text ends with a new line, whether a turn is opened or not. Yours is gone, perhaps by strip or join."),
         "list-changed": M(
             _put_in, _given,
             "The text is right, but you've put the system turn into the caller's list, and the conversation goes on with a "
