@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 __all__ = ["BATCH_RULES", "BEAM_RULES", "FIT_RULES", "MODEL_RULES", "RUN_RULES", "SAMPLING_RULES", "Rule", "between",
-           "check_groups", "check_model_options", "check_options", "check_text", "check_vocabulary", "fraction", "list_of_texts", "one_of",
-           "or_none", "positive", "whole", "yes_or_no"]
+           "check_groups", "check_model_options", "check_options", "check_text", "check_vocabulary", "fraction",
+           "list_of_texts", "one_of", "or_none", "positive", "whole", "yes_or_no"]
 
 
 class Rule(NamedTuple):
