@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from course_utils.attention import AttentionResult
 from course_utils.language_model import LanguageModel, LanguageModelConfig
 from course_utils.multi_head_attention import MultiHeadAttention
-from course_utils.options import check_options, positive, whole, yes_or_no
+from course_utils.options import check_groups, check_options, positive, yes_or_no
 from course_utils.positional_encoding import RotaryPositions
 from course_utils.training.hugging_face import check_settings, fill, read_checkpoint
 
@@ -68,13 +68,7 @@ class GroupedQueryAttention(MultiHeadAttention):
                  attention_dropout: float = 0.0):
         super().__init__(d_model, num_heads, projection_bias=False,
                          attention_dropout=attention_dropout)
-        check_options({"num_kv_heads": num_kv_heads},
-                      {"num_kv_heads": whole(1, num_heads)})
-        if num_heads % num_kv_heads != 0:
-            divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
-            raise ValueError(f"num_heads={num_heads} can't be shared out to "
-                             f"num_kv_heads={num_kv_heads}; use one of "
-                             f"{', '.join(map(str, divisors))}")
+        check_groups(num_heads, num_kv_heads)
         self.group = num_heads // num_kv_heads
         narrow = num_kv_heads * self.d_head
         self.key_projection = nn.Linear(d_model, narrow, bias=False)

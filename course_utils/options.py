@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 __all__ = ["BATCH_RULES", "BEAM_RULES", "FIT_RULES", "MODEL_RULES", "RUN_RULES", "SAMPLING_RULES", "Rule", "between",
-           "check_model_options", "check_options", "check_text", "check_vocabulary", "fraction", "list_of_texts", "one_of",
-           "or_none", "positive", "whole", "yes_or_no"]
+           "check_groups", "check_model_options", "check_options", "check_text", "check_vocabulary", "fraction",
+           "list_of_texts", "one_of", "or_none", "positive", "whole", "yes_or_no"]
 
 
 class Rule(NamedTuple):
@@ -156,6 +156,15 @@ def _check_heads(d_model: int, num_heads: int, positions: str | None) -> None:
             f"d_model={d_model} with num_heads={num_heads} gives each head {d_model // num_heads} numbers; rotary positions "
             "turn pairs of them: make d_model / num_heads even"
         )
+
+
+def check_groups(num_heads: int, num_kv_heads: int) -> None:
+    """Raise ValueError for heads of queries that can't be shared out to as many heads of keys and values."""
+    check_options({"num_kv_heads": num_kv_heads}, {"num_kv_heads": whole(1, num_heads)})
+    if num_heads % num_kv_heads != 0:
+        divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
+        raise ValueError(f"num_heads={num_heads} can't be shared out to num_kv_heads={num_kv_heads}; use one of "
+                         f"{', '.join(map(str, divisors))}")
 
 
 def check_text(text) -> None:

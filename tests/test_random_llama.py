@@ -1,10 +1,16 @@
 """The chat model of the last notebooks: random numbers, the same each time, or real weights where there are any."""
 
+import json
+
+import pandas
 import pytest
 import torch
+from lesson_cells import cells_of
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from course_utils.chat import Conversation, chat_ids, load_chat
+from course_utils.claims import claim
 from course_utils.random_llama import checkpoint_of, find_chat_model, random_llama
 
 MESSAGES = [{"role": "user", "content": "Was the film good?"}]
@@ -72,3 +78,22 @@ def test_random_numbers_go_through_a_folder_of_the_library(tmp_path):
     theirs = LlamaForCausalLM.from_pretrained(tmp_path / "it").eval()
     with torch.no_grad():
         assert torch.allclose(again(ids).logits, theirs(input_ids=ids).logits, atol=1e-4)
+
+
+def test_the_notebook_reads_a_folder_as_the_hub_has_it(tmp_path):
+    """SmolLM2's config.json there has rope_theta beside the sizes, and its weights have 16 bits."""
+    one = random_llama()
+    folder = checkpoint_of(one, tmp_path / "it")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None, "torch_dtype": "bfloat16"}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    weights = {name: tensor.bfloat16() for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    names = {"folder": folder, "config": config, "load_file": load_file, "pd": pandas, "tokenizer": one.tokenizer,
+             "claim": claim,
+             "our_order": lambda d_head: [row for pair in range(d_head // 2) for row in (pair, pair + d_head // 2)]}
+    cells = cells_of("20_real_language_model")
+    for cell in ("export-imports", "imports", "export-rms", "export-swiglu", "export-grouped", "export-config",
+                 "export-names", "tensors", "by-hand", "equal"):
+        exec(cells[cell], names)
+    assert names["gap"] < 1e-3 < 1 < names["wrong"] and names["model"].config.rotary_base == config["rope_theta"]

@@ -28,6 +28,8 @@ def observe_order(function, d_head):
     if output is None:
         return None
     rows = items_of(output, "a list of rows, such as [0, 2, 1, 3]")
+    if pairs := [row for row in rows if isinstance(row, (tuple, list))]:
+        raise TypeError(f"expected one list of rows, such as [0, 2, 1, 3], got a list with {what(pairs[0])} in it")
     return torch.tensor([whole_id(row) for row in rows])
 
 
@@ -139,12 +141,13 @@ def chat_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_chat(function, messages, default_system, answer_next):
-    output = function(copy.deepcopy(messages), default_system, answer_next)
+    given = copy.deepcopy(messages)
+    output = function(given, default_system, answer_next)
     if output is None:
         return None
     if not isinstance(output, str):
         raise TypeError(f"expected one text, got {what(output)}")
-    return {"text": output}
+    return {"text": output, "given": "as it was" if given == messages else "changed"}
 
 
 def _differs(case: Case) -> str:
@@ -155,6 +158,17 @@ def _differs(case: Case) -> str:
         return repr(text[same : same + 26]) if text[same:] else "nothing"
     before = repr(got[max(0, same - 20) : same]) if same else "the beginning"
     return f"after {before} your text goes on with {after(got)}, expected {after(right)}."
+
+
+def _put_in(messages, default_system, answer_next):
+    """The right text, but the system turn goes into the list that was given."""
+    if messages[0]["role"] != "system":
+        messages.insert(0, {"role": "system", "content": default_system})
+    return write_chat(messages, default_system, answer_next)
+
+
+def _given(case: Case) -> str:
+    return "the list of messages isn't afterwards what it was before."
 
 
 def _count(piece: str):
@@ -258,6 +272,13 @@ CHAT = ask(
             _chat(content=str.strip), _differs,
             "You leave out blanks around a message. This template writes messages as they are. (Some templates do leave "
             "them out, and so does the course's `chat`.)"),
+        "last-new-line-forgotten": M(
+            _chat(end=lambda text, messages: text.removesuffix("\n"), opened="\n<|im_start|>assistant"), _differs,
+            "The text ends with a new line, whether a turn is opened or not. Yours is gone, perhaps by strip or join."),
+        "list-changed": M(
+            _put_in, _given,
+            "The text is right, but you've put the system turn into the caller's list, and the conversation goes on with a "
+            "turn that nobody gave it. Make a new list: [{…}, *messages]."),
     },
     rules=(
         R(lambda case: case.text.count("<|im_end|>") != case.right["text"].count("<|im_end|>"), _count("<|im_end|>"),
@@ -266,6 +287,7 @@ CHAT = ask(
           "Each message begins with one, and so does the opened turn."),
         R(lambda case: case.text != case.right["text"], _differs,
           "<|im_start|>, the role, a new line, the message, <|im_end|>, a new line."),
+        R(lambda case: case.given != case.right["given"], _given, "Leave the caller's list as it is."),
     ),
     hints=(
         "First look whether messages[0]['role'] is 'system'. If it isn't, put a message of your own before the others, in "
@@ -480,6 +502,12 @@ CACHE = ask(
         "with-queries": M(
             lambda: 28_800, lambda case: f"{_value(case)} that has the queries of nine heads in it.",
             "A query is used once, by its own token, and isn't kept."),
+        "hidden-size-for-a-head": M(
+            lambda: 103_680, lambda case: f"{_value(case)} that's with 576 numbers for each head.",
+            "The 576 are shared out to 9 heads: a head has 64."),
+        "whole-context": M(
+            lambda: 94_371_840, lambda case: f"{_value(case)} that's for 8,192 tokens, a full context.",
+            "Asked for is what one token leaves."),
     },
     rules=(
         R(lambda case: abs(case.answer.item() - 11_520) > 0.5, lambda case: f"{_value(case)} that isn't it.",
