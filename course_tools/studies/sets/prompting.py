@@ -336,9 +336,10 @@ def looked_at(model: LanguageModel, caches: list[KeyValueCache], questions: list
 def from_prompt(one: Setting, model: LanguageModel, seed: int, words: list[int], questions: list[list[int]]) -> dict:
     """Margins of all questions after one prompt, or each after its own, and what belongs to them."""
     if one.nearest:
+        shown = nearest(one.examples)
         found = [margins(model, read_once(model, prompt_ids(own, WORDS[one.words], False)[0]), [question], words)
-                 for own, question in zip(nearest(one.examples), questions[len(EMPTY):], strict=True)]
-        return {"margins": _hundredths(torch.cat([margin for margin, _ in found])),
+                 for own, question in zip(shown, questions[len(EMPTY):], strict=True)]
+        return {"last_labels": [own[-1][1] for own in shown], "margins": _hundredths(torch.cat([margin for margin, _ in found])),
                 "label_mass": round(torch.cat([mass for _, mass in found]).mean().item(), 4)}
     examples = [] if one.epochs else examples_of(one, seed)
     ids, places = prompt_ids(examples, WORDS[one.words], one.instruction)
@@ -352,6 +353,8 @@ def from_prompt(one: Setting, model: LanguageModel, seed: int, words: list[int],
     finally:
         model.__dict__.pop("mask", None)
     looked = {"labels_weight": looked_at(model, caches, questions[len(EMPTY):], places)} if one.look else {}
+    if examples:
+        looked["shown_labels"] = [label for _, label in examples]
     return {"prompt_tokens": len(ids), "margins": _hundredths(found[len(EMPTY):]),
             "empty_margins": _hundredths(found[: len(EMPTY)]),
             "label_mass": round(mass[len(EMPTY):].mean().item(), 4), **looked}
