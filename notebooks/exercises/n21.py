@@ -1,5 +1,7 @@
 """Exercises, quiz and warm-up of notebook 21, prompting."""
 
+import re
+
 import torch
 from torch import nn
 
@@ -355,13 +357,17 @@ PARTS = {"once": "the sentence stands in the prompt exactly once",
          "shown": "every example stands in the prompt once, before the sentence",
          "labelled": "every example is followed by its own word",
          "in_order": "the examples stand in the order in which they came",
-         "apart": "after an example's word comes a new line",
+         "apart": "after an example's word the line ends",
          "same_form": "between a sentence and its word stands the same for examples and for the question",
+         "one_blank": "before an example's word is the one blank that it begins with",
          "open_end": "the prompt ends without a blank",
          "same_line": "the prompt doesn't end with a new line",
          "not_swapped": "no example is followed by the other label's word",
          "unanswered": "the answer isn't in the prompt",
          "read_once": "what comes before the sentence is the same for every sentence"}
+
+
+LINE_ENDS = re.compile(r"[^\w\n]*(<\|\w+\|>)?[^\w\n]*\n")  # a full stop may follow the word, or the mark of a turn's end
 
 
 def observe_prompt(function, text, examples, words):
@@ -387,15 +393,19 @@ def _features(prompt: str, other: str, text: str, examples: list, words: tuple) 
     if found["shown"]:
         found["in_order"] = places == sorted(places)
         after = [prompt[place + len(shown):] for place, (shown, _) in zip(places, examples, strict=True)]
-        rest = [part.find(words[label]) for part, (_, label) in zip(after, examples, strict=True)]
-        wrong = [part.find(words[1 - label]) for part, (_, label) in zip(after, examples, strict=True)]
+        # the form may name both words itself, as 'Positive or negative?' does: where a word follows it, look behind it
+        begin = [len(end) if end and part.startswith((end + words[0], end + words[1])) else 0 for part in after]
+        rest, wrong = ([part.find(words[label ^ other], skip) for part, skip, (_, label)
+                        in zip(after, begin, examples, strict=True)] for other in (0, 1))
         ahead = [min((part.find(other_text) for other_text, _ in [*examples, (text, 0)] if other_text in part),
                      default=len(part)) for part in after]
         found["labelled"] = all(0 <= r < a and not 0 <= w < r for r, w, a in zip(rest, wrong, ahead, strict=True))
         found["not_swapped"] = not any(0 <= w < a and not 0 <= r < w for r, w, a in zip(rest, wrong, ahead, strict=True))
         if found["labelled"]:
-            found["apart"] = all(part[r + len(words[label]):][:1] == "\n"
+            found["apart"] = all(LINE_ENDS.match(part[r + len(words[label]):])
                                  for part, r, (_, label) in zip(after, rest, examples, strict=True))
+            found["one_blank"] = prompt[-1:] == " " or not any(
+                part[:r].endswith(" ") for part, r in zip(after, rest, strict=True))
             stripped = end.rstrip()
             found["same_form"] = all(part[:r].rstrip() == stripped for part, r in zip(after, rest, strict=True))
     return found
@@ -437,6 +447,9 @@ PROMPT = ask(
         "trailing-blank": M(_prompt(end=" "), _lacks("open_end"),
                             "The words begin with a blank, since the tokenizer keeps it with the word. After a blank of "
                             "yours the model would have to write a second one, and the word's token hardly ever comes."),
+        "two-blanks": M(lambda t, e, w: _prompt(end=" ")(t, e, w).rstrip(), _lacks("one_blank"),
+                        "The words begin with a blank, and yours makes two. The question has none before its answer, so "
+                        "the examples show another form than you ask in."),
         "trailing-line": M(lambda t, e, w: _prompt()(t, e, w) + "\n", _lacks("same_line", "open_end"),
                            "The model is asked what comes after an empty line, and in the examples the word comes at once."),
         "labels-swapped": M(_prompt(swapped=True), _lacks("not_swapped", "labelled"),
@@ -444,7 +457,7 @@ PROMPT = ask(
         "no-labels": M(_prompt(labelled=False), _lacks("labelled"),
                        "Examples without their answers don't show what an answer looks like."),
         "run-together": M(_prompt(between=""), _lacks("apart"),
-                          "Start a new line after the word, or it grows together with the next example."),
+                          "Start a new line after the word, or the next example begins in the middle of this one's answer."),
         "no-examples": M(_prompt(examples_too=False), _lacks("shown"), "The examples aren't used."),
         "answered": M(_prompt(answer=True), _lacks("unanswered", "open_end"),
                       "You've written an answer after the sentence. The model is to write it: end before the word."),
@@ -457,10 +470,15 @@ PROMPT = ask(
     rules=(
         _fails("once", "The model must read it, and only once."),
         _fails("shown", "The examples come first, and the question last."),
-        _fails("labelled", "After an example comes words[label]."),
+        R(lambda case: case.got["labelled"] < 0.5,
+          lambda case: f"one thing doesn't hold: {PARTS['labelled']}, here '{case.inputs[2][0]}' or '{case.inputs[2][1]}'.",
+          "After an example comes words[label], whatever the two words are."),
         _fails("apart", "Start a new line after the word."),
         _fails("unanswered", "The model is to write the answer."),
+        _fails("same_line", "The words begin with a blank, and a line doesn't. Write something before the word, such as "
+               "'Sentiment:', in a chat's reply too."),
         _fails("open_end", "The words begin with a blank of their own."),
+        _fails("one_blank", "Words that begin with a blank need none before them."),
         _fails("same_form", "Write examples and question by the same code."),
         _fails("in_order", "Keep the order in which they came."),
         _fails("read_once", "What's before the sentence may depend on the examples alone; then the model reads it once."),

@@ -82,7 +82,7 @@ SHORT: dict[str, dict] = {
     "language_model": {"MODEL": TINY, "LENGTH": 16, "FIT": {"epochs": 1}, "STRIDE": 8},
     "learning_curves": {"RECIPE.fit": {"epochs": 1}, "ROWS": {
         row: (network, amount._replace(reviews=50, passes=1)) for row, (network, amount) in learning_curves.ROWS.items()}},
-    "prompting": {"ASKED": 4},
+    "prompting": {"ASKED": 4, "CHOOSING": 4},
     "real_language_model": {"LENGTH": 4, "TURNS": 2, "LENGTHS": (2, 4)},
     "llama_changes": {"SHAPE": {"vocab_size": 300, "d_model": 12, "num_layers": 1, "max_len": 16}, "CONTEXT": 16,
                       "BATCH": 2, "STEPS": 2, "WIDTH": 48},
