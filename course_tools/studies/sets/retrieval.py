@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from course_tools.studies.needs import Need
 from course_tools.studies.runner import ResultSet, once
-from course_utils.asking import course_index, course_passages, course_questions
+from course_utils.asking import course_index, course_passages, course_questions, judged
 from course_utils.chat import Conversation
 from course_utils.pretraining import load_bert
 from course_utils.results import fingerprint
@@ -23,7 +23,8 @@ from course_utils.training.hugging_face import find_checkpoint, first_there
 
 ITSELF = "22_retrieval"                                  # left out: it's written about these questions
 NEW_TOKENS, FOUND, ORDERS = 24, 3, 5
-FEWER = {"a wrong passage": 2, "five orders": 10}   # of these questions, every second, or tenth
+FEWER = {"a wrong passage": 2, "five orders": 4}    # of these questions, every second, or fourth
+ROOM = 4000                                              # words of passages in a prompt where orders are compared: all
 SEARCHES = {"BM25": None, "MiniLM": "MiniLM"}
 ANSWERS = ("no passage", "the right passage", "found passages", "a wrong passage", "five orders")
 ROWS = [*ANSWERS, *SEARCHES]
@@ -45,10 +46,16 @@ def found(question: str, k: int) -> list[Passage]:
 
 
 def right_passage(question: dict) -> Passage:
-    """Of the sections that answer a question, the passage that BM25 likes best."""
+    """Of the sections that answer a question, the passage that BM25 likes best, of those with an answer if there are any."""
     scores = index().scores(words_of(question["question"]))
     places = [i for i, one in enumerate(pages()) if one.key in question["sections"]]
-    return pages()[max(places, key=lambda i: scores[i])]
+    answering = [i for i in places if has_answer(pages()[i], question)]
+    return pages()[max(answering or places, key=lambda i: scores[i])]
+
+
+def has_answer(passage: Passage, question: dict) -> bool:
+    """Whether one of the strings that count as right stands in the passage, as it stands in the prompt."""
+    return judged(*shown([passage]), question["accepted"]) == "right"
 
 
 def wrong_passage(question: dict) -> Passage:
@@ -73,13 +80,14 @@ def reply(prompt: str) -> str:
     return "".join(Conversation(*chat_model(), max_new_tokens=NEW_TOKENS).reply(prompt))
 
 
-def answers(texts_for: Callable[[dict], list[Passage]], questions: list[dict]) -> dict:
-    """The replies to these questions, with the places of the passages that were put in."""
+def answers(texts_for: Callable[[dict], list[Passage]], questions: list[dict], room: int = 400) -> dict:
+    """The replies to these questions, the places of the passages that were found, and in how many an answer stands."""
     begun, rows = time.process_time(), []
     for question in questions:
         passages = texts_for(question)
-        said = reply(grounded_prompt(question["question"], shown(passages)))
-        rows.append({"id": question["id"], "reply": said, "places": [one.key for one in passages]})
+        said = reply(grounded_prompt(question["question"], shown(passages), room))
+        rows.append({"id": question["id"], "reply": said, "places": [one.key for one in passages],
+                     "with_answer": sum(has_answer(one, question) for one in passages)})
     return {"replies": rows, "cpu_seconds": round(time.process_time() - begun, 1)}
 
 
@@ -97,7 +105,8 @@ def run(row: str, seed: int, state) -> dict:
         return {**facts, **searched(row, questions)}
     if row == "five orders":
         chosen = answered[:: FEWER[row]]
-        return {**facts, "orders": [answers(functools.partial(in_order, place=place), chosen) for place in range(ORDERS)]}
+        return {**facts, "orders": [answers(functools.partial(in_order, place=place), chosen, ROOM)
+                                    for place in range(ORDERS)]}
     ways = {"no passage": lambda question: [], "the right passage": lambda question: [right_passage(question)],
             "found passages": lambda question: found(question["question"], FOUND),
             "a wrong passage": lambda question: [wrong_passage(question)]}
