@@ -13,8 +13,9 @@ the first token asks for the letter of one colour, and the answer is read there.
 
     python -m course_tools results long_texts --jobs 1 --seeds 0 1 2 3 4
 
-A seed takes about five and a half minutes of one processor core. Learning rates and steps were chosen for
-the full form, on seed 0 and by the texts that it's scored on: its own level may be a little flattered by that.
+A seed takes about nine minutes of one processor core. Rates and steps were chosen for the full form: for "distant" on
+lengthened validation reviews, seeds 0 and 1 (rates 0.001, 0.002 and 0.004; 160 or 320 steps on 1,024 tokens); for "needle" on
+seeds 10 to 21 (rates 0.005 and 0.01; 250 to 600 steps on 256 tokens: with 450 two seeds of twelve didn't find it).
 """
 
 import functools
@@ -57,8 +58,8 @@ class Stage(NamedTuple):
     tested: int
 
 
-DISTANT, DISTANT_RATE = (Stage(256, 150, 8, 500), Stage(1024, 160, 8, 500)), 2e-3
-NEEDLE, NEEDLE_RATE = (Stage(256, 250, 32, 500), Stage(1024, 80, 16, 500), Stage(4096, 20, 8, 200)), 5e-3
+DISTANT, DISTANT_RATE = (Stage(256, 150, 8, 500), Stage(1024, 320, 8, 500)), 4e-3
+NEEDLE, NEEDLE_RATE = (Stage(256, 600, 32, 500), Stage(1024, 80, 16, 500), Stage(4096, 20, 8, 200)), 5e-3
 COLOURS, LETTERS, WORDS, NEEDLES, WIDTH = 8, 8, 64, 4, 32
 TASKS = ("distant", "needle", "cost")
 ROWS = {f"{task}: {form}": {"task": task, "form": form} for task in TASKS for form in FORMS}
