@@ -14,7 +14,7 @@ the first token asks for the letter of one colour, and the answer is read there.
     python -m course_tools results long_texts --jobs 1 --seeds 0 1 2 3 4
 
 A seed takes about nine minutes of one processor core. Rates and steps were chosen for the full form: for "distant" on
-lengthened validation reviews, seeds 0 and 1 (rates 0.001, 0.002 and 0.004; 160 or 320 steps on 1,024 tokens); for "needle" on
+lengthened validation reviews, seeds 0 and 1 (rates 0.001, 0.002, 0.004; 160 or 320 steps on 1,024 tokens); for "needle" on
 seeds 10 to 21 (rates 0.005 and 0.01; 250 to 600 steps on 256 tokens: with 450 two seeds of twelve didn't find it).
 """
 
