@@ -1842,6 +1842,11 @@ TRAIN = ask(
             _step(asked=lambda logits, ids: (logits[:, 1:], ids[:, :-1])),
             losses_of_steps,
             "Each position is asked for the token before it. Inputs and targets have changed places (13.1)."),
+        "shifted-twice": M(
+            _step(asked=lambda logits, ids: (logits[:, :-2], ids[:, 2:])),
+            losses_of_steps,
+            "Each position is asked for the token after next: the text was shifted twice. Your causal_loss does the shift, "
+            "so model and loss get the same whole pieces."),
         "only-the-last": M(
             _step(asked=lambda logits, ids: (logits[:, -2:-1], ids[:, -1:])),
             losses_of_steps,
