@@ -135,15 +135,19 @@ WRITTEN_OUT = {"softmax", "log_softmax", "softmin", "logsumexp", "_softmax", "_l
 
 
 class _Notes(TorchFunctionMode):
-    """Notes the names of all PyTorch functions that are called."""
+    """Notes the names of all PyTorch functions that are called, and how many columns one_hot makes."""
 
     def __init__(self):
         super().__init__()
-        self.called = set()
+        self.called, self.columns = set(), set()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.called.add(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
+        name = getattr(function, "__name__", "")
+        self.called.add(name)
+        result = function(*args, **(kwargs or {}))
+        if name == "one_hot":
+            self.columns.add(result.shape[-1])
+        return result
 
 
 def observe_softmax(function, scores):
@@ -411,15 +415,18 @@ def observe_step(answer, W, x, true_class, learning_rate):
         return answer(table, x, true_class, learning_rate)
 
     before = W.clone()
+    columns = (f"expected a column for each of the {W.shape[1]} classes from one_hot. By itself it makes as many as the "
+               "largest class that it meets needs, and num_classes=3 fits the notebook's words alone: "
+               "num_classes=W.shape[1]")
     try:
         with _Notes() as notes:
             output = step(W)
     except RuntimeError as error:
         if "one_hot" in notes.called and re.search("num_classes|must match the size of tensor", str(error)):
-            raise TypeError(f"expected a column for each of the {W.shape[1]} classes from one_hot. By itself it makes as "
-                            "many as the largest class that it meets needs, and num_classes=3 fits the notebook's words "
-                            "alone: num_classes=W.shape[1]") from None
+            raise TypeError(columns) from None
         raise
+    if notes.columns - {W.shape[1]}:
+        raise TypeError(columns)
     new = _table(output, W)
     if new is None or not torch.equal(W, before):        # a result in another form, a changed input: said as of any exercise
         return output
