@@ -2,6 +2,7 @@
 
 import dis
 import math
+import re
 import traceback
 
 import torch
@@ -134,15 +135,19 @@ WRITTEN_OUT = {"softmax", "log_softmax", "softmin", "logsumexp", "_softmax", "_l
 
 
 class _Notes(TorchFunctionMode):
-    """Notes the names of all PyTorch functions that are called."""
+    """Notes the names of all PyTorch functions that are called, and how many columns one_hot makes."""
 
     def __init__(self):
         super().__init__()
-        self.called = set()
+        self.called, self.columns = set(), set()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.called.add(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
+        name = getattr(function, "__name__", "")
+        self.called.add(name)
+        result = function(*args, **(kwargs or {}))
+        if name == "one_hot":
+            self.columns.add(result.shape[-1])
+        return result
 
 
 def observe_softmax(function, scores):
@@ -154,6 +159,9 @@ def observe_softmax(function, scores):
         if "Boolean value of Tensor" in str(error) and _calls_python_max(error):
             raise TypeError("expected the maximum of each row, but Python's max compares whole rows. Take "
                             "scores.max(dim=-1, keepdim=True).values") from None
+        if "must match the size of tensor" in str(error) and notes.called & {"max", "amax", "sum"}:
+            raise TypeError("expected the maximum and the sum of each row to stay aligned with their row. Without "
+                            "keepdim=True the dimension disappears, and (4,) under (4, 3) goes by columns") from None
         raise
     if notes.called & WRITTEN_OUT:
         name = sorted(notes.called & WRITTEN_OUT)[0].lstrip("_")
@@ -267,12 +275,23 @@ def _gap_to_true(case: Case) -> float:
     return (scores.max(dim=-1).values - scores[range(len(scores)), true_class]).max().item()
 
 
+def observe_loss(function, scores, true_class):
+    """The loss. Raises TypeError that names an index made for the notebook's four tokens."""
+    try:
+        return function(scores, true_class)
+    except IndexError as error:
+        if "could not be broadcast" not in str(error):
+            raise
+        raise TypeError(f"expected one index for each of {_one(len(scores), 'token')}, and the two lists of indices have "
+                        "different lengths. range(4) fits the notebook's four words alone: range(len(scores))") from None
+
+
 PICKED = "log_p[range(len(scores)), true_class]"
 MEAN_LOSS = f"-{PICKED}.mean()"
 LOSS_IS = "for {tokens} and {classes} classes your loss is {answer:.3f}, expected {expected:.3f}."
 
 LOSS = ask(
-    "0.3", cross_entropy, probes=loss_probes,
+    "0.3", cross_entropy, probes=loss_probes, observe=observe_loss,
     forbidden=("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"),
     signature="cross_entropy(scores (token, class), true_class (token,), whole numbers) -> one number, the mean loss",
     not_finite={
@@ -396,7 +415,18 @@ def observe_step(answer, W, x, true_class, learning_rate):
         return answer(table, x, true_class, learning_rate)
 
     before = W.clone()
-    output = step(W)
+    columns = (f"expected a column for each of the {W.shape[1]} classes from one_hot. By itself it makes as many as the "
+               "largest class that it meets needs, and num_classes=3 fits the notebook's words alone: "
+               "num_classes=W.shape[1]")
+    try:
+        with _Notes() as notes:
+            output = step(W)
+    except RuntimeError as error:
+        if "one_hot" in notes.called and re.search("num_classes|must match the size of tensor", str(error)):
+            raise TypeError(columns) from None
+        raise
+    if notes.columns - {W.shape[1]}:
+        raise TypeError(columns)
     new = _table(output, W)
     if new is None or not torch.equal(W, before):        # a result in another form, a changed input: said as of any exercise
         return output
@@ -462,6 +492,8 @@ STEP = ask(
                                "alone."),
         "divided-by-features": M({"len(x)": "x.shape[1]"}, _first, "You divide by x.shape[1], the number of features. The "
                                  "loss is a mean over the tokens, x.shape[0]."),
+        "divided-by-four": M({"len(x)": "4"}, _first, "You divide by 4, which is the number of our four words. Other inputs "
+                             "have other numbers of tokens: len(x)."),
         "no-truth": M({"p - y": "p"}, LOSSES, "You use p where p − y belongs, so the true classes have no effect on "
                       "the step."),
         "no-softmax": M({"(x @ W).softmax(dim=-1)": "x @ W"}, LOSSES, "You subtract the truth from the scores. The error is "
@@ -628,7 +660,13 @@ def observe_classifier(answer, num_features, num_classes, x):
 
 
 def _scores(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    scores = model(x)
+    try:
+        scores = model(x)
+    except RuntimeError as error:
+        if "must match the size of tensor" not in str(error):
+            raise
+        raise TypeError("expected a matrix product from forward, x @ self.W (section 2). Your sizes don't fit: the operator "
+                        "* multiplies number by number") from None
     if not isinstance(scores, torch.Tensor):
         raise TypeError(f"expected a tensor from forward, got {type(scores).__name__}. Its last line must be `return …`")
     return scores
@@ -1151,7 +1189,8 @@ TRAIN = ask(
                  expected_first=lambda case: case.right["losses"][0]),
     mistakes={
         "never-cleared": M({"optimizer.zero_grad()": "None"}, TRAINED, "The first step is right, and each later one also "
-                           "uses the gradients of all before it: backward() adds. Clear before each backward()."),
+                           "uses the gradients of all before it: backward() adds. Clear before each backward(), "
+                           "and call it with its parentheses: optimizer.zero_grad()."),
         "cleared-between": M({"optimizer.zero_grad()": "None", "optimizer.step()": "(optimizer.zero_grad(), "
                               "optimizer.step())"}, NOT_MOVED, "The step had no gradient to go by: it came before "
                              "backward(), or zero_grad() cleared it between the two."),

@@ -665,8 +665,8 @@ def _mojibake(text: str) -> str:
 def repair_probes(generator: torch.Generator) -> list[tuple]:
     """Each kind of damage alone; none, in texts that look like it; several at once; no text.
 
-    'à' in mojibake ends in a no-break space, which is lost if white space is repaired first. The last text is mojibake that
-    hides an accent of its own.
+    'à' in mojibake ends in a no-break space, which is lost if white space is repaired first. One text is mojibake that
+    hides an accent of its own. The last two have mojibake beside a sign that isn't in Latin-1, so it stays.
     """
     a, b, c, d = drawn(generator, OPINIONS, 4)
     texts = [_mojibake(f"A naïve café, {a}. Voilà"), _mojibake(f"Zoë's Übermut: {b}, {c}."),
@@ -676,7 +676,8 @@ def repair_probes(generator: torch.Generator) -> list[tuple]:
              f"A HEALTHY café, 100 % {b}, with a coup d'œil: I <3 it > the book &quot;too&quot; 👍 ½…",
              f"A plain café, {d}.", f"Ã is a letter, and © a sign: {d}.",
              _mojibake(f"It’s a “{c}”  café<br />in Zürich"), "", a,
-             _mojibake(f"A cafe\u0301, {b}.")]
+             _mojibake(f"A cafe\u0301, {b}."), f"It’s the {_mojibake('café')}, {a}.",
+             f"It cost €4 in the {_mojibake('café')}."]
     return [(text,) for text in texts]
 
 
@@ -775,6 +776,11 @@ REPAIR = ask(
                            "repair of white space spoils, and quotes are hidden in it."),
         "quotes-first": M(_quotes_first, _reads, "Mojibake has to come first: quotes are hidden in it, and come out only "
                           "after you replaced the others."),
+        "quotes-twice": M(lambda text: repair(text.translate(QUOTED)), _reads, "Mojibake is undone where the *whole* text "
+                          "can be read that way. With a ’ in it this one can't; you replaced ’ before you tried."),
+        "word-by-word": M(lambda text: repair(" ".join(map(_undone, text.split(" ")))), _reads, "You undo mojibake word by "
+                          "word. That repairs more, but rule 1 asks for texts that can be read that way as a *whole*.",
+                          convention=True),
         "form-first": M(_form_first, _reads, "Mojibake has to come first: an accent of its own can be hidden in it, and "
                         "comes out only after NFC."),
         "tags-last": M(_tags_last, _reads, "White space comes last: a <br> became a space after you had tidied."),
