@@ -811,7 +811,8 @@ QUIZ = """
       remark: It doesn't, true. But these are other texts (15, section 1).
     - text: It's too sure again.
       right: true
-      remark: A temperature belongs to the kind of text on which it was fitted (15, section 6).
+      remark: A temperature carries over where a model is as often wrong for its confidence. In the guest book it's wrong
+        far more often (15, section 6).
 - name: review3-one-vector
   taught: "16"
   question: Through one vector, long texts come out worse than short ones. Is the vector too small?
