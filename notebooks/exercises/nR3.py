@@ -344,7 +344,8 @@ BLOCK = ask(
         R(lambda case: gap(case, QUIET) > 1e-4, _silent, "A block whose sublayers say nothing leaves the stream as it "
           "was: both only add to x."),
         R(lambda case: gap(case, "stream") > 1e-4, _at_once, "Begin without a past: norm_1, three maps, split, rotate "
-          "queries and keys from offset 0, a lower triangle as the mask, merge, output; norm_2, expand, F.gelu, contract."),
+          "queries and keys from offset 0, a lower triangle with its diagonal as the mask, merge (transpose back, then "
+          "flatten), output; norm_2, expand, F.gelu, contract."),
         R(lambda case: gap(case, STEPS) > 1e-4, _step_by_step, "Four things change with a past: the offset, the keys and "
           "values, the mask's width, and what you return."),
         R(lambda case: (case.kept - case.right["kept"]).abs() > 1e-4, _kept, "A key and a value for each token, d_model "
