@@ -344,7 +344,8 @@ BLOCK = ask(
         R(lambda case: gap(case, QUIET) > 1e-4, _silent, "A block whose sublayers say nothing leaves the stream as it "
           "was: both only add to x."),
         R(lambda case: gap(case, "stream") > 1e-4, _at_once, "Begin without a past: norm_1, three maps, split, rotate "
-          "queries and keys from offset 0, a lower triangle as the mask, merge, output; norm_2, expand, F.gelu, contract."),
+          "queries and keys from offset 0, a lower triangle with its diagonal as the mask, merge (transpose back, then "
+          "flatten), output; norm_2, expand, F.gelu, contract."),
         R(lambda case: gap(case, STEPS) > 1e-4, _step_by_step, "Four things change with a past: the offset, the keys and "
           "values, the mask's width, and what you return."),
         R(lambda case: (case.kept - case.right["kept"]).abs() > 1e-4, _kept, "A key and a value for each token, d_model "
@@ -811,7 +812,8 @@ QUIZ = """
       remark: It doesn't, true. But these are other texts (15, section 1).
     - text: It's too sure again.
       right: true
-      remark: A temperature belongs to the kind of text on which it was fitted (15, section 6).
+      remark: A temperature carries over where a model is as often wrong for its confidence. In the guest book it's wrong
+        far more often (15, section 6).
 - name: review3-one-vector
   taught: "16"
   question: Through one vector, long texts come out worse than short ones. Is the vector too small?
