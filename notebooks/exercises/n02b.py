@@ -323,6 +323,7 @@ def loop_probes(generator: torch.Generator) -> list[tuple]:
         (ids(q + p, p + q, q + p), [1, 3, 1], 1),
         (ids(p + r, p + q), [1, 1], 1),
         (ids(p * 3, q + r), [2, 3], 1),
+        (ids(p + q + r + p + q, s + r), [2, 3], 1),                        # twice in a word, and not overlapping
         (ids(p + p + q, p + p, r + s), [2, 1, 2], 2),
         (ids(p + q, p + r, p + q + p), [2, 2, 2], 2),
         (ids(p + q, r), [2, 5], 0),
