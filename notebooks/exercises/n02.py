@@ -511,7 +511,8 @@ def _how_asked(asked: list[int], high: int) -> str:
     kind = ""
     if steps[-2:] == [0, 0]:
         kind = f", {STILL}"
-    elif high > 1000 and max(steps) > 1 and 3 * sum(step <= 1 for step in steps) >= len(steps) and len(asked) <= 3 * high.bit_length() + 3:
+    elif (high > 1000 and len(asked) <= 3 * high.bit_length() + 3
+          and max(steps) > 1 and 3 * sum(step <= 1 for step in steps) >= len(steps)):
         kind = f", {IN_A_ROUND}"
     return f"{len(asked)} times{kind}"
 
@@ -571,8 +572,8 @@ RANGE = ask(
                      "smallest. You know both ends already, 0 and `high`: ask about their middle."),
         "high-halved": M(_halves, _found_size, "You halve `high` as long as its half fits. Where the half doesn't fit, the "
                          "answer still lies between the two: keep both ends, and ask about their middle."),
-        "fixed-rounds": M(_twelve_rounds, _questions, "The number of rounds is fixed. Here that's too many, and for a larger "
-                          "range it would be too few: go on while the two ends aren't neighbours."),
+        "fixed-rounds": M(_twelve_rounds, _questions, "The number of rounds is fixed. Here that's too many, and for a "
+                          "larger range it would be too few: go on while the two ends aren't neighbours."),
         "high-ignored": M(lambda fits, high: smallest(fits, 2707), _above, "Your range has an end of its own. Begin with "
                           "`high`, whatever it is."),
         "one-by-one": M(lambda fits, high: next(size for size in range(1, high + 1) if fits(size)), _questions, "You ask "

@@ -299,8 +299,8 @@ def _over_borders(words, times, num_merges):
 def loop_probes(generator: torch.Generator) -> list[tuple]:
     """(words, times, num_merges): the example and the four words of section 2; words of few letters, so that merges build on
     merges and counts are often equal; one word; runs; accents and an emoji; one merge, a tie of equal left parts, overlaps,
-    two ties of a new id and a byte, and no merge. The words have at least as many pairs as there are merges, so that an answer
-    which counts once goes to the end."""
+    two ties of a new id and a byte, and no merge. The words have as many pairs as there are merges, at least, so that an
+    answer which counts once goes to the end."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
 
     def some(how_many, letters):
