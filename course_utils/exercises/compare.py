@@ -35,10 +35,18 @@ def article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' or noun.startswith('nd') else 'a'} {noun}"
 
 
+class NoList(tuple):
+    """What was no list or tuple, as a tuple; `was` says what it was: 'generator'. An exercise may mind the difference."""
+
+    was = ""
+
+
 def as_tuple(thing):
     """What a dict's values(), a generator, map, zip or a deque holds, as a tuple; anything else as it is."""
     if isinstance(thing, (Iterator, MappingView, deque)):
-        return tuple(itertools.islice(thing, MOST))
+        held = NoList(itertools.islice(thing, MOST))
+        held.was = type(thing).__name__
+        return held
     return thing
 
 

@@ -110,6 +110,20 @@ class Verdict(NamedTuple):
     text: str
 
 
+def halves_of(signature: str) -> tuple[str, str]:
+    """What a signature says is given, and what is asked for ('' if nothing): an arrow inside parentheses is a part of these.
+
+    >>> halves_of("smallest(fits (a size -> True or False), high) -> the smallest size")
+    ('smallest(fits (a size -> True or False), high)', 'the smallest size')
+    """
+    depth = 0
+    for i, letter in enumerate(signature):
+        depth += (letter in "([") - (letter in ")]")
+        if signature.startswith("->", i) and depth <= 0:
+            return signature[:i].strip(), signature[i + 2 :].strip()
+    return signature.strip(), ""
+
+
 def right_order(rules: Sequence[tuple[str, str, str]]) -> str:
     """Letters in an order that keeps every rule (before, after, name); where several may come next, the first of them."""
     sorter = graphlib.TopologicalSorter()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 
 from course_utils.exercises.compare import close
-from course_utils.exercises.definitions import Case, Exercise
+from course_utils.exercises.definitions import Case, Exercise, halves_of
 from course_utils.exercises.running import names_of_inputs
 from course_utils.exercises.say import name_of_part
 
@@ -173,7 +173,7 @@ def _of_other_axis(got: torch.Tensor, right: torch.Tensor) -> torch.Tensor | Non
 def _sizes(exercise: Exercise, case: Case) -> dict[str, int]:
     """The sizes of the inputs' dimensions, by the names that the signature gives them."""
     sizes: dict[str, set] = {}
-    given = exercise.signature.partition("->")[0].partition("(")[2]
+    given = halves_of(exercise.signature)[0].partition("(")[2]
     for name, value in zip(names_of_inputs(exercise), case.inputs):
         found = re.search(rf"\b{re.escape(name)} \(([^()]*)\)", given)
         if found and isinstance(value, torch.Tensor):
@@ -184,7 +184,7 @@ def _sizes(exercise: Exercise, case: Case) -> dict[str, int]:
 
 def _dimensions(exercise: Exercise, part: str) -> list[str]:
     """What the signature calls the dimensions of a part of the result."""
-    result = exercise.signature.partition("->")[2]
+    result = halves_of(exercise.signature)[1]
     found = re.search(rf"\b{re.escape(part)} \(([^()]*)\)" if part and not part.isdigit() else r"\(([^()]*)\)", result)
     return _words(found[1]) if found else []
 

@@ -29,6 +29,7 @@ import torch
 
 from course_utils.exercises.clock import is_learners
 from course_utils.exercises.compare import Unreadable, article, as_tuple, plain_data
+from course_utils.exercises.definitions import halves_of
 
 
 def written_out(forbidden: tuple[str, ...], observe: Callable) -> Callable:
@@ -260,7 +261,7 @@ def names_of_inputs(exercise) -> list[str]:
     """What an exercise calls its inputs, in order: the parameters of its look at the answer, else of its signature."""
     if exercise.observe is not None:
         return list(inspect.signature(exercise.observe).parameters)[1:]
-    given = exercise.signature.partition("->")[0].partition("(")[2]
+    given = halves_of(exercise.signature)[0].partition("(")[2]
     while re.search(r"\([^()]*\)", given):              # shapes and remarks: 'x (batch, length)'
         given = re.sub(r"\([^()]*\)", "", given)
     return re.findall(r"(?:^|[,;])\s*([A-Za-z_]\w*)(?=\s*(?:[,;)]|$))", given)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from course_utils.exercises.compare import NotNumbers, Unreadable, article, named_tensors
-from course_utils.exercises.definitions import Case, Exercise
+from course_utils.exercises.definitions import Case, Exercise, halves_of
 from course_utils.exercises.running import Failure, names_of_inputs
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -62,13 +62,13 @@ def listed(names: Sequence[str]) -> str:
 
 def asked_for(exercise: Exercise) -> str:
     """What a right answer looks like: 'It should return context (…), weights (…).'"""
-    given, arrow, result = exercise.signature.partition("->")
-    return f"It should return {result.strip()}." if arrow else f"The answer should be {given.strip()}."
+    given, result = halves_of(exercise.signature)
+    return f"It should return {result}." if result else f"The answer should be {given}."
 
 
 def names_of_results(exercise: Exercise) -> list[str]:
     """The results in an exercise's signature, if there are several: ['context', 'weights']."""
-    result = exercise.signature.partition("->")[2]
+    result = halves_of(exercise.signature)[1]
     while re.search(r"\([^()]*\)", result):
         result = re.sub(r"\([^()]*\)", "", result)
     names = [part.strip() for part in result.split(",")]
@@ -119,7 +119,7 @@ def of_error(exercise: Exercise, error: Failure, inputs: tuple) -> str:
             return f"Your class can't be used the way the exercise describes ({message}). Expected {exercise.signature}."
         names = [f"`{name}`" for name in names_of_inputs(exercise)]
         return (f"Your function can't be called the way the exercise describes ({message}). It gets {listed(names)}: "
-                f"{exercise.signature.partition('->')[0].strip()}.")
+                f"{halves_of(exercise.signature)[0]}.")
     hint = ""
     if re.search(r"\.T\b", error.line or "") and any(isinstance(one, torch.Tensor) and one.dim() > 2 for one in inputs):
         hint = " .T reverses all dimensions of a stack; .transpose(-2, -1) swaps only the last two."

@@ -1,6 +1,7 @@
 """Exercises and quiz of notebook 02, tokenization: words and batches."""
 
 import re
+import sys
 from collections import Counter
 
 import numpy as np
@@ -444,6 +445,15 @@ def _last_asked(fits, high):
     return middle or high
 
 
+def _twelve_rounds(fits, high):
+    """As many rounds as 2,707 sizes need, whatever the range."""
+    low = 0
+    for _ in range(12):
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
 def range_probes(generator: torch.Generator) -> list[tuple]:
     """(the smallest size that fits, high): the example; a single size; the ends of a range, and sizes inside it."""
     def between(low, high):
@@ -454,18 +464,19 @@ def range_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def observe_range(function, answer, high):
-    """The size found, and whether it was found with few questions; how many, if not.
+    """The size found, and whether it was found with few questions; how many, if not, and of what kind.
 
-    Raises TypeError for a question that isn't about a whole number of ids.
+    Raises TypeError for a question that isn't about a whole number of ids, and for the result of an inner call that's lost.
     """
-    asked = []
+    asked, inner = [], []
 
     def fits(size):
         if isinstance(size, (bool, str)) or not hasattr(size, "__index__"):
             raise TypeError(f"fits needs a whole number of ids, such as 5, and your function asks about {what(size)}. For "
                             "the middle divide with //, which gives whole numbers")
         asked.append(size)
-        if len(asked) > 3 * high + 20:
+        inner.append(_called_by_itself(sys._getframe(1)))
+        if len(asked) > 3 * high + 3000:
             raise _NoEnd
         return size >= answer
 
@@ -473,10 +484,37 @@ def observe_range(function, answer, high):
         output = function(fits, high)
     except _NoEnd:
         return {"size": -1, "asked": f"no end: {asked[-1]}"}
-    if output is None:
-        return None
-    few = len(asked) <= 2 * high.bit_length() + 2
-    return {"size": whole_size(output), "asked": "few" if few else f"{len(asked)} times"}
+    if output is None and any(inner):
+        raise TypeError("expected the smallest size, but nothing comes back: your function calls itself, and what the inner "
+                        "call returns is lost. Write `return` before each of these calls")
+    return None if output is None else {"size": whole_size(output), "asked": _how_asked(asked, high)}
+
+
+def _called_by_itself(frame) -> bool:
+    """Whether the function of a frame is running further out as well."""
+    code, frame = frame.f_code, frame.f_back
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
+
+
+ABOVE, STILL, IN_A_ROUND = "above high", "in the end about the same one", "two or three times a round"
+
+
+def _how_asked(asked: list[int], high: int) -> str:
+    """'few', as halving does; else what is wrong with the questions, or how many they are."""
+    if max(asked, default=0) > high:
+        return ABOVE
+    if len(asked) <= high.bit_length() + 2:
+        return "few"
+    steps = [abs(one - other) for one, other in zip(asked, asked[1:])]
+    kind = ""
+    if steps[-2:] == [0, 0]:
+        kind = f", {STILL}"
+    elif (high > 1000 and len(asked) <= 3 * high.bit_length() + 3
+          and max(steps) > 1 and 3 * sum(step <= 1 for step in steps) >= len(steps)):
+        kind = f", {IN_A_ROUND}"
+    return f"{len(asked)} times{kind}"
 
 
 def whole_size(output) -> int:
@@ -495,6 +533,12 @@ def _found_size(case: Case) -> str:
 def _questions(case: Case) -> str:
     return (f"you find the right size, {case.inputs[0]} of 1 to {case.inputs[1]}, and ask fits {case.asked}; halving needs "
             f"{(case.inputs[1] - 1).bit_length()} questions.")
+
+
+def _above(case: Case) -> str:
+    if case.asked != ABOVE:
+        raise ValueError("this one asks about sizes up to high")
+    return f"with high={case.inputs[1]} you ask about sizes above it."
 
 
 def _no_end(case: Case) -> str:
@@ -525,9 +569,13 @@ RANGE = ask(
         "all-of-it": M(lambda fits, high: high, _found_size, "That's `high` itself, which is enough, but seldom the "
                        "smallest."),
         "doubled": M(_jumps, _found_size, "You double the size until it fits. That finds a size that fits, not the "
-                     "smallest: go on between it and its half."),
+                     "smallest. You know both ends already, 0 and `high`: ask about their middle."),
         "high-halved": M(_halves, _found_size, "You halve `high` as long as its half fits. Where the half doesn't fit, the "
                          "answer still lies between the two: keep both ends, and ask about their middle."),
+        "fixed-rounds": M(_twelve_rounds, _questions, "The number of rounds is fixed. Here that's too many, and for a "
+                          "larger range it would be too few: go on while the two ends aren't neighbours."),
+        "high-ignored": M(lambda fits, high: smallest(fits, 2707), _above, "Your range has an end of its own. Begin with "
+                          "`high`, whatever it is."),
         "one-by-one": M(lambda fits, high: next(size for size in range(1, high + 1) if fits(size)), _questions, "You ask "
                         "about one size after the other. Each question reads the whole validation split, so ask about the "
                         "middle, and half of the range is settled."),
@@ -539,6 +587,11 @@ RANGE = ask(
           "ends when the two ends are neighbours."),
         R(lambda case: case.size != case.right["size"], _found_size, "Keep two ends: low, which doesn't fit, and high, "
           "which does. The middle becomes one of them."),
+        R(lambda case: case.asked == ABOVE, _above, "`high` fits, and nothing above it can be the smallest."),
+        R(lambda case: STILL in case.asked, _questions, "You go on when the answer is known. Stop when the two ends are "
+          "neighbours."),
+        R(lambda case: IN_A_ROUND in case.asked, _questions, "One question about the middle is enough in each round: "
+          "whether the size below it fits, a later round finds out. Keep the answer in a variable if you need it twice."),
         R(lambda case: case.asked != "few", _questions, "Ask about the middle of what's left: each answer settles half of "
           "it."),
     ),
@@ -590,6 +643,12 @@ def _twins_only(reviews, encode):
     return [(i, j) for i, j in same if spelt[i] == spelt[j]], blind
 
 
+def _joined_without_space(reviews, encode):
+    """Puts the pieces of the evidence together without a space."""
+    joined = ["".join(review["text"][start:end] for start, end in review["evidence"]) for review in reviews]
+    return verdicts_lost(reviews, encode)[0], [i for i, text in enumerate(joined) if set(encode(text)) == {1}]
+
+
 def _first_words_equal(one, other) -> bool:
     return all(a == b for a, b in zip(one, other))
 
@@ -623,7 +682,8 @@ def lost_probes(generator: torch.Generator) -> list[tuple]:
 
     many = [_a_review([a, f, b], 1, (1, 2)), _a_review([a, g, b], 0, (1, 2)), _a_review([b, a, f], 0, (1, 2)),
             _a_review([a, h, b], 1, (0, 2)), _a_review([a, f, b, c], 0, (1, 2), (3, 4)), _a_review([a, b], 0, (0, 1)),
-            _a_review([h, h, f], 0, (0, 2), (2, 3)), _a_review([h, g, f], 1, (1, 2)), _a_review([c, g], 1, (0, 1), (1, 2))]
+            _a_review([h, h, f], 0, (0, 2), (2, 3)), _a_review([h, g, f], 1, (1, 2)), _a_review([c, g], 1, (0, 1), (1, 2)),
+            _a_review([b, c], 1, (0, 1), (1, 2))]
     order = torch.randperm(len(many), generator=generator).tolist()
     commas = [_a_review([f, ",", a], 1, (0, 1)), _a_review([a, g, ",", b], 0, (0, 2))]
     twins = [_a_review([f, a, g], 1, (0, 1)), _a_review([g, a, f], 0, (0, 1)), _a_review([h, a, g], 0, (0, 1))]
@@ -718,6 +778,8 @@ LOST = ask(
                              "the last piece of the evidence. There may be several, and all must be unknown."),
         "whole-piece-unknown": M(_losing(blind=lambda pieces, text: any(set(piece) == {1} for piece in pieces)), _one_blind,
                                  "One piece without a known token isn't enough: all pieces have to be like that."),
+        "joined-without-space": M(_joined_without_space, _one_blind, "You join the pieces without a space before you encode "
+                                  "them, and two known words become one that nobody knows. Encode each piece by itself."),
         "whole-text": M(_losing(blind=lambda pieces, text: all(i == 1 for i in text)), _one_blind, "You look at all tokens "
                         "of the text. A review is blind if its *evidence* is gone, whatever else is known."),
         "end-included": M({'review["text"][start:end]': 'review["text"][start:end + 1]'}, _one_blind, "You take one "

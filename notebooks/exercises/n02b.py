@@ -6,6 +6,7 @@ from collections import Counter
 import torch
 
 from course_utils.byte_pairs import merge
+from course_utils.exercises.compare import NoList
 from course_utils.exercises.definitions import Case
 from course_utils.exercises.records import M, R, ask
 
@@ -97,14 +98,20 @@ def _wrong_word(case: Case) -> str:
     return f"you return {len(case.pieces.split(' | '))} words, expected {len(case.inputs[0])}."
 
 
-def _without_overlaps(pieces, times):
-    """The step with counts that leave out a pair which begins inside an equal one."""
+def _apart(pieces, times) -> Counter:
+    """Counts that leave out a pair which begins inside an equal one."""
     counts: Counter = Counter()
     for word, count in zip(pieces, times):
         before = None
         for pair in zip(word, word[1:]):
             before = None if pair == before else pair
             counts[pair] += count if before else 0
+    return counts
+
+
+def _without_overlaps(pieces, times):
+    """The step with counts that leave out overlaps."""
+    counts = _apart(pieces, times)
     best = min(counts, key=lambda pair: (-counts[pair], pair))
     return best, [merge(word, best, best[0] + best[1]) for word in pieces]
 
@@ -234,6 +241,34 @@ def _counted_once(words, times, num_merges):
     return sorted(counts, key=lambda pair: (-counts[pair], pair))[:num_merges]
 
 
+def _most_common(words, times, num_merges):
+    return [pair for pair, _ in _counted_pairs(words, times).most_common(num_merges)]
+
+
+def _overlaps_once(words, times, num_merges):
+    merges = []
+    for k in range(num_merges):
+        counts = _apart(words, times)
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        words = [merge(word, best, 256 + k) for word in words]
+        merges.append(best)
+    return merges
+
+
+def _ties_by_bytes(of_pair):
+    """Of equally frequent pairs the one that's spelt first; `of_pair` puts together what its two ids spell."""
+    def learn(words, times, num_merges):
+        tokens, merges = [bytes([b]) for b in range(256)], []
+        for k in range(num_merges):
+            counts = _counted_pairs(words, times)
+            best = min(counts, key=lambda pair: (-counts[pair], of_pair([tokens[i] for i in pair])))
+            words = [merge(word, best, 256 + k) for word in words]
+            merges.append(best)
+            tokens.append(tokens[best[0]] + tokens[best[1]])
+        return merges
+    return learn
+
+
 def _counts_kept(words, times, num_merges):
     """Goes on adding to the counts of earlier rounds, in which merged pairs have no place any more."""
     counts, merges = Counter(), []
@@ -263,7 +298,9 @@ def _over_borders(words, times, num_merges):
 
 def loop_probes(generator: torch.Generator) -> list[tuple]:
     """(words, times, num_merges): the example and the four words of section 2; words of few letters, so that merges build on
-    merges and counts are often equal; one word; runs; accents and an emoji; one merge, and none."""
+    merges and counts are often equal; one word; runs; accents and an emoji; one merge, a tie of equal left parts, overlaps,
+    two ties of a new id and a byte, and no merge. The words have as many pairs as there are merges, at least, so that an
+    answer which counts once goes to the end."""
     p, q, r, s = sorted(drawn(generator, list("bdfgkmnprstz"), 4))
 
     def some(how_many, letters):
@@ -279,19 +316,30 @@ def loop_probes(generator: torch.Generator) -> list[tuple]:
         (ids("dull", "duller", "fuller", "tell"), [3, 2, 2, 1], 4),
         (ids(*some(6, p + q + r)), [1, 4, 2, 3, 1, 2], 6),
         (ids(*some(5, p + q + r + s)), [2, 2, 1, 3, 1], 5),
-        (ids(p * 9 + q, r + p * 4), [1, 2], 4),
+        (ids(p * 9 + q, r + p * 4), [1, 2], 3),
         (ids(p + q + r + s + p + q + r + s), [1], 3),
         (ids("é🎬é", "é" + p, "🎬" + p), [2, 3, 1], 5),
         (ids(q + p, s + r, q + p + s), [2, 3, 1], 1),
         (ids(q + p, p + q, q + p), [1, 3, 1], 1),
+        (ids(p + r, p + q), [1, 1], 1),
+        (ids(p * 3, q + r), [2, 3], 1),
+        (ids(p + q + r + p + q, s + r), [2, 3], 1),                        # twice in a word, and not overlapping
+        (ids(p + p + q, p + p, r + s), [2, 1, 2], 2),
+        (ids(p + q, p + r, p + q + p), [2, 2, 2], 2),
         (ids(p + q, r), [2, 5], 0),
     ]
+
+
+NOTHING = "nothing"                                                         # None, where no merge was asked for
 
 
 def observe_loop(function, words, times, num_merges):
     output = function(words, times, num_merges)
     if output is None:
-        return None
+        return None if num_merges else {"merges": NOTHING}
+    if isinstance(output, NoList):
+        raise TypeError(f"expected a list, got a {output.was}. Later cells read the merges more than once, and by their "
+                        "numbers: put them into a list and return that")
     asked = f"a list of {num_merges} pairs of ids, the merges in their order"
     merges = []
     for one in items_of(output, asked):
@@ -306,7 +354,7 @@ def observe_loop(function, words, times, num_merges):
 
 
 def _of(merges: str) -> list[tuple[int, ...]]:
-    return [tuple(int(i) for i in one.split()) for one in merges.split(" | ") if one]
+    return [tuple(int(i) for i in one.split()) for one in merges.split(" | ") if one not in ("", NOTHING)]
 
 
 def _words_of(case: Case) -> str:
@@ -323,6 +371,8 @@ def _wrong_merge(case: Case) -> str:
 
 
 def _how_many(case: Case) -> str:
+    if case.merges == NOTHING:
+        return "with num_merges=0 you return None."
     got, right = (len(_of(merges)) for merges in (case.merges, case.right["merges"]))
     return f"from {_words_of(case)} you learn {got} merge{'s' * (got != 1)}, expected {right}."
 
@@ -338,6 +388,23 @@ LOOP = ask(
                         "the new words."),
         "counted-once": M(_counted_once, _wrong_merge, "You count once and take the most frequent pairs of that count. Each "
                           "merge changes who stands beside whom: count again after each."),
+        "counted-once-most-common": M(_most_common, _wrong_merge, "You count once and take the most_common of that count. "
+                                      "Each merge changes who stands beside whom: count again after each. (Of equal counts "
+                                      "most_common takes the one met first; take the smallest.)"),
+        "return-in-the-loop": M(lambda words, times, num_merges: learn_merges(words, times, 1) if num_merges else None,
+                                _how_many, "`return merges` is in the loop, so the first round ends it all. Put it behind "
+                                "the loop."),
+        "ids-added": M({LOOP_MERGE: "best[0] + best[1]"}, _wrong_merge, "You add the two ids, as exercise 2.6 joins two "
+                       "texts, and their sum is another piece's id. Merge number k makes the id 256 + k."),
+        "overlaps-once": M(_overlaps_once, _wrong_merge, "Overlapping occurrences of a pair were counted once. In three "
+                           "equal ids in a row there are two pairs of neighbours."),
+        "ties-by-bytes": M(_ties_by_bytes(tuple), _wrong_merge, "Both are equally frequent, and you compared what the "
+                           "pieces spell. Compare the pairs of ids as they are."),
+        "ties-by-joined-bytes": M(_ties_by_bytes(b"".join), _wrong_merge, "Both are equally frequent, and you compared what "
+                                  "the joined pieces spell. Compare the pairs of ids as they are."),
+        "ties-by-left-part": M({LOOP_CHOICE: "min(counts, key=lambda pair: (-counts[pair], pair[0]))"}, _wrong_merge, "Both "
+                               "are equally frequent, and you compared the left ids alone. If these are equal as well, the "
+                               "right ones decide: compare whole pairs."),
         "counts-kept": M(_counts_kept, _wrong_merge, "You add to the counts of the round before. Begin each round with an "
                          "empty Counter."),
         "times-ignored": M({"counts[pair] += count": "counts[pair] += 1"}, _wrong_merge, "You count every word once. Count "
@@ -368,6 +435,8 @@ LOOP = ask(
                       "The first one learned comes first, since its place in the list is its number."),
     },
     rules=(
+        R(lambda case: case.merges == NOTHING, _how_many, "`return merges` belongs behind the loop, where it's reached "
+          "even if there's no round."),
         R(lambda case: len(_of(case.merges)) != len(_of(case.right["merges"])), _how_many, "num_merges says how many."),
         R(lambda case: case.merges != case.right["merges"], _wrong_merge, "Each round: count the pairs of neighbours in the "
           "words as they are now, take the most frequent one, of equals the smallest, and merge it in every word."),

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from course_utils.exercises.definitions import Case
+from course_utils.exercises.compare import NoList, as_tuple
+from course_utils.exercises.definitions import Case, halves_of
 from course_utils.exercises.judge import judge
 from course_utils.exercises.records import M, R, ask, edited, phrase
 
@@ -99,3 +100,14 @@ def test_a_record_is_judged_as_any_exercise():
     said = judge(exercise, answers, answers.mutants["no-root"]).text
     assert "too large, and √m is 2.24 here" in said, said
     assert judge(exercise, answers, lambda x: x.sum(-1, True).abs()).text.endswith("and is wrong. Look again.")
+
+
+def test_an_arrow_inside_parentheses_is_no_result():
+    given, result = halves_of("smallest(fits (a size -> True or False), high) -> the smallest size")
+    assert given.endswith("high)") and result == "the smallest size"
+    assert halves_of("one number: how many tokens") == ("one number: how many tokens", "")
+
+
+def test_a_generator_can_be_told_from_a_tuple():
+    assert isinstance(as_tuple(i for i in range(2)), NoList) and not isinstance(as_tuple((0, 1)), NoList)
+    assert as_tuple(i for i in range(2)) == (0, 1)
