@@ -497,14 +497,12 @@ PROMPT = ask(
                           "You cut examples short. What decides may stand at their end."),
         "both-cut": M(_on(_cut, _cut), _lacks("whole"),
                       "You cut texts short. What decides may stand at their end."),
-        "sentence-lower-cased": M(_on(sentence=str.lower), _lacks("as_given"),
-                                  "You change the sentence, to small letters. The model has learned from both kinds: write "
-                                  "it as it is."),
         "examples-lower-cased": M(_on(shown=str.lower), _lacks("as_given"),
                                   "You change the examples, to small letters, and the sentence isn't changed. Write them as "
                                   "they are."),
         "lower-cased": M(_on(str.lower, str.lower), _lacks("as_given"),
-                         "You change sentence and examples, to small letters. Write them as they are."),
+                         "You change the sentence, to small letters. The model has learned from both kinds: write "
+                         "texts as they are."),
         "answered": M(_prompt(answer=True), _lacks("unanswered", "open_end"),
                       "You've written an answer after the sentence. The model is to write it: end before the word."),
         "sentence-twice": M(_prompt(twice=True), _lacks("once"), "The sentence is written twice."),
