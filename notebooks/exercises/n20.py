@@ -299,8 +299,8 @@ CHAT = ask(
             "with <|im_end|>."),
         "joined": M(
             _chat(end=lambda text, messages: text.removesuffix("\n")), _differs,
-            "join puts a new line between the turns and none after the last one, so the opened turn begins in its line. Every "
-            "turn ends with a new line."),
+            "join puts a new line between the turns and none after the last one, so the opened turn begins in its line. "
+            "Every turn ends with a new line."),
         "joined-and-then-opened": M(
             _chat(end=lambda text, messages: text.removesuffix("\n"), opened="\n<|im_start|>assistant\n"), _differs,
             "join puts a new line between the turns and none after the last one. You make up for it where a turn is opened; "

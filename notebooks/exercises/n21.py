@@ -341,12 +341,12 @@ def my_prompt(text, examples, words):
 
 TEXTS = ["We stayed to the end.", "The dog is a fine actor", "Rain, rain and a lighthouse.", "My aunt left early!",
          "Two hours of fog", "He sings once, at the pier.", "A train, a letter, a goodbye.", "Not for my brother.",
-         "Nobody wept", "The cook is the best of them.", "Her hat has more to say.", "Bring a cushion!", "It rained on Monday",
-         "Five people, one secret.", "The ferry leaves at noon.", "A quarrel about soup", "Loud, and then quiet."]
-LONG = ["The ship is built slowly, plank by plank, while the two brothers argue about their father's will, and when at last it "
-        "is launched, nobody from the village has come to see it go.",
-        "A widow opens a shop for clocks in a town where nobody is ever late, and over three winters, with few words and many "
-        "cups of tea, she finds out why that is so."]
+         "Nobody wept", "The cook is the best of them.", "Her hat has more to say.", "Bring a cushion!",
+         "It rained on Monday", "Five people, one secret.", "The ferry leaves at noon.", "A quarrel about soup", "Loud, and then quiet."]
+LONG = ["The ship is built slowly, plank by plank, while the two brothers argue about their father's will, and when at last "
+        "it is launched, nobody from the village has come to see it go.",
+        "A widow opens a shop for clocks in a town where nobody is ever late, and over three winters, with few words and "
+        "many cups of tea, she finds out why that is so."]
 
 
 def prompt_probes(generator: torch.Generator) -> list[tuple]:
@@ -490,7 +490,7 @@ PROMPT = ask(
                           "Start a new line after the word, or the next example begins in the middle of this one's answer."),
         "no-examples": M(_prompt(examples_too=False), _lacks("shown"), "The examples aren't used."),
         "few-examples": M(_on(some=lambda examples: examples[:4]), _lacks("all_shown"),
-                          "You use a few of the examples and leave out the rest. How many there are is for the caller to say."),
+                          "You use a few examples and leave out the rest. How many there are is for the caller to say."),
         "sentence-cut": M(_on(sentence=_cut), _lacks("whole"),
                           "You cut the sentence short. What decides may stand at its end."),
         "examples-cut": M(_on(shown=_cut), _lacks("whole"),
