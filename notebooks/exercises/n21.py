@@ -342,7 +342,8 @@ def my_prompt(text, examples, words):
 TEXTS = ["We stayed to the end.", "The dog is a fine actor", "Rain, rain and a lighthouse.", "My aunt left early!",
          "Two hours of fog", "He sings once, at the pier.", "A train, a letter, a goodbye.", "Not for my brother.",
          "Nobody wept", "The cook is the best of them.", "Her hat has more to say.", "Bring a cushion!",
-         "It rained on Monday", "Five people, one secret.", "The ferry leaves at noon.", "A quarrel about soup", "Loud, and then quiet."]
+         "It rained on Monday", "Five people, one secret.", "The ferry leaves at noon.", "A quarrel about soup",
+         "Loud, and then quiet."]
 LONG = ["The ship is built slowly, plank by plank, while the two brothers argue about their father's will, and when at last "
         "it is launched, nobody from the village has come to see it go.",
         "A widow opens a shop for clocks in a town where nobody is ever late, and over three winters, with few words and "
