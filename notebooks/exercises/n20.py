@@ -108,7 +108,9 @@ def _chat(system="where-none", turn="<|im_start|>{role}\n{content}<|im_end|>\n",
     def answer(messages, default_system, answer_next):
         ours = {"role": "system", "content": default_system}
         given = messages[0]["role"] == "system"
-        if system == "always" or system == "where-none" and not given:
+        if system == "anywhere":
+            given = any(message["role"] == "system" for message in messages)
+        if system == "always" or system in ("where-none", "anywhere") and not given:
             messages = [ours, *messages]
         elif system == "replaced":
             messages = [ours, *messages[given:]]
@@ -127,7 +129,8 @@ TOLD = ["Be brief.", "Answer in verse.", "You review films.", "Say what you don'
 
 def chat_probes(generator: torch.Generator) -> list[tuple]:
     """One question; one with a system turn; three turns; a finished exchange; blanks and new lines in a message; a system
-    turn and a finished exchange; a question that isn't to be answered; an answer that is to be followed by another."""
+    turn and a finished exchange; a question that isn't to be answered; an answer that is to be followed by another; a
+    system turn in the middle."""
     q, a, (s, default) = drawn(generator, ASKED, 6), drawn(generator, SAID, 4), drawn(generator, TOLD, 2)
 
     def turns(*texts, system=""):
@@ -137,7 +140,8 @@ def chat_probes(generator: torch.Generator) -> list[tuple]:
     return [(turns(q[0]), default, True), (turns(q[1], system=s), default, True),
             (turns(q[2], a[0], q[3]), default, True), (turns(q[4], a[1]), default, False),
             (turns(f"  {q[5]}\n{q[0]} "), default, True), (turns(q[1], a[2], q[3], a[3], system=s), default, False),
-            (turns(q[3]), default, False), (turns(q[2], a[1]), default, True)]
+            (turns(q[3]), default, False), (turns(q[2], a[1]), default, True),
+            ([*turns(q[0], a[2]), *turns(q[5], system=s)], default, True)]
 
 
 def observe_chat(function, messages, default_system, answer_next):
@@ -205,6 +209,10 @@ CHAT = ask(
             _chat("replaced"), _differs,
             "You put the default system turn in place of the one that was given. The default is only for conversations "
             "that have none."),
+        "system-turn-anywhere": M(
+            _chat("anywhere"), _count("<|im_start|>system"),
+            "You ask whether there's a system turn anywhere. One in the middle is no beginning: leave the default one out "
+            "only where messages[0] is a system turn."),
         "system-turn-last": M(
             _chat("last"), _differs,
             "The system turn comes first, before the conversation."),
@@ -219,6 +227,11 @@ CHAT = ask(
         "opened-after-a-question": M(
             _chat(when=lambda answer_next, messages: messages[-1]["role"] == "user"), _count("<|im_start|>assistant"),
             "Whether a turn is opened depends on answer_next alone. You open one where the last message is the user's."),
+        "opened-only-after-a-question": M(
+            _chat(when=lambda answer_next, messages: answer_next and messages[-1]["role"] == "user"),
+            _count("<|im_start|>assistant"),
+            "Whether a turn is opened depends on answer_next alone. You open one only where the last message is the user's "
+            "as well."),
         "opened-the-wrong-way-round": M(
             _chat(when=lambda answer_next, messages: not answer_next), _count("<|im_start|>assistant"),
             "You open a turn when answer_next is False, and none when it's True."),
@@ -258,6 +271,14 @@ CHAT = ask(
             _chat(take=lambda messages: messages[:1] + messages[1:][-1:]), _differs,
             "Only the last message is there. A model remembers nothing: what was said before has to be in the text each "
             "time."),
+        "last-message-and-the-default": M(
+            lambda messages, default_system, answer_next: write_chat(messages[-1:], default_system, answer_next), _differs,
+            "Only the last message is there, after the default system turn. A model remembers nothing: what was said before "
+            "has to be in the text each time, a system turn, too."),
+        "last-message-alone": M(
+            lambda messages, *more: _chat("never")(messages[-1:], *more), _differs,
+            "Only the last message is there. A model remembers nothing: what was said before has to be in the text each "
+            "time, after a system turn."),
         "system-and-user-only": M(
             _chat(take=lambda messages: [one for one in messages if one["role"] != "assistant"]),
             _count("<|im_start|>assistant"),
@@ -268,6 +289,22 @@ CHAT = ask(
         "roles-in-capitals": M(
             _chat(role=str.capitalize), _differs,
             "The roles begin with a small letter. For the model these are other tokens."),
+        "no-marks": M(
+            _chat(turn="{role}: {content}\n", opened="assistant: "), _count("<|im_start|>"),
+            "Your turns have names, but none of this model's marks. It was tuned on turns that begin with <|im_start|> and "
+            "end with <|im_end|>."),
+        "no-marks-and-no-blank": M(
+            _chat(turn="{role}: {content}\n", opened="assistant:"), _count("<|im_start|>"),
+            "Names and colons are another model's form. This one was tuned on turns that begin with <|im_start|> and end "
+            "with <|im_end|>."),
+        "joined": M(
+            _chat(end=lambda text, messages: text.removesuffix("\n")), _differs,
+            "join puts a new line between the turns and none after the last one, so the opened turn begins in its line. "
+            "Every turn ends with a new line."),
+        "joined-and-then-opened": M(
+            _chat(end=lambda text, messages: text.removesuffix("\n"), opened="\n<|im_start|>assistant\n"), _differs,
+            "join puts a new line between the turns and none after the last one. You make up for it where a turn is opened; "
+            "a finished conversation ends with a new line, too."),
         "stripped": M(
             _chat(content=str.strip), _differs,
             "You leave out blanks around a message. This template writes messages as they are. (Some templates do leave "

@@ -340,20 +340,32 @@ def my_prompt(text, examples, words):
 
 
 TEXTS = ["We stayed to the end.", "The dog is a fine actor", "Rain, rain and a lighthouse.", "My aunt left early!",
-         "Two hours of fog", "He sings once, at the pier.", "A train, a letter, a goodbye.", "Not for my brother."]
+         "Two hours of fog", "He sings once, at the pier.", "A train, a letter, a goodbye.", "Not for my brother.",
+         "Nobody wept", "The cook is the best of them.", "Her hat has more to say.", "Bring a cushion!",
+         "It rained on Monday", "Five people, one secret.", "The ferry leaves at noon.", "A quarrel about soup",
+         "Loud, and then quiet."]
+LONG = ["The ship is built slowly, plank by plank, while the two brothers argue about their father's will, and when at last "
+        "it is launched, nobody from the village has come to see it go.",
+        "A widow opens a shop for clocks in a town where nobody is ever late, and over three winters, with few words and "
+        "many cups of tea, she finds out why that is so."]
 
 
 def prompt_probes(generator: torch.Generator) -> list[tuple]:
-    """(text, examples, words): none, one, two, four; two kinds of words."""
+    """(text, examples, words): none, one, two, four, sixteen; kinds of words; a long sentence, and a long example."""
     def draw(number, words, labels):
         text, *shown = drawn(generator, TEXTS, number + 1)
         return text, list(zip(shown, labels, strict=True)), words
 
     return [draw(2, (" negative", " positive"), [1, 0]), draw(4, (" bad", " good"), [0, 0, 1, 0]),
-            draw(0, (" negative", " positive"), []), draw(1, (" no", " yes"), [1])]
+            draw(0, (" negative", " positive"), []), draw(1, (" no", " yes"), [1]),
+            draw(16, (" negative", " positive"), [0, 1, 1, 0] * 4), (LONG[0], [(TEXTS[0], 1)], (" bad", " good")),
+            (TEXTS[1], [(LONG[1], 0)], (" bad", " good"))]
 
 
 PARTS = {"once": "the sentence stands in the prompt exactly once",
+         "as_given": "the sentence and the examples stand there letter by letter",
+         "whole": "the sentence and the examples stand there in full",
+         "all_shown": "with sixteen examples, all of them are there",
          "shown": "every example stands in the prompt once, before the sentence",
          "labelled": "every example is followed by its own word",
          "in_order": "the examples stand in the order in which they came",
@@ -379,10 +391,19 @@ def observe_prompt(function, text, examples, words):
     return {name: torch.tensor(float(holds)) for name, holds in _features(output, str(other), text, examples, words).items()}
 
 
+def _plain(text: str) -> str:
+    """Its words alone, in small letters."""
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
 def _features(prompt: str, other: str, text: str, examples: list, words: tuple) -> dict[str, bool]:
     places = [prompt.find(shown) for shown, _ in examples]
     asked = prompt.rfind(text)
     found = dict.fromkeys(PARTS, True)
+    given, plain = [text, *(shown for shown, _ in examples)], _plain(prompt)
+    found["as_given"] = all(one in prompt or _plain(one) not in plain for one in given)
+    found["whole"] = all(one in prompt or _plain(one) in plain or _plain(one[:30]) not in plain for one in given)
+    found["all_shown"] = len({shown in prompt for shown, _ in examples}) < 2
     found["once"] = prompt.count(text) == 1
     found["shown"] = all(prompt.count(shown) == 1 and prompt.find(shown) < asked for shown, _ in examples)
     found["open_end"] = prompt == prompt.rstrip()
@@ -431,6 +452,16 @@ def _prompt(end="", swapped=False, labelled=True, first=False, between="\n\n", e
     return answered
 
 
+def _on(sentence=lambda text: text, shown=lambda text: text, some=lambda examples: examples):
+    """A good prompt, of a sentence, of examples' texts, or of a list that was changed before."""
+    return lambda text, examples, words: _prompt()(
+        sentence(text), [(shown(known), label) for known, label in some(examples)], words)
+
+
+def _cut(text):
+    return text[:60]
+
+
 def _lacks(*parts: str):
     def seen(case: Case) -> str:
         part = next(part for part in parts if case.got[part] < 0.5)
@@ -459,6 +490,20 @@ PROMPT = ask(
         "run-together": M(_prompt(between=""), _lacks("apart"),
                           "Start a new line after the word, or the next example begins in the middle of this one's answer."),
         "no-examples": M(_prompt(examples_too=False), _lacks("shown"), "The examples aren't used."),
+        "few-examples": M(_on(some=lambda examples: examples[:4]), _lacks("all_shown"),
+                          "You use a few examples and leave out the rest. How many there are is for the caller to say."),
+        "sentence-cut": M(_on(sentence=_cut), _lacks("whole"),
+                          "You cut the sentence short. What decides may stand at its end."),
+        "examples-cut": M(_on(shown=_cut), _lacks("whole"),
+                          "You cut examples short. What decides may stand at their end."),
+        "both-cut": M(_on(_cut, _cut), _lacks("whole"),
+                      "You cut texts short. What decides may stand at their end."),
+        "examples-lower-cased": M(_on(shown=str.lower), _lacks("as_given"),
+                                  "You change the examples, to small letters, and the sentence isn't changed. Write them as "
+                                  "they are."),
+        "lower-cased": M(_on(str.lower, str.lower), _lacks("as_given"),
+                         "You change the sentence, to small letters. The model has learned from both kinds: write "
+                         "texts as they are."),
         "answered": M(_prompt(answer=True), _lacks("unanswered", "open_end"),
                       "You've written an answer after the sentence. The model is to write it: end before the word."),
         "sentence-twice": M(_prompt(twice=True), _lacks("once"), "The sentence is written twice."),
@@ -468,6 +513,9 @@ PROMPT = ask(
                        "Keep the order of the examples: we'll change it on purpose."),
     },
     rules=(
+        _fails("as_given", "Change no letters and no marks: write texts as they are."),
+        _fails("whole", "Cut nothing off: what decides may stand at the end."),
+        _fails("all_shown", "How many examples there are is for the caller to say: use them all."),
         _fails("once", "The model must read it, and only once."),
         _fails("shown", "The examples come first, and the question last."),
         R(lambda case: case.got["labelled"] < 0.5,
@@ -523,8 +571,8 @@ QUIZ = """
   question: The answers are 'favourable', one token, and 'unfavourable', three. You compare the probabilities of the whole
     answers. Which answer is put at a disadvantage by its length?
   options:
-    - text: Neither, since each gets the probability that it has.
-      remark: True as arithmetic. But each further token multiplies by a number below 1, and the choice depends on it.
+    - text: Neither, since the length of an answer plays no part in its probability.
+      remark: It does. Each further token multiplies by a number below 1.
     - text: "'favourable'"
       remark: It has one factor, and the other has three; every factor is below 1.
     - text: "'unfavourable'"
