@@ -10,7 +10,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from course_utils.interactive.drawing import INK, LINE, PURPLE, SOFT, bar, cut, element, fixed, label, picture, shown, stacked
+from course_utils.interactive.drawing import (
+    INK,
+    LINE,
+    PURPLE,
+    SOFT,
+    bar,
+    cut,
+    element,
+    fixed,
+    label,
+    picture,
+    shown,
+    stacked,
+)
 from course_utils.interactive.piece import Piece
 
 MOST_KEYS, FARTHEST = 6, 9.0
@@ -123,7 +136,8 @@ def _still(data: dict, found: Lookup, short: bool = False) -> str:
               label(size / 2 + 6, 14, "↑ " + data["features"][1], 12, fill=SOFT)]
     for token, key, weight in zip(data["tokens"], data["keys"], found.weights, strict=True):
         hidden, upright = along_query(key), abs(key[0]) < abs(key[1])       # then its name stands beside the query's arrow
-        parts += arrow(key, PURPLE, 1.5 + 7 * weight, token, lift=14 * (hidden and not upright), aside=14 * (hidden and upright))
+        parts += arrow(key, PURPLE, 1.5 + 7 * weight, token, lift=14 * (hidden and not upright),
+                       aside=14 * (hidden and upright))
     parts += arrow(data["query"], QUERY, 4, data["name"], lift=-10)
     x, y = at(found.answer)
     parts.append(element("path", d=f"M{x:.1f} {y - 9:.1f}l9 9l-9 9l-9 -9z", fill=ANSWER, stroke="#ffffff", stroke_width=1.5))
