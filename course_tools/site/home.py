@@ -12,9 +12,9 @@ NUMBERED = re.compile(r"^## (\d+)\.", re.M)
 PROGRESS = re.compile(r"^## \d+\. Your progress$", re.M)
 ONLY_IN_THE_NOTEBOOK = {"fool"}                            # cells to run: their ids
 OTHERWISE = (                                              # what START says, and what its page says
-    (re.compile(r"^\(You see two maps, and nothing to click\?.*\)$\n*", re.M), ""),
+    (re.compile(r"^\(You see maps, and nothing to click\?.*\)$\n*", re.M), ""),
     (re.compile(r"One is there already; can you make it three, each by another trick\? "
-                r"\(It notices when a trick comes back\.\) Try them in the box at the top, then write "
+                r"\(It often notices when a trick comes back\.\) Try them in the box at the top, then write "
                 r"them between the quotes and press Shift\+Enter\."),
      "One is 'The film was not at all dull.'; can you find two more, each by another trick? Try them in the box at the "
      "top."),

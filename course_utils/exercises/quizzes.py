@@ -154,7 +154,8 @@ class Prediction:
             return
         line = f"you predicted {_number(self.yours)}; measured: {shown}"
         try:
-            gap = float(measured) - float(Fraction(str(self.yours)))     # "3/4" is a number as well
+            guess = _guessed(self.yours, unit)
+            gap = float(measured) - guess
         except (TypeError, ValueError, ArithmeticError):
             said = {side for word, side in SIDES.items() if word in str(self.yours).lower()}
             if than is not None and len(said) == 1 and measured != than:
@@ -164,8 +165,16 @@ class Prediction:
         else:
             difference = f"{_number(abs(gap))} {'more' if gap > 0 else 'less'} than you thought" if gap else "the same"
             print(f"{line}; {difference}")
-            if remark := remark_on(self.name, float(Fraction(str(self.yours)))):
+            if remark := remark_on(self.name, guess):
                 print(remark)
+
+
+def _guessed(yours: object, unit: str) -> float:
+    """A guess as a number: "3/4" is one as well, and "half" where it is of so many. Raises ValueError for other words."""
+    whole = re.fullmatch(r"of (\d+)", unit)
+    if whole and str(yours).strip().lower() in ("half", "a half", "one half", "half of them", "exactly half"):
+        return int(whole[1]) / 2
+    return float(Fraction(str(yours)))
 
 
 class Guess(NamedTuple):

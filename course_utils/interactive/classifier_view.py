@@ -17,11 +17,12 @@ from matplotlib.colors import to_hex
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_utils.attention_maps import HeadGates
 from course_utils.classifier import ClassifierConfig, Explanation, ReviewClassifier
 from course_utils.figures import NEGATIVE, POSITIVE, WEIGHT_MAP, ink_on
 from course_utils.heatmaps.views import describe_view, make_view
 from course_utils.interactive.attention_still import still_picture
-from course_utils.interactive.drawing import INK, LINE, bar, cut, label, picture, shown
+from course_utils.interactive.drawing import INK, LINE, SOFT, bar, cut, label, picture, shown, stacked
 from course_utils.interactive.piece import Piece
 from course_utils.tokenization import WordTokenizer
 from course_utils.training.plain_text import PLAIN, PlainWords, page_rules
@@ -113,7 +114,7 @@ SCRIPTS = ("classifier_model", "classifier_parts")
 def classifier_view(
     classifier: ReviewClassifier, text: str | None = None, *, examples: Sequence[Sequence[str]] = (),
     parts: Sequence[str] = STANDARD, head: tuple[int, int] = (0, 0), how: str = "delete", covered: Sequence[str] = (),
-    still: Sequence[str] = (),
+    still: Sequence[str] = (), without: str = "",
 ) -> Piece:
     """A box to write a review in, and what the model makes of it at every keystroke, in the browser itself.
 
@@ -127,6 +128,7 @@ def classifier_view(
         "words" the words to click, where neither "strip" nor "occlusion" puts numbers under them.
     covered: the names of examples whose map waits until it's asked for, however they are changed, so that it can be guessed.
     still: texts whose answers and maps of `head` are the still picture, side by side, in place of the words of `text`.
+    without: a text that the still picture shows once more below these, with its answers with and without `head`.
     The weights are 16-bit floats: for the course's models probabilities are within 0.001 of Python's. The piece takes about
     350 kB, nearly all of it word vectors. Raises TypeError or ValueError for other parts, and for a model that the script
     can't run: it runs two classes, pre-norm, rotary or no positions, attention or mean pooling, and `WordTokenizer`.
@@ -152,11 +154,16 @@ def classifier_view(
             "head": checked_head(head, model), "how": how}
     if isinstance(still, str) or not all(isinstance(one, str) for one in still):
         raise ValueError(f"still={still!r}; expected a list of texts")
+    if without and not still:
+        raise ValueError(f"without={without!r} stands below the texts of `still`, and there are none")
     seen = classifier.explain(text)
     weights = "strip" in parts or "words" not in parts
     drawn, alt = strip_picture(seen, classifier, weights=weights), described(seen, classifier, weights)
     if still:
         drawn, alt = maps_picture([classifier.explain(one) for one in still], classifier, data["head"], alt)
+    if without:
+        below, told = without_picture(without, classifier, data["head"])
+        drawn, alt = stacked(drawn, below), f"{alt} {told}"
     return Piece("classifier_view", data, still=drawn, alt=alt, scripts=SCRIPTS)
 
 
@@ -231,6 +238,30 @@ def maps_picture(
             f"box, the more it takes from that word. The maps are those of head {layer}.{number}.")
     drawn = still_picture(views, [None] * len(views), titles, 1.0, note)
     return drawn, f"{alt} In the still picture, with the maps of head {layer}.{number}: {' '.join(told)}"
+
+
+def without_picture(text: str, classifier: ReviewClassifier, head: Sequence[int]) -> tuple[str, str]:
+    """A text with one head's weights, and its answers with and without that head, as an SVG; and the same in words."""
+    name, (layer, number) = classifier.label_names[1], head
+    gates = HeadGates(classifier.model).gates
+    gates[layer, number] = 0
+    seen = classifier.explain(text)
+    with HeadGates(classifier.model, gates):
+        shut = classifier.explain(text)
+    words = [token.text for token in seen.tokens]
+    view = make_view(seen.attentions[layer][number].numpy(), words, None, None, "weights", None, MOST_IN_A_MAP, True)
+    answers = [(f"{which} head {layer}.{number}: {one.label}", one.probabilities[name])
+               for which, one in (("with", seen), ("without", shut))]
+    drawn = still_picture([view], [None], [cut(" ".join(words), 40)], 1.0, "")
+    bars = []
+    for i, (words_of_it, value) in enumerate(answers):
+        y, left, wide = 80 + 40 * i, 670, 150
+        bars += [label(left - 12, y + 15, words_of_it, 14, text_anchor="end"), bar(left, y, wide, 20, "none", stroke=LINE),
+                 bar(left, y, wide * value, 20, POSITIVE if value > 0.5 else NEGATIVE),
+                 label(left + wide + 8, y + 15, f"{value:.3f}", 14)]
+    bars.append(label(670, 66, f"probability of ‘{name}’", 12, fill=SOFT))
+    told = "; ".join(f"{said}, {value:.3f}" for said, value in answers)
+    return drawn.replace("</svg>", f"{''.join(bars)}</svg>"), f"Below, ‘{' '.join(words)}’ {told}."
 
 
 def answers_picture(texts: Sequence[str], likely: Sequence[float], names: Sequence[str], width: int = 760) -> str:

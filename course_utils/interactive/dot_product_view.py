@@ -10,7 +10,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from course_utils.interactive.drawing import INK, LINE, PURPLE, SOFT, bar, cut, element, fixed, label, picture, shown
+from course_utils.interactive.drawing import (
+    INK,
+    LINE,
+    PURPLE,
+    SOFT,
+    bar,
+    cut,
+    element,
+    fixed,
+    label,
+    picture,
+    shown,
+    stacked,
+)
 from course_utils.interactive.piece import Piece
 
 MOST_KEYS, FARTHEST = 6, 9.0
@@ -38,13 +51,13 @@ def soft_lookup(query: Vector, keys: Sequence[Vector], values: Sequence[Vector])
 def dot_product_view(query: Vector = (-0.8, 0.1), keys: Mapping[str, Vector] | None = None, *,
                      values: Mapping[str, Vector] | None = None, name: str = "drab",
                      features: Sequence[str] = ("opinion", "negates"),
-                     goals: Sequence[tuple[str, str, float | None]] = ()) -> Piece:
+                     goals: Sequence[tuple[str, str, float | None]] = (), still: Vector | None = None) -> Piece:
     """A query and its keys as arrows that can be dragged, with scores, weights and the weighted mean of the values.
 
     query (2,); keys, each name with its vector (2,); `values` likewise, with the same names in the same order. Without
     them each key is its own value and moves with it. `name` is that of the query, `features` are those of the two axes.
     goals: what to reach, each (words, key, weight): a sign says when that key's weight is above this number or, with None,
-    above all others.
+    above all others. still (2,): where the query points in a second still picture, below the first.
     The standard keys are the words of notebook 04, of which the plane shows 'opinion' and 'negates'. Raises ValueError
     for vectors that don't have two finite numbers from −9 to 9, for fewer than 2 or more than 6 keys, and for a goal whose
     key isn't one of them.
@@ -68,7 +81,12 @@ def dot_product_view(query: Vector = (-0.8, 0.1), keys: Mapping[str, Vector] | N
     numbers = [abs(number) for v in (data["query"], *data["keys"], *(data["values"] or [])) for number in v]
     data["limit"] = max(2.5, math.ceil(2.4 * max(numbers)) / 2)            # the plane goes further than the arrows
     found = soft_lookup(data["query"], data["keys"], data["values"] or data["keys"])
-    return Piece("dot_product_view", data, still=_still(data, found), alt=_alt(data, found), scripts=["controls"])
+    drawn, alt = _still(data, found), _alt(data, found)
+    if still is not None:
+        moved = {**data, "query": _vector("still", still)}
+        found = soft_lookup(moved["query"], data["keys"], data["values"] or data["keys"])
+        drawn, alt = stacked(drawn, _still(moved, found, short=True)), f"{alt} In a second picture: {_alt(moved, found)}"
+    return Piece("dot_product_view", data, still=drawn, alt=alt, scripts=["controls"])
 
 
 def _vector(what: str, vector: Vector) -> list[float]:
@@ -88,13 +106,18 @@ def _alt(data: dict, found: Lookup) -> str:
             f"The arrows can be dragged.")
 
 
-def _still(data: dict, found: Lookup) -> str:
+def _still(data: dict, found: Lookup, short: bool = False) -> str:
+    """The picture; with `short` without the lower half where nothing points there."""
     size, limit = 380, data["limit"]
 
     def at(vector: Vector) -> tuple[float, float]:
         return size / 2 * (1 + vector[0] / limit), size / 2 * (1 - vector[1] / limit)
 
-    def arrow(vector: Vector, colour: str, width: float, name: str, lift: float = 0) -> list[str]:
+    def along_query(vector: Vector) -> bool:
+        (a, b), (c, d) = vector, data["query"]
+        return abs(a * d - b * c) < 1e-3 < a * c + b * d
+
+    def arrow(vector: Vector, colour: str, width: float, name: str, lift: float = 0, aside: float = 0) -> list[str]:
         (x, y), length = at(vector), math.hypot(*vector)
         along = (vector[0] / length, -vector[1] / length) if length else (0.7, 0.7)
         head = [(x, y), *((x - 12 * along[0] - side * 5 * along[1], y - 12 * along[1] + side * 5 * along[0])
@@ -103,8 +126,8 @@ def _still(data: dict, found: Lookup) -> str:
         stem = element("line", x1=size / 2, y1=size / 2, x2=x - 6 * along[0], y2=y - 6 * along[1], stroke=colour,
                        stroke_width=width)
         anchor = "end" if along[0] < -0.3 else "start" if along[0] > 0.3 else "middle"
-        named = label(x + 8 * along[0], y + 5 + 14 * along[1] + lift, cut(shown(name), 10), 14, fill=colour,
-                      text_anchor=anchor)
+        named = label(x + 8 * along[0] + aside, y + 5 + 14 * along[1] + lift, cut(shown(name), 10), 14, fill=colour,
+                      text_anchor="start" if aside else anchor)
         return [stem, tip, named] if length else [element("circle", cx=x, cy=y, r=4, fill=colour), named]
 
     parts = [element("line", x1=a, y1=b, x2=c, y2=d, stroke=LINE) for a, b, c, d in
@@ -112,11 +135,14 @@ def _still(data: dict, found: Lookup) -> str:
     parts += [label(size - 4, size / 2 + 18, data["features"][0] + " →", 12, fill=SOFT, text_anchor="end"),
               label(size / 2 + 6, 14, "↑ " + data["features"][1], 12, fill=SOFT)]
     for token, key, weight in zip(data["tokens"], data["keys"], found.weights, strict=True):
-        parts += arrow(key, PURPLE, 1.5 + 7 * weight, token)
+        hidden, upright = along_query(key), abs(key[0]) < abs(key[1])       # then its name stands beside the query's arrow
+        parts += arrow(key, PURPLE, 1.5 + 7 * weight, token, lift=14 * (hidden and not upright),
+                       aside=14 * (hidden and upright))
     parts += arrow(data["query"], QUERY, 4, data["name"], lift=-10)
     x, y = at(found.answer)
     parts.append(element("path", d=f"M{x:.1f} {y - 9:.1f}l9 9l-9 9l-9 -9z", fill=ANSWER, stroke="#ffffff", stroke_width=1.5))
-    parts.append(label(x, y - 14 if found.answer[1] >= 0 else y + 24, "mean", 14, fill=ANSWER, text_anchor="middle"))
+    parts.append(label(x - 14, y + 5, "mean", 14, fill=ANSWER, text_anchor="end") if along_query(found.answer) else
+                 label(x, y - 14 if found.answer[1] >= 0 else y + 24, "mean", 14, fill=ANSWER, text_anchor="middle"))
     left = size + 30
     parts += [label(left + dx, 30, text, 13, fill=SOFT) for dx, text in ((0, "key"), (100, "dot product"), (200, "weight"))]
     for k, (token, score, weight) in enumerate(zip(data["tokens"], found.scores, found.weights, strict=True)):
@@ -126,4 +152,5 @@ def _still(data: dict, found: Lookup) -> str:
                   label(left + 208 + 110 * weight, y, fixed(weight), 15)]
     answer = f"weighted mean: ({fixed(found.answer[0])}, {fixed(found.answer[1])})"
     parts.append(label(left, 80 + 36 * len(data["tokens"]), answer, 15, fill=ANSWER))
-    return picture(800, size, *parts)
+    down = min(vector[1] for vector in (data["query"], found.answer, *data["keys"], *(data["values"] or [])))
+    return picture(800, 250 if short and down >= 0 and len(data["tokens"]) <= 4 else size, *parts)

@@ -65,3 +65,11 @@ def picture(width: float, height: float, *parts: str) -> str:
     """The whole picture on white. What it shows is said by the alternative text of the piece."""
     return element("svg", bar(0, 0, width, height, "#ffffff"), *parts, xmlns="http://www.w3.org/2000/svg", role="img",
                    viewBox=f"0 0 {short(width)} {short(height)}", width=width, height=height, font_family=LETTERS)
+
+
+def stacked(*drawn: str) -> str:
+    """Pictures of one width, one below the other."""
+    sizes = [tuple(int(number) for number in re.search(r'width="(\d+)" height="(\d+)"', one).groups()) for one in drawn]
+    tops = [sum(high for _, high in sizes[:i]) for i in range(len(sizes))]
+    parts = [element("svg", one, x=0, y=y, width=wide, height=high) for one, y, (wide, high) in zip(drawn, tops, sizes)]
+    return picture(max(wide for wide, _ in sizes), sum(high for _, high in sizes), *parts)

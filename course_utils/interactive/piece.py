@@ -25,8 +25,8 @@ from course_utils.files import fingerprint, write_text
 
 # Below the still picture, until the script takes both away.
 NOT_LIVE = ("This is a still picture of a live figure. To get the live one in JupyterLab, run the cell, or trust the "
-            "notebook: View, Activate Command Palette, Trust Notebook. On GitHub nothing is live: open the course's site, "
-            "or your own copy with make lab.")
+            "notebook: View, Activate Command Palette, Trust Notebook. On GitHub nothing is live: open your own copy with "
+            "make lab, or the course's site if somebody sent you its address.")
 
 
 @cache

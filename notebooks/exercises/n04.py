@@ -62,7 +62,9 @@ ROW = ask(
           "'bland' is most like 'dull', so 'dull' has the highest score and the largest weight."),
         R(lambda case: not 6.5 < case.answer[1] / case.answer[0] < 8.5, "the weights on 'dull' and 'not' are "
           "{answer[1]:.3f} and {answer[0]:.3f}.", "Their scores differ by 2, so one must be e² times the other."),
-        R(lambda case: abs(case.answer[3] - 0.0142) > 5e-3, "'moving' gets {answer[3]:.3f}.", "Its score is the lowest, -2, "
+        R(lambda case: case.answer[3] - 0.0142 > 5e-3, "'moving' gets {answer[3]:.3f}, which is too large.", "Its score is "
+          "the lowest, -2. Divide e⁻² by the same sum as the others, and keep three decimals."),
+        R(lambda case: case.answer[3] - 0.0142 < -5e-3, "'moving' gets {answer[3]:.3f}.", "Its score is the lowest, -2, "
           "and e⁻² is small but not 0: divide it by the same sum as the others."),
     ),
     hints=(

@@ -43,4 +43,8 @@ def test_a_wrong_guess_says_what_idea_it_comes_from(monkeypatch, tmp_path, capsy
     exercises.predict("hour-bag", "half").compare(250, "of 500")
     exercises.predict("04-lost", 12).compare(3)              # a notebook without remarks
     exercises.predict("mine", 12).compare(3)                 # and a name of the learner's own
-    assert all("measured" in line or "your prediction" in line for line in capsys.readouterr().out.splitlines())
+    said = capsys.readouterr().out.splitlines()
+    assert all("measured" in line or "your prediction" in line for line in said)
+    assert said[3] == "you predicted half; measured: 250 of 500; the same"
+    exercises.predict("hour-off", "half").compare(483, "of 500")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("That's chance")

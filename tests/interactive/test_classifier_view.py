@@ -145,6 +145,18 @@ def test_two_texts_may_stand_in_the_still_picture_with_their_answers_and_maps(tr
     ET.fromstring(piece.still)
 
 
+def test_a_third_text_stands_below_with_its_answers_with_and_without_the_head(trained):
+    texts, text = ["A dull film.", "A film."], "The film was dull."
+    piece = classifier_view(trained, texts[0], still=texts, without=text)
+    assert "with head 0.0: negative, 0.004; without head 0.0: positive, 0.996" in piece.alt
+    assert "without head 0.0: positive" in piece.still and ">0.996</text>" in piece.still
+    assert trained.explain(text).label == "negative", "the head is open again"
+    assert classifier_view(trained, texts[0], still=texts).name == piece.name
+    ET.fromstring(piece.still)
+    with pytest.raises(ValueError, match="stands below the texts of `still`"):
+        classifier_view(trained, texts[0], without=text)
+
+
 def test_a_covered_example_says_so(small):
     piece = classifier_view(small(), examples=[("one", "Dull."), ("two", "Not dull.")], covered=["two"])
     assert [example.get("covered", False) for example in from_page(piece)["examples"]] == [False, True]

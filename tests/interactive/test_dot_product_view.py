@@ -1,5 +1,7 @@
 """A query and its keys in the plane: the numbers are the notebook's, and wrong arguments are refused."""
 
+import xml.etree.ElementTree as ET
+
 import pytest
 import torch
 from test_small_views import data_of
@@ -35,6 +37,13 @@ def test_values_of_their_own_are_shown_and_the_plane_holds_every_arrow():
     assert data["values"] == [[5, 5], [-5, 5]] and data["limit"] == 6 and data["features"] == ["x", "y"]
     answer = soft_lookup((3, 4), [(1, 0), (0, 1)], [(5, 5), (-5, 5)]).answer
     assert f"({answer[0]:.2f}, 5.00)" in piece.alt
+
+
+def test_a_second_still_picture_shows_the_query_elsewhere():
+    plain, piece = (dot_product_view((-1, 0), name="dull", **more) for more in ({}, {"still": (0, 1.5)}))
+    assert piece.name == plain.name and piece.alt.startswith(plain.alt)
+    assert "'not' (0, 1): dot product 1.50, weight 0.60" in piece.alt and ">0.60</text>" in piece.still
+    assert piece.still.count("weighted mean: ") == 2 and ET.fromstring(piece.still).get("height") == "630"
 
 
 @pytest.mark.parametrize(("given", "message"), [
