@@ -245,49 +245,25 @@ def _most_common(words, times, num_merges):
     return [pair for pair, _ in _counted_pairs(words, times).most_common(num_merges)]
 
 
-def _overlaps_once(words, times, num_merges):
-    merges = []
-    for k in range(num_merges):
-        counts = _apart(words, times)
-        best = min(counts, key=lambda pair: (-counts[pair], pair))
-        words = [merge(word, best, 256 + k) for word in words]
-        merges.append(best)
-    return merges
-
-
-def _ties_by_bytes(of_pair):
-    """Of equally frequent pairs the one that's spelt first; `of_pair` puts together what its two ids spell."""
+def _loop(count=_counted_pairs, of_pair=lambda pair, tokens: pair, merge_in=merge, kept=False):
+    """The loop with one thing changed: how pairs are counted, what decides between equal counts (`of_pair`, which knows what
+    each id spells), how a word is merged, or that the counts of earlier rounds are kept."""
     def learn(words, times, num_merges):
-        tokens, merges = [bytes([b]) for b in range(256)], []
+        tokens, counts, merges = [bytes([b]) for b in range(256)], Counter(), []
         for k in range(num_merges):
-            counts = _counted_pairs(words, times)
-            best = min(counts, key=lambda pair: (-counts[pair], of_pair([tokens[i] for i in pair])))
-            words = [merge(word, best, 256 + k) for word in words]
+            counts = (counts if kept else Counter()) + count(words, times)
+            best = min(counts, key=lambda pair: (-counts[pair], of_pair(pair, tokens)))
+            words = [merge_in(word, best, 256 + k) for word in words]
             merges.append(best)
             tokens.append(tokens[best[0]] + tokens[best[1]])
         return merges
     return learn
 
 
-def _counts_kept(words, times, num_merges):
-    """Goes on adding to the counts of earlier rounds, in which merged pairs have no place any more."""
-    counts, merges = Counter(), []
-    for k in range(num_merges):
-        counts += _counted_pairs(words, times)
-        best = min(counts, key=lambda pair: (-counts[pair], pair))
-        words = [merge(word, best, 256 + k) for word in words]
-        merges.append(best)
-    return merges
-
-
-def _first_place_only(words, times, num_merges):
-    merges = []
-    for k in range(num_merges):
-        counts = _counted_pairs(words, times)
-        best = min(counts, key=lambda pair: (-counts[pair], pair))
-        words = [_merge_first(word, best, 256 + k) for word in words]
-        merges.append(best)
-    return merges
+_overlaps_once, _counts_kept = _loop(count=_apart), _loop(kept=True)
+_ties_by_bytes = _loop(of_pair=lambda pair, tokens: [tokens[i] for i in pair])
+_ties_by_joined_bytes = _loop(of_pair=lambda pair, tokens: tokens[pair[0]] + tokens[pair[1]])
+_first_place_only = _loop(merge_in=lambda word, pair, new_id: _merge_first(word, pair, new_id))     # which is below
 
 
 def _over_borders(words, times, num_merges):
@@ -398,9 +374,9 @@ LOOP = ask(
                        "texts, and their sum is another piece's id. Merge number k makes the id 256 + k."),
         "overlaps-once": M(_overlaps_once, _wrong_merge, "Overlapping occurrences of a pair were counted once. In three "
                            "equal ids in a row there are two pairs of neighbours."),
-        "ties-by-bytes": M(_ties_by_bytes(tuple), _wrong_merge, "Both are equally frequent, and you compared what the "
+        "ties-by-bytes": M(_ties_by_bytes, _wrong_merge, "Both are equally frequent, and you compared what the "
                            "pieces spell. Compare the pairs of ids as they are."),
-        "ties-by-joined-bytes": M(_ties_by_bytes(b"".join), _wrong_merge, "Both are equally frequent, and you compared what "
+        "ties-by-joined-bytes": M(_ties_by_joined_bytes, _wrong_merge, "Both are equally frequent, and you compared what "
                                   "the joined pieces spell. Compare the pairs of ids as they are."),
         "ties-by-left-part": M({LOOP_CHOICE: "min(counts, key=lambda pair: (-counts[pair], pair[0]))"}, _wrong_merge, "Both "
                                "are equally frequent, and you compared the left ids alone. If these are equal as well, the "
