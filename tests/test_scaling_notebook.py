@@ -132,51 +132,6 @@ def test_two_ranks_one_after_the_other_train_the_model_of_the_whole_batch(taught
         assert all((one - other).abs().max() < 1e-9 for one, other in zip(model.parameters(), whole.parameters()))
 
 
-@pytest.fixture(scope="module")
-def plans() -> dict:
-    names: dict = {}
-    exec(cells_of("19_scaling")["plan-check"], names)
-    return names
-
-
-def parts_of_a_plan(root=lambda C: (C / 120) ** 0.5, reads=lambda N: 20 * N, takes=lambda N, cards: 16 * N / 1e9,
-                    spent=lambda cards, days: cards * days * 86_400 * 4e14):
-    def plan(cards, days):
-        parameters = root(spent(cards, days))
-        return parameters, reads(parameters), takes(parameters, cards)
-    return plan
-
-
-WRONG_PLANS = {
-    "that's N · N": parts_of_a_plan(root=lambda C: C / 120),
-    "put D = 20 N into C": parts_of_a_plan(root=lambda C: (C / 6) ** 0.5),
-    "6 operations for each token": parts_of_a_plan(root=lambda C: (C / 20) ** 0.5),
-    "backward adds 4": parts_of_a_plan(root=lambda C: (C / 40) ** 0.5),
-    "one card's": parts_of_a_plan(spent=lambda cards, days: days * 86_400 * 4e14),
-    "a day has 86,400 seconds": parts_of_a_plan(spent=lambda cards, days: cards * days * 24 * 4e14),
-    "not the other way round": parts_of_a_plan(reads=lambda N: N / 20),
-    "tokens: 1.899e+11, and it's 1.315e+11\n": parts_of_a_plan(reads=lambda N: N * 28.8867),
-    "those are bytes": parts_of_a_plan(takes=lambda N, cards: 16 * N),
-    "the weights alone": parts_of_a_plan(takes=lambda N, cards: 2 * N / 1e9),
-    "all together": parts_of_a_plan(takes=lambda N, cards: 16 * N / 1e9 / cards),
-    "stopped: ZeroDivisionError": lambda cards, days: 1 / 0,
-    "expected three numbers": lambda cards, days: (1, 2),
-    "○ not written": lambda cards, days: (..., ..., ...),
-}
-
-
-@pytest.mark.parametrize("words", WRONG_PLANS)
-def test_a_wrong_plan_is_named_and_the_course_s_goes_on(words, plans, capsys):
-    assert plans["checked_plan"](WRONG_PLANS[words]) is plans["planned"]
-    out = capsys.readouterr().out
-    assert words in out and out.count("\n") == 1, out
-
-
-def test_a_right_plan_is_used(plans, capsys):
-    mine = parts_of_a_plan()
-    assert plans["checked_plan"](mine) is mine and capsys.readouterr().out.startswith("✓ right")
-
-
 def run_two(processes, capsys):
     """The notebook's `run_two`, with what starts processes replaced; what it gives, and what it printed."""
     cell = cells_of("19_scaling")["script"]

@@ -928,6 +928,109 @@ PLOT = ask(
     ),
 )
 
+# ---------------------------------------------------------------- 19.6 plan a run
+
+def plan(cards, days, speed):
+    operations = cards * days * 86_400 * speed                             # C = 6 N D = 6 N * 20 N = 120 N^2
+    parameters = (operations / 120) ** 0.5
+    tokens = 20 * parameters
+    gigabytes = 16 * parameters / 1e9
+    return parameters, tokens, gigabytes
+
+
+PLANNED = ("parameters", "tokens", "gigabytes")
+
+
+def plan_probes(generator: torch.Generator) -> list[tuple]:
+    """(cards, days, operations a second): one card for a day; several for several days, slow and fast ones."""
+    def some(low, high):
+        return int(torch.randint(low, high, (1,), generator=generator))
+
+    return [(1, 1, 4e14), (some(3, 9), 30, 4e14), (some(10, 20), some(4, 9), some(2, 9) * 1e13), (2, some(60, 90), 9e14)]
+
+
+def observe_plan(function, cards, days, speed):
+    """The three numbers by name, in float64."""
+    output = function(cards, days, speed)
+    if output is None:
+        return None
+    if isinstance(output, dict) and set(output) == set(PLANNED):
+        output = [output[name] for name in PLANNED]
+    if not isinstance(output, (tuple, list)) or len(output) != 3:
+        raise TypeError(f"expected three numbers, {', '.join(PLANNED)}; got {what(output)}")
+    return {name: one_tensor(part, name).double().reshape(()) for name, part in zip(PLANNED, output)}
+
+
+def _planned(name: str):
+    """What a plan says of one of the three, with its cards and days."""
+    def said(case: Case) -> str:
+        cards, days, speed = case.inputs
+        got, right = (f"{part[name].item():.4g}" for part in (case.got, case.right))
+        return f"with cards={cards}, days={days} and speed={speed:.0e} your {name} are {got}, expected {right}."
+    return said
+
+
+BUDGET, ROOT = "cards * days * 86_400 * speed", "(operations / 120) ** 0.5"
+READ, TAKEN = "20 * parameters", "16 * parameters / 1e9"
+SIZE, WORDS, ROOM = map(_planned, PLANNED)
+
+PLAN = ask(
+    "19.6", plan, observe=observe_plan, probes=plan_probes,
+    signature="plan(cards, days, speed (operations a second)) -> parameters, tokens, gigabytes",
+    mistakes={
+        "root-forgotten": M({ROOT: "operations / 120"}, SIZE, "That's N times N: C = 6 N · 20 N. Take the root."),
+        "twenty-forgotten": M({ROOT: "(operations / 6) ** 0.5"}, SIZE, "You divide by 6. Put D = 20 N into C = 6 N D."),
+        "six-forgotten": M({ROOT: "(operations / 20) ** 0.5"}, SIZE, "Each parameter costs 6 operations for each token."),
+        "all-forgotten": M({ROOT: "operations ** 0.5"}, SIZE, "That's the root of C. C = 6 N · 20 N."),
+        "forward-alone": M({ROOT: "(operations / 40) ** 0.5"}, SIZE, "2 operations are the forward pass alone; the backward "
+                           "pass adds 4."),
+        "hours": M({BUDGET: "cards * days * 24 * speed"}, SIZE, "You count a day's hours. `speed` is operations a second, "
+                   "and a day has 86,400 of them."),
+        "minutes": M({BUDGET: "cards * days * 1_440 * speed"}, SIZE, "You count a day's minutes. `speed` is operations a "
+                     "second, and a day has 86,400 of them."),
+        "an-hour": M({BUDGET: "cards * days * 3_600 * speed"}, SIZE, "An hour has 3,600 seconds, and a day 86,400."),
+        "days-as-seconds": M({BUDGET: "cards * days * speed"}, SIZE, "`speed` is operations a second, and a day has 86,400 "
+                             "of them."),
+        "one-card": M({BUDGET: "days * 86_400 * speed"}, SIZE, "That's what one card can train. All of them work on it."),
+        "one-day": M({BUDGET: "cards * 86_400 * speed"}, SIZE, "That's what can be trained in a day. You have several."),
+        "speed-fixed": M({BUDGET: "cards * days * 86_400 * 4e14"}, SIZE, "You write 4e14 into it. Take the `speed` that's "
+                         "given."),
+        "other-way-round": M({READ: "parameters / 20"}, WORDS, "Twenty tokens for each parameter, not the other way round."),
+        "tokens-are-parameters": M({READ: "parameters"}, WORDS, "That's N. It reads 20 tokens for each parameter."),
+        "whole-budget-read": M({READ: "operations / parameters"}, WORDS, "C / N is how many tokens it could read at one "
+                               "operation each. Each costs 6."),
+        "weights-alone": M({TAKEN: "2 * parameters / 1e9"}, ROOM, "Two bytes are a weight alone, in bfloat16. Section 3 "
+                           "counts sixteen."),
+        "float32-weights": M({TAKEN: "4 * parameters / 1e9"}, ROOM, "Four bytes are a weight alone, in float32. Its "
+                             "gradient and two moments take twelve more: section 3."),
+        "moments-alone": M({TAKEN: "8 * parameters / 1e9"}, ROOM, "Eight bytes are the two moments, or a weight and its "
+                           "gradient. All together are sixteen: section 3."),
+        "weights-forgotten": M({TAKEN: "12 * parameters / 1e9"}, ROOM, "Twelve bytes of sixteen: count weight, gradient and "
+                               "both moments."),
+        "bytes": M({TAKEN: "16 * parameters"}, ROOM, "Those are bytes. A GB is 10⁹ of them."),
+        "of-1024": M({TAKEN: "16 * parameters / 2**30"}, ROOM, "You divide by 1,024 three times. A GB is 10⁹ bytes here."),
+        "of-tokens": M({TAKEN: "16 * tokens / 1e9"}, ROOM, "Parameters take room, 16 bytes each; tokens are read and gone."),
+        "on-each-card": M({TAKEN: "16 * parameters / 1e9 / cards"}, ROOM, "That's what each card keeps if all is cut. "
+                          "Give what all of it takes together."),
+        "exchanged": M({"return parameters, tokens, gigabytes": "return tokens, parameters, gigabytes"}, SIZE, "Your first "
+                       "two numbers are in each other's place."),
+        "in-billions": M({"return parameters, tokens, gigabytes": "return parameters / 1e9, tokens / 1e9, gigabytes"}, SIZE,
+                         "Those are billions. Give the number of parameters, and of tokens."),
+    },
+    rules=(
+        R(lambda case: abs(case.got["parameters"] / case.right["parameters"] - 1) > 1e-3, SIZE,
+          "The budget C is cards times seconds times speed, and C = 6 N D with D = 20 N."),
+        R(lambda case: abs(case.got["tokens"] / case.right["tokens"] - 1) > 1e-3, WORDS, "20 tokens for each parameter."),
+        R(lambda case: abs(case.got["gigabytes"] / case.right["gigabytes"] - 1) > 1e-3, ROOM,
+          "16 bytes for each parameter, and 10⁹ of them are a GB."),
+    ),
+    hints=(
+        "How many operations do all cards do in these days? A day has 86,400 seconds.",
+        "C = 6 N D, and D = 20 N. So C = 120 N²: what's N?",
+        "parameters = (operations / 120) ** 0.5, tokens = 20 * parameters, gigabytes = 16 * parameters / 1e9",
+    ),
+)
+
 # ---------------------------------------------------------------- quiz; `name` stays for ever: progress is kept by it
 
 QUIZ = """
