@@ -13,6 +13,7 @@ import importlib
 import importlib.abc
 import importlib.util
 import json
+import os
 import re
 import sys
 import zlib
@@ -27,14 +28,18 @@ ENDING = ".sealed"
 
 def list_lessons() -> list[str]:
     """The lessons with records, such as n04; n02b is that of notebook 02b, nR1 that of Part I's review, nhour the hour's."""
-    names = {found[0] for path in EXERCISES.iterdir() if (found := re.match(rf"n(?:{NUMBER}|{HOUR})(?![^./])", path.name))}
-    return sorted(name for name in names if read(f"{name}.py") is not None)
+    return sorted(name for name in _named_as_lessons() if has(f"{name}.py"))
 
 
 def lessons_of(number: str) -> list[str]:
     """The lessons in which an exercise of that number may be: ['n02', 'n02b'] for "2.6", ['n13b'] for "13b.1"."""
     of = number.partition(".")[0].zfill(2)
-    return [name for name in list_lessons() if of in (name[1:3], name[1:])]
+    return sorted(name for name in _named_as_lessons() if of in (name[1:3], name[1:]) and has(f"{name}.py"))
+
+
+def _named_as_lessons() -> set[str]:
+    pattern = rf"n(?:{NUMBER}|{HOUR})(?![^./])"
+    return {found[0] for name in os.listdir(EXERCISES) if (found := re.match(pattern, name))}
 
 
 def is_sealed() -> bool:
@@ -42,19 +47,32 @@ def is_sealed() -> bool:
     return not (EXERCISES / "__init__.py").is_file()
 
 
+def has(name: str) -> bool:
+    """Whether the folder has a file, such as "n04.py", sealed or not."""
+    return (EXERCISES / name).is_file() or name in _sealed_with(name)
+
+
 def read(name: str) -> str | None:
     """What a file of the folder holds, such as "n04.py", sealed or not; None if there is no such file."""
     path = EXERCISES / name
-    if path.is_file():
-        return path.read_text(encoding="utf-8")
-    return unsealed(EXERCISES, name.partition("/")[0].partition(".")[0])["files"].get(name)
+    return path.read_text(encoding="utf-8") if path.is_file() else _sealed_with(name).get(name)
+
+
+def _sealed_with(name: str) -> dict[str, str]:
+    """The files that are sealed under a file's lesson."""
+    return unsealed(EXERCISES, name.partition("/")[0].partition(".")[0])["files"]
 
 
 def quiz_of(lesson: str, part: str = "QUIZ") -> str | None:
     """The quiz of a lesson, or its WARM_UP, as YAML; None if it has none."""
-    found = [node.value.value for node in ast.parse(read(f"{lesson}.py") or "").body
-             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == part]
-    return found[0] if found else None
+    return _texts(read(f"{lesson}.py") or "").get(part)
+
+
+@lru_cache
+def _texts(source: str) -> dict[str, str]:
+    """The texts of a record file that have a name of their own, such as QUIZ, by that name."""
+    return {ast.unparse(node.targets[0]): node.value.value for node in ast.parse(source).body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)}
 
 
 def part_of(lesson: str):
@@ -79,7 +97,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
         if name != NAME and not (is_sealed() and name.startswith(f"{NAME}.")):
             return None
         for file in self._files(name):
-            if read(file) is not None:
+            if has(file):
                 inside = [str((EXERCISES / file).parent)] if file.endswith("__init__.py") else None
                 loader = self if is_sealed() else None
                 return importlib.util.spec_from_file_location(name, EXERCISES / file, loader=loader,
@@ -92,7 +110,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
 
     def get_filename(self, name: str) -> str:
         """Where the module would be in the whole course."""
-        return str(EXERCISES / next(file for file in self._files(name) if read(file) is not None))
+        return str(EXERCISES / next(file for file in self._files(name) if has(file)))
 
     def get_source(self, name: str) -> str:
         """Its source."""

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -19,26 +20,40 @@ from course_utils.data.translations import (
 
 pytestmark = pytest.mark.slow
 
-SPLITS = load_translations()
-BY_HAND = load_translations("handwritten_translation")
-EVERY = {"corpus": [row for split in SPLITS.values() for row in split], "by hand": list(BY_HAND["test"])}
-PRONOUNS = {split: [row for row in rows if row["kind"] == "pronoun"]
-            for split, rows in (SPLITS | {"by hand": BY_HAND["test"]}).items()}
+
+@cache                                                    # not while tests are collected: it takes seconds
+def corpus() -> dict:
+    return load_translations()
+
+
+@cache
+def by_hand() -> dict:
+    return load_translations("handwritten_translation")
+
+
+@cache
+def every() -> dict[str, list[dict]]:
+    return {"corpus": [row for split in corpus().values() for row in split], "by hand": list(by_hand()["test"])}
+
+
+@cache
+def pronouns(split: str) -> list[dict]:
+    return [row for row in (corpus() | {"by hand": by_hand()["test"]})[split] if row["kind"] == "pronoun"]
 
 
 def test_sizes_and_what_no_training_pair_has():
-    assert {split: len(rows) for split, rows in SPLITS.items()} == {"train": 14000, "validation": 1000, "test": 2000}
-    assert list(BY_HAND) == ["test"] and len(EVERY["by hand"]) == 200
-    every = EVERY["corpus"] + EVERY["by hand"]
-    assert len({row["source"] for row in every}) == len({(row["id"], row["source"]) for row in every}) == len(every)
-    assert not any(SPLITS["train"]["unseen"]) and 0.45 < sum(SPLITS["test"]["unseen"]) / 2000 <= 0.5
+    assert {split: len(rows) for split, rows in corpus().items()} == {"train": 14000, "validation": 1000, "test": 2000}
+    assert list(by_hand()) == ["test"] and len(every()["by hand"]) == 200
+    pairs = every()["corpus"] + every()["by hand"]
+    assert len({row["source"] for row in pairs}) == len({(row["id"], row["source"]) for row in pairs}) == len(pairs)
+    assert not any(corpus()["train"]["unseen"]) and 0.45 < sum(corpus()["test"]["unseen"]) / 2000 <= 0.5
     for column in ("source_tokens", "target_tokens"):
-        known = {token.lower() for tokens in SPLITS["train"][column] for token in tokens}
-        assert {token.lower() for tokens in SPLITS["test"][column] for token in tokens} <= known
+        known = {token.lower() for tokens in corpus()["train"][column] for token in tokens}
+        assert {token.lower() for tokens in corpus()["test"][column] for token in tokens} <= known
 
 
 def test_texts_and_tokens_are_two_forms_of_one_thing():
-    for row in EVERY["corpus"] + EVERY["by hand"]:
+    for row in every()["corpus"] + every()["by hand"]:
         assert join_english(row["source_tokens"]) == row["source"] and join_french(row["target_tokens"]) == row["target"]
     assert split_english("The actress's film didn't end at five o'clock.") == (
         "The actress 's film did n't end at five o'clock .".split())
@@ -51,7 +66,7 @@ def test_texts_and_tokens_are_two_forms_of_one_thing():
 @pytest.mark.parametrize("name, share", [("corpus", 0.01), ("by hand", 0.06)])
 def test_alignments_are_in_range_and_cover_the_words(name, share):
     loose, tokens = Counter(), Counter()
-    for row in EVERY[name]:
+    for row in every()[name]:
         links = row["alignment"]
         assert links == sorted(links) and len({tuple(link) for link in links}) == len(links)
         for side, column in enumerate(("source_tokens", "target_tokens")):
@@ -67,7 +82,7 @@ CERTAIN = {"film": "film", "scene": "scène", "Paul": "Paul", "never": "jamais",
 
 
 def test_words_with_one_translation_are_linked_to_it():
-    for row in EVERY["corpus"]:
+    for row in every()["corpus"]:
         partners = {}
         for i, j in row["alignment"]:
             partners.setdefault(i, []).append(row["target_tokens"][j].lower())
@@ -78,10 +93,10 @@ def test_words_with_one_translation_are_linked_to_it():
                 assert {"ne", "n'"} & set(partners[i]) and len(partners[i]) >= 2, row["source"]
 
 
-@pytest.mark.parametrize("split", PRONOUNS)
+@pytest.mark.parametrize("split", ["train", "validation", "test", "by hand"])
 def test_a_pronoun_has_the_gender_of_its_antecedent_and_a_twin_with_the_other(split):
-    by_id = {row["id"]: row for row in PRONOUNS[split]}
-    for row in PRONOUNS[split]:
+    by_id = {row["id"]: row for row in pronouns(split)}
+    for row in pronouns(split):
         twin = by_id[row["pair"]]
         assert twin["pair"] == row["id"] and {row["gender"], twin["gender"]} == {"m", "f"}
         assert row["source_tokens"][row["pronoun"]] in ("It", "They") and row["sentences"] >= 1
@@ -104,7 +119,7 @@ def test_partial_input_stays_near_chance(part):
 
     vectors = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+")
     model = LogisticRegression(max_iter=200).fit(
-        vectors.fit_transform(map(text, PRONOUNS["train"])), [row["gender"] for row in PRONOUNS["train"]]
+        vectors.fit_transform(map(text, pronouns("train"))), [row["gender"] for row in pronouns("train")]
     )
-    score = model.score(vectors.transform(map(text, PRONOUNS["test"])), [row["gender"] for row in PRONOUNS["test"]])
+    score = model.score(vectors.transform(map(text, pronouns("test"))), [row["gender"] for row in pronouns("test")])
     assert 0.4 <= score <= 0.6, score
