@@ -51,6 +51,12 @@ def _parts(reduction="sum", divisor=lambda parts, items, labels: items, zero="fi
     return answer
 
 
+def _divided_afterwards(model, parts):
+    """The gradient of the sum, and the mean loss."""
+    sums = _parts(divisor=lambda parts, items, labels: 1)
+    return sums(model, parts) / sum(int((labels != -100).sum()) for _, labels in parts)
+
+
 def _length_weighted(parts, items, labels):
     """A mean over the labels that count, weighted by all labels of its part."""
     return sum(len(those) for _, those in parts) / len(labels)
@@ -171,6 +177,11 @@ PARTS = ask(
             _parts(divisor=lambda parts, items, labels: 1),
             _loss_or_gradient,
             "That's the sum over all items; it isn't divided by how many there are. The step would grow with the batch."),
+        "gradient-of-the-sum": M(
+            _divided_afterwards,
+            _largest_gradient,
+            "Your loss is right, but its gradient is that of the sum: you divide after backward(), and what's done then "
+            "changes no gradient. Divide first."),
         "divided-by-the-parts": M(
             _parts(divisor=lambda parts, items, labels: len(parts)),
             _loss_or_gradient,

@@ -28,7 +28,7 @@ def weight_probes(generator: torch.Generator) -> list[tuple]:
 
 
 def _first(case: Case) -> str:
-    place = (case.answer - case.expected).abs().argmax()
+    place = (case.answer - case.expected).abs().nan_to_num(0.0).argmax()
     return (f"{case.inputs[0][place]:.0f} occurrences in {case.inputs[1][place]:.0f} words weigh "
             f"{case.answer[place]:.3f}, expected {case.expected[place]:.3f}.")
 
@@ -65,6 +65,12 @@ WEIGHT = ask(
         "k1-below-forgotten": M(
             {"k1 * long": "long"}, _first,
             "k1 is missing below the line. It says how many occurrences it takes to come near the limit."),
+        "parentheses-below-forgotten": M(
+            {"count * (k1 + 1) / (count + k1 * long)": "count * (k1 + 1) / count + k1 * long"}, _first,
+            "Without its parentheses only the count is below the line: a / b + c is (a / b) + c."),
+        "parentheses-above-forgotten": M(
+            {"count * (k1 + 1) / (count + k1 * long)": "count * k1 + 1 / (count + k1 * long)"}, _first,
+            "count * k1 + 1 multiplies first. The count goes with all of k1 + 1, which wants parentheses."),
         "count-times-length": M(
             {"count + k1 * long": "(count + k1) * long"}, _first,
             "Only k1 is multiplied by the length, not the count."),
