@@ -1458,8 +1458,8 @@ DECODER_BLOCK = ask(
                              "doesn't see what self-attention has added. Make a new copy: norm_2(x)."),
         "one-copy-for-all": M(_one_copy_for_all, OFF, "All three sublayers read the same norm_1(x), from before the first "
                               "line. Each needs a new copy of x as it is by then, by its own norm."),
-        "added-to-the-first-x": M(_added_to_the_first_x, OFF, "The last line adds to the x of the beginning, so what the two "
-                                  "attentions have added is lost on the way. Add to what the second line made."),
+        "added-to-the-first-x": M(_added_to_the_first_x, OFF, "The last line adds to the x of the beginning, so what the "
+                                  "two attentions have added is lost on the way. Add to what the second line made."),
         "no-self-attention": M(_three(order=(1, 2)), OFF, "Self-attention is missing, so no word knows what was written "
                                "before it."),
         "no-cross-attention": M(_three(order=(0, 2)), OFF, "Cross-attention is missing, so nothing of the source gets in. "
