@@ -1170,6 +1170,11 @@ PRECISION = ask(
             "You average the precisions of the sentences. BLEU adds up the counts of the "
             "whole "
             "corpus before it divides, so a short sentence counts for little."),
+        "mean-of-sentences-with-runs": M(
+            _precision(whole=lambda pairs: sum(h / p for h, p in pairs if p) / max(1, sum(p > 0 for _, p in pairs))),
+            _la,
+            "You average the precisions of the sentences that have runs of n words. BLEU adds up "
+            "the counts of the whole corpus before it divides, so a short sentence counts for little."),
         "clipped-by-all-words": M(
             _of_the_whole_text,
             _la,
@@ -1294,6 +1299,12 @@ def _copy_used_again(x, memory, self_attention, cross_attention, feed_forward, n
     x = x + self_attention(copy, causal)
     x = x + cross_attention(copy, memory, real)
     return x + feed_forward(norm_3(x))
+
+
+def _added_to_the_first_x(x, memory, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3, causal, real):
+    around = x + self_attention(norm_1(x), causal)
+    across = around + cross_attention(norm_2(around), memory, real)
+    return x + feed_forward(norm_3(across))
 
 
 def _one_copy_for_all(x, memory, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3, causal, real):
@@ -1447,6 +1458,8 @@ DECODER_BLOCK = ask(
                              "doesn't see what self-attention has added. Make a new copy: norm_2(x)."),
         "one-copy-for-all": M(_one_copy_for_all, OFF, "All three sublayers read the same norm_1(x), from before the first "
                               "line. Each needs a new copy of x as it is by then, by its own norm."),
+        "added-to-the-first-x": M(_added_to_the_first_x, OFF, "The last line adds to the x of the beginning, so what the "
+                                  "two attentions have added is lost on the way. Add to what the second line made."),
         "no-self-attention": M(_three(order=(1, 2)), OFF, "Self-attention is missing, so no word knows what was written "
                                "before it."),
         "no-cross-attention": M(_three(order=(0, 2)), OFF, "Cross-attention is missing, so nothing of the source gets in. "
