@@ -374,7 +374,7 @@ def _shifted_by_length(attention_mask, query_len):
 
 JOINED, PADDING, CAUSAL = ("causal & attention_mask[:, None, None, :]", "attention_mask[:, None, None, :]",
                            "torch.ones(query_len, key_len, dtype=torch.bool)")
-COUNT = "{allowed} pairs are allowed, expected {right}. {first}"
+COUNT = "{allowed} pairs are allowed, expected {right}: {first}"
 
 BOTH_MASKS = ask(
     "4.4", decoder_mask, probes=mask_probes,
