@@ -969,8 +969,8 @@ ATTENTION = ask(
             "already?"),
         "added": M(
             _after(lambda q, k, v: (_added(q, 0), _added(k, 0), v)), _weight_off,
-            "You add sines and cosines to queries and keys. Then the score has parts that depend on the place, as in section "
-            "3. Here nothing is added: each pair is turned."),
+            "You add sines and cosines to queries and keys. Then the score has parts that depend on the place, as in "
+            "section 3. Here nothing is added: each pair is turned."),
         "swapped": M(
             _after(lambda q, k, v: (_now(k), _now(q), v)), _weight_off,
             "Queries and keys have changed places. project returns query, key, value, in this order."),
