@@ -55,11 +55,12 @@ def row_probes(generator: torch.Generator) -> list[tuple]:
 def observe_rows(function, offset, count, d_model):
     """The rows; none at all where the learner's range ends before it begins, which arange takes for an error."""
     try:
-        return function(offset, count, d_model)
+        rows = function(offset, count, d_model)
     except RuntimeError as error:
         if "bound" not in str(error):
             raise
-        return torch.zeros(0, d_model)
+        rows = []
+    return torch.zeros(0, d_model) if isinstance(rows, list) and not rows else rows
 
 
 def _ends_at_count(offset, count, d_model):
@@ -353,6 +354,9 @@ def _holds(tensors, table: torch.Tensor) -> int:
     return int(bool(held) and bool(torch.isin(table.flatten(), torch.cat(held)).all()))
 
 
+SHIFTED = "result with an offset"                                          # as messages call it
+
+
 def observe_module(answer, table, x, offset):
     """The sums at both offsets; whether the table is saved and moved with the model; how many numbers are trained.
 
@@ -372,7 +376,7 @@ def observe_module(answer, table, x, offset):
     second = answer(torch.zeros_like(table)).to(torch.float64)
     second.load_state_dict(module.state_dict())
     return {
-        "start": start, "offset": shifted, "loaded": second(x.double(), offset),
+        "start": start, SHIFTED: shifted, "loaded": second(x.double(), offset),
         "saved": _holds(module.state_dict().values(), table),
         "moved": _holds([*module.parameters(), *module.buffers()], table),
         "trained": sum(p.numel() for p in module.parameters() if p.requires_grad),
@@ -382,7 +386,7 @@ def observe_module(answer, table, x, offset):
 
 
 def _offset_gap(case: Case) -> str:
-    got, right = case.offset, case.right["offset"]
+    got, right = case.got[SHIFTED], case.right[SHIFTED]
     if got.shape != right.shape:
         return f"with offset {case.inputs[2]} the result has the shape {tuple(got.shape)}, expected {tuple(right.shape)}."
     return f"with offset {case.inputs[2]} the result is off by up to {_some(got - right)}."
@@ -455,7 +459,7 @@ TABLE = ask(
         R(lambda case: (case.start - case.right["start"]).abs().max() > 1e-4,
           lambda case: f"without an offset the result is off by up to {_some(case.start - case.right['start'])}.",
           "The first seq_len rows of the table are added to each text of the batch."),
-        R(lambda case: (case.offset - case.right["offset"]).abs().max() > 1e-4,
+        R(lambda case: (case.got[SHIFTED] - case.right[SHIFTED]).abs().max() > 1e-4,
           _offset_gap,
           "The rows offset, offset + 1, … are added, as many as there are words."),
         R(lambda case: case.trained > 0,
@@ -855,6 +859,8 @@ def observe_attention(answer, d_model, num_heads, x, attention_mask):
         try:
             result = module(words, mask=padding_mask(attention_mask), need_weights=True)
         except TypeError as error:
+            if "unpack non-iterable NoneType" in str(error):
+                raise TypeError("`project` returns nothing. End it with a return of three: query, key and value") from None
             if "project()" not in str(error):
                 raise
             raise TypeError("the package's `project` gets the words three times, as query, key and value, where 05's gets "
@@ -961,6 +967,10 @@ ATTENTION = ask(
             _after(lambda q, k, v: (_now(_now(q)), _now(_now(k)), v)), _weight_off,
             "Queries and keys are turned twice, by double the angle. Does super().project call something that turns them "
             "already?"),
+        "added": M(
+            _after(lambda q, k, v: (_added(q, 0), _added(k, 0), v)), _weight_off,
+            "You add sines and cosines to queries and keys. Then the score has parts that depend on the place, as in "
+            "section 3. Here nothing is added: each pair is turned."),
         "swapped": M(
             _after(lambda q, k, v: (_now(k), _now(q), v)), _weight_off,
             "Queries and keys have changed places. project returns query, key, value, in this order."),
