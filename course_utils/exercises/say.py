@@ -19,9 +19,9 @@ NOBODY = "there is nobody to ask for input"             # the message of a worke
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 CUT_OFF = "NumPy, .item(), .detach(), no_grad() or a new torch.tensor(…) along the way cuts it off."
 NOTHING_BEHIND = "does not require grad and does not have a grad_fn"
-OWN_BACKWARD = ("Nothing behind this loss requires a gradient, so there's no way back from it. Before you compute the loss, "
-                "take a copy of the weights that does, `W = W.detach().clone().requires_grad_()`; afterwards no_grad(), "
-                ".item() or NumPy would cut the way off.")
+OWN_BACKWARD = ("Nothing behind this number requires a gradient, so there's no way back from it. Before you compute it, "
+                "make the tensor that you differentiate by require one, `W = W.detach().clone().requires_grad_()`; "
+                "afterwards no_grad(), .item() or NumPy would cut the way off.")
 KNOWN_ERRORS = (                                        # PyTorch's messages that tell a learner little
     ("modified by an inplace operation", "No gradient can be computed: a tensor that the backward pass still needs is "
      "changed in place, as in `weights[~mask] = 0` or `x += …`. Make a new tensor instead, with torch.where, masked_fill "

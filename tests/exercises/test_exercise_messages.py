@@ -102,8 +102,8 @@ def test_an_error_that_says_little_is_put_in_words(answer, told):
 
 def test_a_result_without_a_way_back_is_not_taken_for_the_learners_own_backward():
     error = Failure("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn", ours=True)
-    assert "your result" in of_error(PAIR, error, ()) and "this loss" not in of_error(PAIR, error, ())
-    assert "this loss" in of_error(PAIR, error._replace(ours=False), ())
+    assert "your result" in of_error(PAIR, error, ()) and "this number" not in of_error(PAIR, error, ())
+    assert "this number" in of_error(PAIR, error._replace(ours=False), ())
 
 
 def test_what_is_not_written_yet_is_open():
