@@ -1583,9 +1583,9 @@ PATCHED = ask(
             "You put in the mean of the two. The source's output takes the target's place."),
         "gives-source": M(_gives_source, lambda case: "you return what the source's run gives.",
             "The question is what becomes of the target: return what target() gives while the head is replaced."),
-        "runs-again": M(_runs_again, lambda case: f"target() ran {case.got['runs of the target']:.0f} times, the last time with "
-            "its own head.",
-            "When the second `edited` is over, its hook is gone. Return what `edited` gives, and don't call target() again."),
+        "runs-again": M(_runs_again, lambda case: f"target() ran {case.got['runs of the target']:.0f} times, the last time "
+            "with its own head.",
+            "When the second `edited` is over, its hook is gone. Return what `edited` gives; don't call target() again."),
     },
     rules=(
         R(lambda case: case.got["change gave nothing"] > 0, lambda case: "a `change` of yours returns None.",
