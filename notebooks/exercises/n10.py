@@ -1445,6 +1445,11 @@ def _gives_source(layer, head, source, target, order):
     return source()
 
 
+def _runs_again(layer, head, source, target, order):
+    patched(layer, head, source, target, order)
+    return target()
+
+
 def _patch_probes(generator: torch.Generator) -> list[tuple]:
     """Two texts of the same number of words, and an order that isn't its own inverse; a word of the first stays."""
     def drawn(*shape):
@@ -1578,6 +1583,9 @@ PATCHED = ask(
             "You put in the mean of the two. The source's output takes the target's place."),
         "gives-source": M(_gives_source, lambda case: "you return what the source's run gives.",
             "The question is what becomes of the target: return what target() gives while the head is replaced."),
+        "runs-again": M(_runs_again, lambda case: f"target() ran {case.got['runs of the target']:.0f} times, the last time "
+            "with its own head.",
+            "When the second `edited` is over, its hook is gone. Return what `edited` gives; don't call target() again."),
     },
     rules=(
         R(lambda case: case.got["change gave nothing"] > 0, lambda case: "a `change` of yours returns None.",
@@ -1640,7 +1648,7 @@ QUIZ = """- name: left-of-the-diagonal
     - text: A bar that was set beforehand, and what untrained heads score on it.
       right: true
       remark: In a text full of commas 0.40 may be near what a blind head gives. And if you choose the bar afterwards,
-        say so, as section 3 does.
+        say so.
     - text: A larger map of the review, so that you can see it with your own eyes.
       remark: You can see stripes in any map. And one review isn't a sample.
 - name: nothing-by-itself
@@ -1682,16 +1690,17 @@ QUIZ = """- name: left-of-the-diagonal
         either; look at every kind of review before you call it harmless.
 - name: looks-pushes-matters
   taught: "10"
-  question: On every seed, one head pushes plain reviews most against their label. What did silencing say of it, on the
-    five seeds of the course?
+  question: A head pushes plain reviews away from their label, and reviews flipped by a negator towards it. Does the
+    negator make it change its mind?
   options:
-    - text: It's the head that flipped reviews miss most; without it only 38 to 57 % of them are right.
+    - text: That isn't shown. A head that always speaks against the opinion word would do the same.
       right: true
-      remark: On five seeds of five, and then on one of two that were trained afterwards. On seed 5 it was another head.
-    - text: It's a fault of training, and the model is better without it.
-      remark: On plain reviews it may be. About half of the flipped ones are lost with it.
-    - text: It's the head with the largest mass on opinion words.
-      remark: That name says little. On seed 2 the head that looks at opinions most isn't missed by one plain review.
+      remark: A flipped review's label is turned already. Counted for the opinion, the counter head pushes to the same side
+        in both kinds, on five seeds of five.
+    - text: Yes, its push has another sign where there's a negator.
+      remark: The sign is counted towards the label, and the negator has turned the label. What does the head do?
+    - text: No, in a flipped review it must be the layers above that turn the opinion.
+      remark: The two numbers say nothing about other layers. And in section 5 a head of layer 0 is what changes most.
 - name: what-the-twin-carried
   taught: "10"
   question: You put a head's output from one twin into the other, aligned by word, and the label of the other twin

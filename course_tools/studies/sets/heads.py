@@ -3,8 +3,12 @@
 Writes data/results/heads.json. Seeds 0 to 4 come with the course, and notebook 10 measures them itself; it reads the later
 ones here, which were trained after its sentences had been written. Those are trained first, a minute each, and kept in
 outputs/models. Each run has for each head: its weight from negator to opinion and from the other words to it, over the
-reviews with one negator and one opinion; its weight on opinion words, over plain reviews; its mean direct push towards the
-right label, over the first hundred of either; and what is right without it of all plain and of all flipped reviews.
+reviews with one negator and one opinion, and from the other words to the negator; its weight on opinion words, and from the
+other words to the evidence, over plain reviews; its mean direct push towards the right label, over the first hundred of
+either; how far the mean log-odds fall without it, there too, counted in favour of the opinion word's own label; and what is
+right without it of all plain and of all flipped reviews. `hidden` says what proportion of the flipped reviews that the model
+has right, with one negator and one opinion, get the other label when the negator is hidden from one head of layer 0, from
+every head, or when as many other words are hidden from either head of layer 0, drawn at random.
 
     python -m course_tools results heads --seeds 0 1 2 3 4 5 6
 """
@@ -79,7 +83,7 @@ def settings() -> str:
     """What every run depends on."""
     reviews = load_reviews("reviews")
     return fingerprint(settings_of("reviews", {}), split_fingerprints({name: reviews[name] for name in ("train", "test")}),
-                       [list(row["evidence"]) for row in reviews["test"]], EACH, 1)
+                       [list(row["evidence"]) for row in reviews["test"]], EACH, 2)
 
 
 def maps_of(model: SelfAttentionClassifier, classifier: ReviewClassifier, text: str) -> list[Tensor]:
@@ -99,6 +103,85 @@ def named(model: SelfAttentionClassifier, classifier: ReviewClassifier) -> Tenso
         targets[..., opinion] = True
         found.append(torch.cat([role_scores(maps, targets & one[:, None]).mass for one in asks]))
     return torch.stack(found).nanmean(dim=0)
+
+
+def from_others(models_maps: list[Tensor], keys: list[int], silent: list[int]) -> Tensor:
+    """The weight that all words but the silent ones give to these keys: (layers, heads)."""
+    n = models_maps[0].shape[-1]
+    targets = torch.zeros(1, n, n, dtype=torch.bool)                       # (1, query, key)
+    targets[..., keys] = True
+    targets[:, silent] = False
+    return role_scores(models_maps, targets).mass[0]
+
+
+def looked_at(classifier: ReviewClassifier) -> dict[str, Tensor]:
+    """The other words' weight on the evidence of plain reviews and on the negators of turned ones: (layers, heads)."""
+    found = {"to the opinion, plain": [], "to the negator": []}
+    for row in texts().plain[:EACH]:
+        evidence = sum(passages(row, classifier.tokenizer.tokenize(row["text"])), [])
+        found["to the opinion, plain"].append(
+            from_others(maps_of(classifier.model, classifier, row["text"]), evidence, evidence))
+    for row, negator, opinion in texts().turned:
+        found["to the negator"].append(
+            from_others(maps_of(classifier.model, classifier, row["text"]), negator, negator + opinion))
+    return {name: torch.stack(each).nanmean(dim=0) for name, each in found.items()}
+
+
+def log_odds(classifier: ReviewClassifier, rows: list[dict]) -> Tensor:
+    """Of 'positive': (review,)."""
+    logits = classifier.model(*classifier.encode([row["text"] for row in rows])).logits
+    return logits[:, 1] - logits[:, 0]
+
+
+def owed(classifier: ReviewClassifier, rows: list[dict], side: int) -> Tensor:
+    """How far the mean log-odds fall without each head, counted towards the label, or for side -1 towards the other one,
+    which is the opinion word's own in a flipped review: (heads,).
+    """
+    signs = side * (2 * torch.tensor([row["label"] for row in rows]) - 1)
+    whole, fallen = (signs * log_odds(classifier, rows)).mean(), []
+    for head in HEADS:
+        gates = torch.ones(2, 2)
+        gates[head] = 0
+        with HeadGates(classifier.model, gates):
+            fallen.append(whole - (signs * log_odds(classifier, rows)).mean())
+    return torch.stack(fallen)
+
+
+def with_hidden(classifier: ReviewClassifier, row: dict, words: list[int], head: int | None) -> bool:
+    """Whether the label is positive when these words are hidden from one head of layer 0, or from every head for None."""
+    ids, mask = classifier.encode([row["text"]])
+    cover, projection = mask.clone(), classifier.model.encoder.blocks[0].attention.output_projection
+    cover[0, words] = False
+    if head is None:
+        return classifier.model(ids, cover).logits.argmax().item() == 1
+    kept, own = [], slice(head * projection.in_features // 2, (head + 1) * projection.in_features // 2)
+
+    def put(module, inputs):
+        merged = inputs[0].clone()
+        merged[..., own] = kept[0][..., own]
+        return (merged,)
+
+    for hook, attend in ((lambda module, inputs: kept.append(inputs[0]), cover), (put, mask)):
+        handle = projection.register_forward_pre_hook(hook)
+        try:
+            logits = classifier.model(ids, attend).logits
+        finally:
+            handle.remove()
+    return logits.argmax().item() == 1
+
+
+def hidden(classifier: ReviewClassifier) -> dict[str, float]:
+    """What proportion of the turned reviews that the model has right get the other label."""
+    generator, turned = torch.Generator().manual_seed(0), {}
+    for row, negator, opinion in texts().turned:
+        if (log_odds(classifier, [row]).item() > 0) == row["label"]:
+            free = [i for i in range(classifier.encode([row["text"]])[0].shape[1]) if i not in negator + opinion]
+            drawn = [free[i] for i in torch.randperm(len(free), generator=generator)[:len(negator)].tolist()]
+            asked = {"from 0.0": (negator, 0), "from 0.1": (negator, 1), "from every head": (negator, None),
+                     "others from 0.0": (drawn, 0), "others from 0.1": (drawn, 1)}
+            for name, (words, head) in asked.items():
+                turned.setdefault(name, []).append(with_hidden(classifier, row, words, head) != row["label"])
+    return {name: round(sum(each) / len(each), 4) for name, each in turned.items()}
 
 
 def on_opinions(classifier: ReviewClassifier) -> Tensor:
@@ -167,22 +250,25 @@ def run(model: str, seed: int, state) -> dict:
     turned = [row for row, _, _ in texts().turned]
     columns = {"from the negator": from_negator, "from others": from_others, "on opinions": on_opinions(classifier),
                "push, plain": pushes_right(classifier, texts().plain[:EACH]),
-               "push, flipped": pushes_right(classifier, turned[:EACH])}
+               "push, flipped": pushes_right(classifier, turned[:EACH]), **looked_at(classifier),
+               "owed, plain": owed(classifier, texts().plain[:EACH], 1),
+               "owed, flipped": owed(classifier, turned[:EACH], -1)}
     heads = {f"{layer}.{head}": described(columns, place) | right_without(classifier, (layer, head))
              for place, (layer, head) in enumerate(HEADS)}
     counts = {"plain": len(texts().plain), "flipped": len(texts().flipped), "with one negator": len(turned)}
     return {"parameters": parameters_of(classifier.model), "counts": counts, "whole": right_without(classifier, None),
-            "untrained, at most": round(named(partner, classifier)[0].max().item(), 4), "heads": heads}
+            "untrained, at most": round(named(partner, classifier)[0].max().item(), 4), "hidden": hidden(classifier),
+            "heads": heads}
 
 
 def line(runs: list[dict]) -> str:
-    """On how many seeds the head that pushes plain reviews most against their label is the one that flipped ones miss."""
-    meet = 0
+    """On how many seeds a negator changes the main head's part of the verdict most."""
+    most = 0
     for one in runs:
         heads = one["heads"]
-        meet += (min(heads, key=lambda name: heads[name]["push, plain"])
-                 == min(heads, key=lambda name: heads[name]["flipped without"]))
-    return f"push and silence meet on {meet} of {len(runs)} seeds"
+        change = {name: abs(head["owed, plain"] - head["owed, flipped"]) for name, head in heads.items()}
+        most += max(change, key=change.get) == min(heads, key=lambda name: heads[name]["plain without"])
+    return f"a negator changes the main head's part most on {most} of {len(runs)} seeds"
 
 
 SET = ResultSet("heads", {ROW: {}}, settings, run, texts_from("reviews"), line=line)
