@@ -356,6 +356,9 @@ PAIRED = ask(
         R(lambda case: abs(case.answer[1] / _unpaired(case) - 1) < 0.03 < _unpaired(case) / case.expected[1] - 1,
                  lambda case: f"the difference is right, but {_width(case)}.", "The variances of the two accuracies were "
                  "added, as for models scored on different reviews. Take the variance of the differences."),
+        R(lambda case: abs(case.answer[1] - 2 * case.expected[1]) < 0.02 * case.expected[1],
+                 lambda case: f"the difference is right, but {_width(case)}.",
+                 "This is the whole width. Return half of it, the number after ±."),
         R(lambda case: abs(case.answer[1] - case.expected[1]) > 1e-4, lambda case: "the difference is right, but "
                  f"{_width(case)}.", "Make the list of +1, 0 and -1 first, then its standard deviation; divide that by the "
                  "root of n, and multiply by 1.96."),
@@ -705,6 +708,11 @@ def _by_rows(counts):
     return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
 
+def _of_those_that_occur(labels, said, num_classes):
+    """A row for each class that some text has, a column for each that was said."""
+    return confusion(labels, said, num_classes)[sorted(set(labels))][:, sorted(set(said))]
+
+
 def _cell(case: Case) -> str:
     """The cell that is most wrong, in words."""
     row, column = divmod(int((case.answer - case.expected).abs().argmax()), case.expected.shape[1])
@@ -739,6 +747,11 @@ CONFUSION = ask(
         "set-to-one": M(lambda labels, said, num_classes: confusion(labels, said, num_classes).clamp(max=1), _cell,
             "Each pair is noted once. Add one for each text: += 1. (With counts[labels, said] += 1, torch and numpy add "
             "one only once for pairs that come several times.)"),
+        "classes-that-occur": M(_of_those_that_occur,
+            lambda case: f"your table is {' by '.join(map(str, case.answer.shape))}, expected "
+            f"{' by '.join(map(str, case.expected.shape))}.",
+            "A class that doesn't occur has no row or no column in yours, as in a crosstab. Begin with num_classes rows of "
+            "zeros."),
     },
     rules=(
         R(lambda case: case.answer.sum() != case.expected.sum(), lambda case: f"your cells sum to {case.answer.sum():.4g}, "
@@ -781,6 +794,16 @@ def _bias_last(w, b, x, y, rate, penalty):
 
 def _added_gradient(w, b, x, y, rate, penalty):
     return logistic_step(w, b, x, y, -rate, penalty)
+
+
+def _penalty_without_rate(w, b, x, y, rate, penalty):
+    new_w, new_b = logistic_step(w, b, x, y, rate, 0.0)
+    return new_w - penalty * w, new_b
+
+
+def _means_multiplied(w, b, x, y, rate, penalty):
+    error = (torch.sigmoid(x @ w + b) - y).mean()
+    return w - rate * (error * x.mean(dim=0) + penalty * w), b - rate * error
 
 
 def _only_the_change(w, b, x, y, rate, penalty):
@@ -852,6 +875,11 @@ LOGISTIC = ask(
             "minus truth."),
         "no-rate": M(_logistic(rated=False), _weights,
             "How long a step is, `rate` says: the gradient times the rate."),
+        "penalty-without-rate": M(_penalty_without_rate, _weights,
+            "The penalty's part of the gradient is multiplied by the rate as well: rate * (… + penalty * w)."),
+        "means-multiplied": M(_means_multiplied, _weights,
+            "You multiply the mean error by the mean entry. Multiply within each review first, error times entry, and then "
+            "take the mean: error @ x / len(y)."),
         "only-the-change": M(_only_the_change, _weights,
             "That's how far it goes. Return where it arrives: the old weights minus that."),
     },
