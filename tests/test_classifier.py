@@ -243,7 +243,7 @@ def trained(tmp_path_factory) -> dict:
     """What the cells of notebook 08 have defined once they have trained all sixteen epochs and saved the model."""
     cells, names = cells_of("08_classifier"), {}
     before = ("imports", "setup", "export-pooling", "word-vectors", "export-classifier", "follow-pick", "batches", "score",
-              "rate", "train")
+              "rate", "train", "by-kind")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_SHORT_TRAINING", "0")
         patch.setenv("COURSE_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))

@@ -1237,6 +1237,10 @@ LABEL = ask(
             loaded.label_names[i] for i in probabilities.argmin(dim=-1).tolist()]),
             _labels,
             "You took the class with the smallest probability."),
+        "no-names": M(
+            _label_with(lambda loaded, labels, probabilities: probabilities),
+            "none of your {number} labels is 'negative' or 'positive'.",
+            "predict returns two results, the names and the probabilities: labels, probabilities = loaded.predict(texts)."),
         "percent": M(_label_with(total="percent"), _right, "That is in per cent. A proportion is a number from 0 to 1."),
         "count": M(_label_with(total="count"), _right, "That is how many are right. Divide by the number of texts."),
         "wrong": M(_label_with(total="wrong"), _right, "Yours is the proportion that is wrong."),
@@ -1252,6 +1256,7 @@ LABEL = ask(
             _right,
             "Count where your label and the written one are the same word, and divide by the number of texts."),
     ),
+    numbers={"number": lambda case: len(case.labels)},
     hints=(
         "What does `ReviewClassifier.load` return, and which of its methods takes a list of texts?",
         "`predict` returns label names and probabilities, both in the order of the texts.",
@@ -1295,6 +1300,9 @@ def _step(zero="before", clip="norm", rate="all", step=True, give="number", redu
             norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         elif clip == "values":
             nn.utils.clip_grad_value_(model.parameters(), 1.0)
+        elif clip == "each":
+            for parameter in model.parameters():
+                nn.utils.clip_grad_norm_([parameter], 1.0)
         if clip == "always" and norm < 1:
             for parameter in model.parameters():
                 parameter.grad /= norm
@@ -1403,6 +1411,11 @@ STEP = ask(
             _step(mask=False),
             losses_of_steps,
             "Padding has been read as words. Give the model batch.attention_mask."),
+        "each-clipped": M(
+            _step(clip="each"),
+            lengths_of_steps,
+            "You shorten each tensor by itself, which turns the gradient in another direction. Give clip_grad_norm_ all of "
+            "them at once: model.parameters()."),
         "to-training-mode": M(
             _step(mode="training"),
             _mode,
