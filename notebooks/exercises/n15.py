@@ -1107,7 +1107,7 @@ def answer_or_not(validation_confidence, validation_right, test_confidence, test
 
 def _with_threshold(allowed=lambda errors, risk: errors <= risk, pick=min, choose_on=lambda validation, test: validation,
                     errors=lambda right, kept: (~right[kept]).double().mean(), answers=lambda confidence, t: confidence >= t,
-                    score_on=lambda validation, test: test,
+                    score_on=lambda validation, test: test, errors_on_test=None,
                     told=lambda t, coverage, wrong: (t, coverage, wrong)):
     """The choice with one of its parts changed."""
     def answer(validation_confidence, validation_right, test_confidence, test_right, risk):
@@ -1117,7 +1117,7 @@ def _with_threshold(allowed=lambda errors, risk: errors <= risk, pick=min, choos
         threshold = pick(fitting or [confidence.max().item()])
         confidence, right = score_on(validation, test)
         answered = answers(confidence, threshold)
-        wrong = errors(right, answered) if answered.any() else torch.zeros(())
+        wrong = (errors_on_test or errors)(right, answered) if answered.any() else torch.zeros(())
         return told(threshold, answered.double().mean(), wrong)
     return answer
 
@@ -1271,6 +1271,13 @@ ABSTAIN = ask(
             _three,
             "You divide the errors by all examples. The risk is the proportion of errors "
                 "among those that are answered.",
+        ),
+        "divided-by-all-in-the-choice": M(
+            _with_threshold(errors=lambda right, kept: (~right & kept).double().mean(),
+                            errors_on_test=lambda right, kept: (~right[kept]).double().mean()),
+            _three,
+            "In the choice you divide the errors by all validation examples. The risk is the "
+                "proportion of errors among those at or above the threshold.",
         ),
         "highest-threshold": M(
             _with_threshold(pick=max),

@@ -188,6 +188,9 @@ ATTENTION = ask(
         "dot-product": M(_step(scores=lambda q, k, v: (q[:, None] * k).sum(dim=-1)),
             _row, "You multiplied query and keys. The additive score adds them, and v weighs the "
                 "tanh of the sum."),
+        "scaled": M(_step(scores=lambda q, k, v: (q[:, None] + k).tanh() @ v / len(v)**0.5),
+            _row, "You divided the scores by √d, as a scaled dot product is. The additive score isn't "
+                "scaled."),
         "query-forgotten": M(_step(scores=lambda q, k, v: k.tanh() @ v),
             _row, "The query is missing (or it's added after the tanh, where the softmax "
                 "removes it), so every step of the decoder would get the same context."),
@@ -373,9 +376,9 @@ LOSS = ask(
         "log_softmax over the vocabulary, the last dimension, or cross_entropy on the logits. " + EACH_MAXIMUM,
         "-inf": "A very small probability was rounded to 0, and its logarithm is −inf; the loss is minus that. Use "
         "log_softmax over the vocabulary, or cross_entropy on the logits. " + EACH_MAXIMUM,
-        "NaN": "A mean over no words is NaN. Every target here has at least an END to ask for: did you shift too far, "
-        "leave END out, or take the mean of a sentence without a word? Or a probability was rounded to 0, and 0 times −inf "
-        "is NaN: use log_softmax or cross_entropy. " + EACH_MAXIMUM},
+        "NaN": "A probability was rounded to 0, and 0 times −inf is NaN: use log_softmax or cross_entropy. " + EACH_MAXIMUM
+        + " Or it's a mean over no words: did you shift too far, leave END out, or take the mean of a sentence without a "
+        "word?"},
     mistakes={
         "not-shifted": M(_loss(read=lambda t: t[:, 1:]),
             _loss_seen, "The model reads the very words that it's asked for. It would learn to copy them, and "
@@ -1020,8 +1023,8 @@ QUIZ = """
         changed.
     - text: The vector has the same width for four sentences as for one.
       right: true
-      remark: Attention keeps a state for each word, so what it can look at grows with the text. The four needn't
-        get equal parts of the vector; section 5 shows that the first gets nearly all.
+      remark: Attention keeps a state for each word, so what it can look at grows with the text. With three times the
+        training, more of the four gets through one vector, and still less than with attention.
     - text: It was trained on short texts alone, and long ones are new to it.
       remark: It was trained on as many texts of four sentences as of one.
 - name: which-state
