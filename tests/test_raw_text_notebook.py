@@ -102,14 +102,11 @@ def test_what_section_5_says_of_standing_and_reversed_opinions(run):
                 assert means["stands"] > 0.92 and means["reversed"] < 0.08 and means["twins"] == 0.5
 
 
-def test_what_section_4_says_of_unequal_classes():
-    texts = ["slow slow slow", "moving moving moving but", "but but but but", "slow slow dull not"]
-    assert [sum(len(text.split()) for text in part) for part in (texts[:3], texts[3:])] == [11, 4]
-    seen = [Counter(" ".join(part).split()) for part in (texts[3:], texts[:3])]
-    assert {word: (seen[0][word], seen[1][word]) for word in ("not", "dull", "slow", "but", "moving")} == {
-        "not": (1, 0), "dull": (1, 0), "slow": (2, 3), "but": (0, 5), "moving": (0, 3)}
-    log_odds = answers_to("1.3").reference(texts, [1, 1, 1, 0], "slow")
+def test_what_section_4_says_of_three_positive_reviews_for_each_negative_one():
+    texts, labels = ["moving", "slow but moving", "dull", "slow not moving"], [1, 1, 0, 0]
+    log_odds = answers_to("1.3").reference(texts, labels, "slow not moving") + math.log(3)
     assert abs(log_odds - math.log(9 / 4)) < 1e-9 and round(log_odds, 3) == 0.811
+    assert round(1 / (1 + math.exp(-log_odds)), 2) == round(9 / 13, 2) == 0.69
 
 
 def test_what_section_7_says_of_the_twelve_and_of_the_two_remedies(run):
@@ -143,9 +140,11 @@ def test_what_section_7_says_of_the_twelve_and_of_the_two_remedies(run):
         assert (marks[name] == fitted(*how)).all()
     negation = marks[marks["kind"] == "negation"]
     assert ((negation["NOT_"] & ~negation["words"]).sum(), (negation["words"] & ~negation["NOT_"]).sum()) == (110, 58)
-    known = negation[negation["pattern"] == "known pattern"]
+    parts = negation.groupby("part")[["words", "NOT_"]].mean().round(2).to_dict("index")
+    assert parts["reversed"] == {"words": 0.03, "NOT_": 0.38} and parts["stands"] == {"words": 0.93, "NOT_": 0.7}
+    unseen = np.array(test["unseen_frame"])[negation.index]
+    known, new = negation[~unseen], negation[unseen]
     assert ((known["NOT_"] & ~known["words"]).sum(), (known["words"] & ~known["NOT_"]).sum()) == (59, 52)
-    new = negation[negation["pattern"] == "new pattern"]
     frames = np.array([test[i]["frame"] for i in new.index])
     gains = (new["NOT_"].astype(int) - new["words"].astype(int)).groupby(frames).sum()
     assert sorted(gains) == [0, 0, 0, 0, 7, 11, 13, 14]

@@ -729,6 +729,15 @@ def _form_first(text):
     return " ".join(text.translate(QUOTED).split())
 
 
+def _stopped(text):
+    """Where mojibake can't be undone, the text as it came."""
+    try:
+        text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+    return repair(text)
+
+
 def _without_accents(text):
     return "".join(sign for sign in unicodedata.normalize("NFD", repair(text)) if not unicodedata.combining(sign))
 
@@ -772,6 +781,8 @@ REPAIR = ask(
         "windows": M({UNDONE: 'text.encode("cp1252").decode("utf-8")'}, _reads, "You undo an error with cp1252, Windows' "
                      "encoding, from which the well-known 'â€™' comes. It differs from Latin-1 in 27 characters, and here "
                      "the damage was done with Latin-1.", convention=True),
+        "the-rest-skipped": M(_stopped, _reads, "Where mojibake can't be undone you return the text at once, and the other "
+                              "repairs never run. `pass` goes on to them."),
         "mojibake-last": M(_last, _reads, "Mojibake has to come first: 'à' turns into 'Ã' and a no-break space, which the "
                            "repair of white space spoils, and quotes are hidden in it."),
         "quotes-first": M(_quotes_first, _reads, "Mojibake has to come first: quotes are hidden in it, and come out only "
@@ -834,6 +845,8 @@ REPAIR = ask(
         R(lambda case: _split(case.text), _reads, "Mojibake has to come before NFC: an accent of its own can be hidden in "
           "it."),
         R(lambda case: _untidy(case.text) and _untidy(case.inputs[0]), _reads, "White space is left in runs, or at an end."),
+        R(lambda case: any(sign in case.right["text"] and sign not in case.text for sign in "Ãâ"), _reads, "That 'Ã' should "
+          "stay. Mojibake is undone where the *whole* text can be read that way; this one can't, so leave its letters."),
         R(lambda case: len("".join(case.text.split())) < len("".join(case.right["text"].split())), _reads, "Characters of "
           "the text are gone. Of what stands between < and >, remove <br> alone, in its three spellings."),
         R(lambda case: _untidy(case.text), _reads, "White space is left in runs, or at an end: a <br> became a space after "
