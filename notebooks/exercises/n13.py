@@ -1200,8 +1200,9 @@ REACH = ask(
         "left-out": M(
             _left_out,
             _says,
-            "You leave the token out instead of changing it. Then all the tokens before it move up, and where the one "
-            "next to it is the same, nothing changes at all."),
+            "Here nothing changed. If you leave the token out, those before it move up, and the one next to it is the "
+            "same; if you draw a random id, it can be the one that was there. Every token must get an id that it "
+            "didn't have."),
         "distance": M(
             _reach(result=lambda found, seq_len: max(found, default=1) - 1),
             _says,
@@ -1566,7 +1567,13 @@ def observe_generate(function, model, token_ids, number, draw, window):
     model.begin()
     draw.begin(model)
     given = token_ids.clone()
-    output = function(model, given, number, draw, window)
+    try:
+        output = function(model, given, number, draw, window)
+    except (RuntimeError, ValueError) as error:
+        if number or "non-empty" not in str(error):
+            raise
+        raise TypeError("expected the texts as they were where there's nothing to write (number is 0); yours has nothing "
+                        "to put together. Begin with the texts, and put each new token at their ends") from error
     if output is None:
         return None
     ids = one_tensor(output, "ids")
@@ -1808,7 +1815,14 @@ def observe_training(function, model, stream, several, length):
     losses, weights, lengths, tensors = [], [], [], 0
     for starts in several:
         before = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
-        loss = function(model, optimizer, stream, starts, length)
+        try:
+            loss = function(model, optimizer, stream, starts, length)
+        except RuntimeError as error:
+            if "stack expects each tensor" not in str(error):
+                raise
+            raise TypeError("expected pieces of `length` tokens; yours differ in length, as one runs past the end of the "
+                            "text. `length` counts the last target, too: cut stream[i:i + length] once, and hand it to the "
+                            "model and to causal_loss, which does the shift") from error
         now = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
         if loss is None:
             if not losses and torch.equal(now, before):
