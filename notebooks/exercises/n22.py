@@ -200,14 +200,14 @@ def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, ever
 
 
 def prompt_probes(generator: torch.Generator) -> list[tuple]:
-    """(question, texts, room): texts that all fit; a long one in the middle; one that just fits; nothing fits."""
+    """(question, texts, room): texts that all fit; a long one in the middle; one that just fits; nothing fits; little room left."""
     def draw(lengths, room, number):
         texts = [" ".join(f"w{number}{i}x{j}" for j in range(n)) for i, n in enumerate(lengths)]
         return f"Question number {number}, about the course?", texts, room
 
     drawn = torch.randint(3, 7, (3,), generator=generator).tolist()
     return [draw([*drawn], sum(drawn) + 200, 1), draw([4, 5, 30, 3, 6], 20, 2), draw([6, 4, drawn[0], 5], 10 + drawn[0], 3),
-            draw([9, 3], 5, 4)]
+            draw([9, 3], 5, 4), draw([3, 3], 8, 5)]
 
 
 def observe_prompt(function, question, texts, room):
