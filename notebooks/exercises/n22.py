@@ -200,7 +200,7 @@ def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, ever
 
 
 def prompt_probes(generator: torch.Generator) -> list[tuple]:
-    """(question, texts, room): texts that all fit; a long one in the middle; one that just fits; nothing fits; little room."""
+    """(question, texts, room): all texts fit; a long one in the middle; one that just fits; nothing fits; small room."""
     def draw(lengths, room, number):
         texts = [" ".join(f"w{number}{i}x{j}" for j in range(n)) for i, n in enumerate(lengths)]
         return f"Question number {number}, about the course?", texts, room
