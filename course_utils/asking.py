@@ -80,8 +80,13 @@ def found_for(question: str, k: int, passages: list[Passage] | None = None,
 
 def on_no_page(question: str, index: BM25) -> list[str]:
     """The question's words, as they're written, that none of the passages has."""
-    written = dict.fromkeys(re.findall(r"[^\W_]+", question))
-    return [word for word in written if any(not index.within[one] for one in words_of(word))]
+    written, known = dict.fromkeys(re.findall(r"[^\W_]+", question)), {rough(word) for word in index.within}
+    return [word for word in written if any(rough(one) not in known for one in words_of(word))]
+
+
+def rough(word: str) -> str:
+    """A word of the index without a last 'e' or doubled letter, so that 'getting' is taken for 'get', 'waves' for 'wave'."""
+    return re.sub(r"([^aeiou])\1$", r"\1", word.removesuffix("e"))
 
 
 def chat_model_here() -> tuple | None:

@@ -102,6 +102,12 @@ def test_the_command_names_the_section_and_says_when_it_found_nothing(capsys, mo
         main(["what is it"])
 
 
+def test_a_word_is_not_called_unknown_for_its_ending():
+    index = BM25([words_of(text) for text in ("What you get is a wave.", "Its size and its class.")])
+    assert asking.on_no_page("getting waves, sizes, classes", index) == []
+    assert asking.on_no_page("getting zebras", index) == ["zebras"]
+
+
 def test_the_command_lets_a_model_answer_and_says_that_it_may_be_wrong(capsys, monkeypatch):
     from course_utils.random_llama import random_llama
 

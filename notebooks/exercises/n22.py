@@ -74,6 +74,18 @@ WEIGHT = ask(
         "count-times-length": M(
             {"count + k1 * long": "(count + k1) * long"}, _first,
             "Only k1 is multiplied by the length, not the count."),
+        "long-without-parentheses": M(
+            {"k1 * long": "k1 * 1 - b + b * length / mean"}, _first,
+            "k1 multiplies all of 1 - b + b * length / mean, which wants parentheses."),
+        "settings-written-in": M(
+            lambda count, length, mean, k1, b: count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean)), _first,
+            "You've written 1.2 and 0.75 into it. k1 and b are given."),
+        "count-itself": M(
+            lambda count, length, mean, k1, b: count + 0 * length, _first,
+            "That's the count. Nothing levels off yet, and the length makes no difference."),
+        "mean-of-these": M(
+            {"length / mean": "length / length.mean()"}, _first,
+            "mean is given. You take the mean of these lengths, which needn't be all of them."),
     },
     rules=(
         R(lambda case: (case.answer < 0).any(), _first, "No weight is negative."),
@@ -165,15 +177,16 @@ def prompt(question, texts, room):
 
 
 def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, everything=False, no_question=False,
-            twice=False):
+            twice=False, with_question=False):
     def answer(question, texts, room_, kept=None):
-        kept, used = [], 0
+        kept, used = [], len(question.split()) if with_question else 0
         for text in texts:
             n = len(text.split())
             if cut and used + n > room_:
                 kept.append(" ".join(text.split()[: room_ - used]))
                 break
-            over = used > room_ if room == "after" else len(text) + used > room_ if room == "letters" else used + n > room_
+            over = {"after": used > room_, "letters": len(text) + used > room_, "reached": used + n >= room_,
+                    "before": used + n > room_}[room]
             if over and not everything:
                 if skip:
                     continue
@@ -187,14 +200,14 @@ def _prompt(room="before", skip=False, last=True, reverse=False, cut=False, ever
 
 
 def prompt_probes(generator: torch.Generator) -> list[tuple]:
-    """(question, texts, room): texts that all fit; a long one in the middle; one that just fits; nothing fits."""
+    """(question, texts, room): all texts fit; a long one in the middle; one that just fits; nothing fits; small room."""
     def draw(lengths, room, number):
         texts = [" ".join(f"w{number}{i}x{j}" for j in range(n)) for i, n in enumerate(lengths)]
         return f"Question number {number}, about the course?", texts, room
 
     drawn = torch.randint(3, 7, (3,), generator=generator).tolist()
     return [draw([*drawn], sum(drawn) + 200, 1), draw([4, 5, 30, 3, 6], 20, 2), draw([6, 4, drawn[0], 5], 10 + drawn[0], 3),
-            draw([9, 3], 5, 4)]
+            draw([9, 3], 5, 4), draw([3, 3], 8, 5)]
 
 
 def observe_prompt(function, question, texts, room):
@@ -208,7 +221,9 @@ def observe_prompt(function, question, texts, room):
     there = sorted(place for place in places if place >= 0)
     order = [there.index(place) if place >= 0 else -1 for place in places]
     words = sum(said.count(word) for text in texts for word in text.split())
+    ends = [place + len(text) for place, text in zip(places, texts) if place >= 0]
     return {"order": torch.tensor([float(place) for place in order]), "words": torch.tensor(float(words)),
+            "glued": torch.tensor(float(sum(said[end:end + 1].isalnum() for end in ends))),
             "asked": torch.tensor(float(said.count(question)))}
 
 
@@ -236,10 +251,15 @@ PROMPT = ask(
         "no-limit": M(_prompt(everything=True), _kept, "The room makes no difference. Stop before a text that doesn't fit."),
         "cut-in-the-middle": M(_prompt(cut=True), _kept, "Half a text may say the opposite of the whole. Take whole ones."),
         "letters-counted": M(_prompt(room="letters"), _kept, "You count letters. The room is in words: len(text.split())."),
+        "just-fits-refused": M(_prompt(room="reached"), _kept, "A text that just fits may go in: > and not >=."),
+        "question-counted": M(_prompt(with_question=True), _kept,
+                              "The room is for the texts alone. You take the question's words off it."),
         "gaps-filled": M(_prompt(skip=True), _kept,
                          "You go on after a text that doesn't fit, and put in a worse one that does. Stop at the first."),
     },
-    rules=(R(lambda case: case.asked != 1, "the question is in it {asked:.0f} times.", "Put it in once, at the end."),
+    rules=(R(lambda case: case.glued > 0, "your texts stick together, the last word of one to what follows.",
+             'Put something between them, such as "\\n\\n".join(…).'),
+           R(lambda case: case.asked != 1, "the question is in it {asked:.0f} times.", "Put it in once, at the end."),
            R(lambda case: case.words != case.right["words"], _kept, "Whole texts, best first, until one doesn't fit."),
            R(lambda case: not torch.equal(case.order, case.right["order"]), "the parts are in another order.",
              "The texts as they come, then the question.")),
@@ -259,7 +279,7 @@ QUIZ = """
       remark: It knows no meanings. A word that a page doesn't have adds nothing to its score.
     - text: A score of zero for every page.
       right: true
-      remark: Only words that both have count. Vectors of an encoder can still put 'gripping' near 'moving'.
+      remark: Only words that both have count. An encoder's vectors can still put 'breakfast' near a pot of tea.
     - text: An error, because the word isn't in the index.
       remark: A word in no page has a rarity, too, a high one; it's multiplied by no occurrence.
 - name: ten-times
@@ -279,11 +299,11 @@ QUIZ = """
   options:
     - text: It says that it doesn't know, as the prompt tells it to.
       remark: Now and then. In our counts it refused far less often than it should have.
-    - text: It leaves the passage out and answers from what it learned in training.
-      remark: It reads whatever stands in front of it. Attention can't know which page is the right one.
-    - text: It mostly writes a fluent sentence from the wrong passage.
+    - text: It notices that the page is about something else, and leaves it out.
+      remark: "Nothing in it checks that: the page is only more text before its first token."
+    - text: It mostly writes a sentence all the same, from the page or from nowhere, and it's mostly wrong.
       right: true
-      remark: That's why an answer needs its place beside it, so that somebody can look.
+      remark: In our counts 34 of 42. That's why an answer needs its place beside it, so that somebody can look.
 - name: what-recall-leaves-out
   taught: "22"
   question: Recall at 10 is 75 %. What do you know about the answers of a system that puts one passage into the prompt?
@@ -315,7 +335,7 @@ WARM_UP = """
   options:
     - text: They're the same vector.
       right: true
-      remark: The dot product of two vectors of length 1 is the cosine of their angle. Section 3 ranks pages by it.
+      remark: The dot product of two vectors of length 1 is the cosine of their angle. Section 4 ranks texts by it.
     - text: They're at a right angle.
       remark: Then it would be 0.
     - text: They have the same words in them.
@@ -330,7 +350,7 @@ WARM_UP = """
       remark: It changes weights, not which words there are.
     - text: A word that's in few documents says more about those it is in.
       right: true
-      remark: BM25 in section 1 weighs words by the same thought.
+      remark: BM25 in section 2 weighs words by the same thought.
 - name: best-next-token
   taught: "13"
   question: What does a language model's most probable next token tell you about the world?
