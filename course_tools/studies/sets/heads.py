@@ -105,7 +105,7 @@ def named(model: SelfAttentionClassifier, classifier: ReviewClassifier) -> Tenso
     return torch.stack(found).nanmean(dim=0)
 
 
-def from_others(models_maps: list[Tensor], keys: list[int], silent: list[int]) -> Tensor:
+def weight_from_others(models_maps: list[Tensor], keys: list[int], silent: list[int]) -> Tensor:
     """The weight that all words but the silent ones give to these keys: (layers, heads)."""
     n = models_maps[0].shape[-1]
     targets = torch.zeros(1, n, n, dtype=torch.bool)                       # (1, query, key)
@@ -120,10 +120,10 @@ def looked_at(classifier: ReviewClassifier) -> dict[str, Tensor]:
     for row in texts().plain[:EACH]:
         evidence = sum(passages(row, classifier.tokenizer.tokenize(row["text"])), [])
         found["to the opinion, plain"].append(
-            from_others(maps_of(classifier.model, classifier, row["text"]), evidence, evidence))
+            weight_from_others(maps_of(classifier.model, classifier, row["text"]), evidence, evidence))
     for row, negator, opinion in texts().turned:
         found["to the negator"].append(
-            from_others(maps_of(classifier.model, classifier, row["text"]), negator, negator + opinion))
+            weight_from_others(maps_of(classifier.model, classifier, row["text"]), negator, negator + opinion))
     return {name: torch.stack(each).nanmean(dim=0) for name, each in found.items()}
 
 
